@@ -1,0 +1,103 @@
+# acflow: one short Makefile. Sources are found by wildcard, dependencies are tracked, every variant has its own folder.
+#
+#   make              build/acflow, build/libacflow.a, build/libacflow.so
+#   make demo         the engine at work on a built-in table        make bench      speed, as ratios inside one run
+#   make test         every test, float and double                  make test-long  also the planted mistakes
+#   make test-san     ASan+UBSan (gcc) and TSan (clang)             make lint       warnings of gcc 12 and clang 14
+#   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
+#
+# ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
+
+VERSION := $(shell sed -n 's/^.define ACF_VERSION "\(.*\)"/\1/p' include/acflow.h)
+SOVERSION := $(firstword $(subst ., ,$(VERSION)))
+PREFIX ?= /usr/local
+ARCH ?= native
+CC := gcc
+CLANG ?= clang
+B := build
+
+PACKAGES := gcc make pkg-config libopenblas-dev libjansson-dev librandom123-dev libcmocka-dev
+SAN_PACKAGES := clang libomp-dev libclang-rt-14-dev
+
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes -Werror
+# Not -ffast-math: it deletes NaN checks. These two only say that nobody reads errno or the FP exception flags.
+FLAGS := -std=gnu11 -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math -fopenmp -fvisibility=hidden -g \
+         -Iinclude -Isrc $(WARN)
+LIBS = $(shell pkg-config --libs openblas jansson) -lm
+PKG_CFLAGS = $(shell pkg-config --cflags openblas jansson)
+
+SRC := $(filter-out %_test.c src/cli/%,$(wildcard src/*/*.c))
+CLI := $(wildcard src/cli/*.c)
+TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
+BENCH := $(wildcard bench/*.c)
+
+.PHONY: all lib test test-long test-san test-units bench demo install deps need lint clean
+all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
+
+# One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
+define variant
+$(B)/$(1)/%.o: %.c Makefile
+	@mkdir -p $$(@D)
+	$(2) $(FLAGS) $(PKG_CFLAGS) $(3) -MMD -MP -c $$< -o $$@
+$(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(TESTS))
+	$(2) -fopenmp $(3) $$^ $$(LIBS) -lcmocka -o $$@
+-include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(CLI) $(TESTS) $(BENCH))
+endef
+DEBUG := -DACF_DEBUG -Itests
+$(eval $(call variant,lib,$(CC),-fPIC))
+$(eval $(call variant,f32,$(CC),$(DEBUG)))
+$(eval $(call variant,f64,$(CC),$(DEBUG) -DACF_DOUBLE))
+SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
+$(eval $(call variant,asan32,$(CC),$(DEBUG) $(SAN)))
+$(eval $(call variant,asan64,$(CC),$(DEBUG) $(SAN) -DACF_DOUBLE))
+$(eval $(call variant,tsan,$(CLANG),$(DEBUG) -fsanitize=thread -O1))
+$(eval $(call variant,clang32,$(CLANG),$(DEBUG)))
+$(eval $(call variant,clang64,$(CLANG),$(DEBUG) -DACF_DOUBLE))
+
+LIB_OBJ := $(patsubst %.c,$(B)/lib/%.o,$(SRC))
+$(B)/libacflow.a: $(LIB_OBJ)
+	rm -f $@ && ar rcs $@ $^
+$(B)/libacflow.so.$(VERSION): $(LIB_OBJ)
+	$(CC) -shared -fopenmp -Wl,-soname,libacflow.so.$(SOVERSION) -Wl,--no-undefined $^ $(LIBS) -o $@
+$(B)/libacflow.so: $(B)/libacflow.so.$(VERSION)
+	ln -sf libacflow.so.$(VERSION) $(B)/libacflow.so.$(SOVERSION) && ln -sf libacflow.so.$(VERSION) $@
+# The command line uses the public header only; linking it with the shared library keeps it honest.
+$(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
+	$(CC) $(filter %.o,$^) -L$(B) -lacflow -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
+
+$(B)/bench-engine: $(patsubst %.c,$(B)/lib/%.o,$(BENCH)) $(B)/libacflow.a
+	$(CC) -fopenmp $^ $(LIBS) -o $@
+
+test: need all $(B)/f32/acflow-test $(B)/f64/acflow-test
+	@tests/run.sh
+test-long: test
+	@tests/mutate.sh
+test-san: need
+	@$(MAKE) $(B)/asan32/acflow-test $(B)/asan64/acflow-test $(B)/tsan/acflow-test
+	@tests/sanitize.sh
+bench: need $(B)/bench-engine
+	@bench/run.sh
+# Compiles everything with both compilers; -Werror makes any warning fatal.
+lint: all $(B)/clang32/acflow-test $(B)/clang64/acflow-test $(B)/f32/acflow-test $(B)/f64/acflow-test
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 755 $(B)/acflow $(DESTDIR)$(PREFIX)/bin/acflow
+	install -m 644 include/acflow.h $(DESTDIR)$(PREFIX)/include/acflow.h
+	install -m 644 $(B)/libacflow.a $(DESTDIR)$(PREFIX)/lib/libacflow.a
+	install -m 755 $(B)/libacflow.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so.$(VERSION)
+	ln -sf libacflow.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so.$(SOVERSION)
+	ln -sf libacflow.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: acflow' \
+	  'Description: arbitrary conditional density estimation and imputation for tables' 'Version: $(VERSION)' \
+	  'Libs: -L$${libdir} -lacflow' 'Libs.private: $(LIBS) -fopenmp' 'Cflags: -I$${includedir}' \
+	  > $(DESTDIR)$(PREFIX)/lib/pkgconfig/acflow.pc
+
+deps:
+	apt-get update && apt-get install -y --no-install-recommends $(PACKAGES)
+# Installs what is missing where that is allowed, and otherwise says the one command to run.
+need:
+	@tests/need.sh $(PACKAGES)
+
+clean:
+	rm -rf $(B)

@@ -1,0 +1,62 @@
+/* Counter-based random numbers: a value is a function of where it is used, not of when it was drawn.
+ *
+ * Philox4x32-10 (Random123) maps a key (the seed) and a counter (stream, row, column, draw) to 128 random bits. So the
+ * same cell gets the same draw for any thread count, batch split, row order or shard, on CPU and GPU alike, and
+ * one row can be redone alone.
+ *
+ *     counter word 0   row, low 32 bits
+ *     counter word 1   row, high 16 bits | stream, 16 bits
+ *     counter word 2   column
+ *     counter word 3   draw
+ */
+#ifndef ACF_BASE_RNG_H
+#define ACF_BASE_RNG_H
+
+#include <stdint.h>
+
+/* One stream per purpose, so that no two uses ever share a counter. The numbers are part of what a seed means: append,
+ * never renumber. */
+typedef enum acf_stream_id {
+    ACF_STREAM_INIT = 1,  /* parameter initialisation */
+    ACF_STREAM_MASK,      /* which columns are observed */
+    ACF_STREAM_SHUFFLE,   /* row order of an epoch */
+    ACF_STREAM_DROPOUT,
+    ACF_STREAM_COMPONENT, /* mixture component of a sample */
+    ACF_STREAM_NORMAL,    /* Gaussian noise of a sample */
+    ACF_STREAM_CATEGORY,  /* category of a sample */
+    ACF_STREAM_NOISE,     /* dequantisation */
+    ACF_STREAM_SPLIT,     /* train, validation, test */
+    ACF_STREAM_SYNTH,     /* generated tables */
+    ACF_STREAM_TEST = 0x7fff
+} acf_stream_id;
+
+/* Where a number is used. row < 2^48, stream < 2^16. */
+typedef struct acf_place {
+    uint64_t seed;
+    uint64_t row;
+    uint32_t stream, column, draw;
+} acf_place;
+
+/* The 128 bits of a place. */
+void acf_rng_bits(acf_place at, uint32_t out[4]);
+
+/* Uniform on the open interval (0, 1), 53 bits. */
+double acf_rng_uniform(acf_place at);
+
+/* Standard normal, by Box-Muller on the two halves of the 128 bits; |value| < 8.7. */
+double acf_rng_normal(acf_place at);
+
+/* Index k with probability weight[k] / sum(weight), n >= 1; weights >= 0, not all zero. Where they sum to zero or to
+ * something not finite, -1. */
+int64_t acf_rng_categorical(acf_place at, const double *weight, int64_t n);
+
+/* Uniform integer in [0, n), n >= 1, without modulo bias worth mentioning (n < 2^32: bias below 2^-32). */
+int64_t acf_rng_below(acf_place at, int64_t n);
+
+/* Turns 64 bits into a uniform on (0, 1): never 0, never 1. */
+double acf_rng_unit(uint32_t lo, uint32_t hi);
+
+/* A stable 48-bit hash of a name: keys the initial values of a parameter, so that adding one does not change others. */
+uint64_t acf_rng_name(const char *name);
+
+#endif
