@@ -1,0 +1,185 @@
+/* The CPU as a device: OpenBLAS on tiles, OpenMP over them. See device.h and cpu.h. */
+#define _GNU_SOURCE
+#include "device/cpu.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- products -------------------------------------------------------------------------------------------------- */
+
+/* Tiles are worth about 12 MFLOP (an eighth of a millisecond on one core) or more, at most 16 of them. The grid is the one
+ * that packs least: every tile row packs B again and every tile column A. It depends on the shape only. */
+#define TILE_FLOPS 12e6
+#define MAX_TILES 16
+
+typedef struct grid {
+    int64_t rows, cols; /* tiles in each direction */
+    int64_t height, width;
+} grid;
+
+static int64_t round_up(int64_t n, int64_t to) { return acf_ceil_div(n, to) * to; }
+
+static grid tile_grid(int64_t M, int64_t N, int64_t K) {
+    double flops = 2.0 * (double)M * (double)N * (double)K;
+    int64_t tiles = 1;
+    while (tiles < MAX_TILES && flops >= TILE_FLOPS * 2.0 * (double)tiles) tiles *= 2;
+    grid best = {1, 1, M, N};
+    double best_cost = -1.0;
+    for (int64_t rows = 1; rows <= tiles; rows *= 2) {
+        int64_t cols = tiles / rows;
+        double cost = (double)rows * (double)N + (double)cols * (double)M;
+        if (best_cost >= 0.0 && cost >= best_cost) continue;
+        best_cost = cost;
+        best.height = round_up(acf_ceil_div(M, rows), 16);
+        best.width = round_up(acf_ceil_div(N, cols), 16);
+    }
+    best.rows = acf_ceil_div(M, best.height);
+    best.cols = acf_ceil_div(N, best.width);
+    return best;
+}
+
+void acf_cpu_gemm_serial(const acf_gemm *g) {
+    if (g->M == 0 || g->N == 0) return;
+    CBLAS_TRANSPOSE ta = g->ta ? CblasTrans : CblasNoTrans, tb = g->tb ? CblasTrans : CblasNoTrans;
+#ifdef ACF_DOUBLE
+    cblas_dgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda, g->b,
+                (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
+#else
+    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda, g->b,
+                (blasint)g->ldb, g->beta, g->c, (blasint)g->ldc);
+#endif
+}
+
+/* The part of g that makes rows [r0,r1) and columns [c0,c1) of c. */
+static acf_gemm tile_of(const acf_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    acf_gemm t = *g;
+    t.M = r1 - r0;
+    t.N = c1 - c0;
+    t.a = g->a + (g->ta ? r0 : r0 * g->lda);
+    t.b = g->b + (g->tb ? c0 * g->ldb : c0);
+    t.c = g->c + r0 * g->ldc + c0;
+    return t;
+}
+
+void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx) {
+    if (g->M <= 0 || g->N <= 0) return;
+    grid tiles = tile_grid(g->M, g->N, g->K);
+    int64_t n = tiles.rows * tiles.cols;
+    int threads = n == 1 ? 1 : dev->threads;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t r0 = i / tiles.cols * tiles.height, r1 = acf_min(r0 + tiles.height, g->M);
+        int64_t c0 = i % tiles.cols * tiles.width, c1 = acf_min(c0 + tiles.width, g->N);
+        acf_gemm t = tile_of(g, r0, r1, c0, c1);
+        acf_cpu_gemm_serial(&t);
+        if (done) done(ctx, r0, r1, c0, c1);
+    }
+}
+
+#define COL_BLOCK 64
+
+void acf_cpu_colsum(const acf_device *dev, acf_real *out, const acf_real *x, int64_t N, int64_t C, int64_t ld) {
+    int64_t blocks = acf_ceil_div(C, COL_BLOCK);
+    ACF_PARALLEL(dev, N * C)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t c0 = b * COL_BLOCK, n = acf_min(COL_BLOCK, C - c0);
+        acf_real sum[COL_BLOCK] = {0};
+        for (int64_t i = 0; i < N; i++) {
+            const acf_real *row = x + i * ld + c0;
+            ACF_SIMD
+            for (int64_t c = 0; c < n; c++) sum[c] += row[c];
+        }
+        for (int64_t c = 0; c < n; c++) out[c0 + c] += sum[c];
+    }
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+int acf_cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static void cpu_close(acf_device *dev) { acf_release(dev); }
+
+static acf_status cpu_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind) {
+    (void)dev, (void)kind;
+    memcpy(dst, src, bytes);
+    return ACF_OK;
+}
+
+static acf_status cpu_zero(acf_device *dev, void *dst, size_t bytes) {
+    (void)dev;
+    memset(dst, 0, bytes);
+    return ACF_OK;
+}
+
+/* A CPU stream needs no state: its work is done when the call returns. */
+struct acf_stream {
+    acf_device *dev;
+};
+
+static acf_status cpu_stream_open(acf_device *dev, acf_stream **out) {
+    acf_stream *s = acf_alloc(sizeof *s, "a stream");
+    if (!s) return ACF_EMEMORY;
+    s->dev = dev;
+    *out = s;
+    return ACF_OK;
+}
+
+static void cpu_stream_close(acf_device *dev, acf_stream *s) {
+    if (dev->stream == s) dev->stream = NULL;
+    acf_release(s);
+}
+
+static acf_status cpu_sync(acf_device *dev) {
+    (void)dev;
+    return ACF_OK;
+}
+
+static acf_status cpu_gemm(acf_device *dev, const acf_gemm *g) {
+    acf_cpu_gemm(dev, g, NULL, NULL);
+    return ACF_OK;
+}
+
+static acf_status cpu_memory(acf_device *dev, size_t *free_bytes, size_t *total_bytes) {
+    (void)dev;
+    long page = sysconf(_SC_PAGESIZE), available = sysconf(_SC_AVPHYS_PAGES), all = sysconf(_SC_PHYS_PAGES);
+    if (page <= 0 || available < 0 || all <= 0)
+        return acf_fail(ACF_EDEVICE, "cpu: the system does not say how much memory it has");
+    *free_bytes = (size_t)available * (size_t)page;
+    *total_bytes = (size_t)all * (size_t)page;
+    return ACF_OK;
+}
+
+static const acf_device_table cpu_table = {
+    .name = "cpu",
+    .close = cpu_close,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .stream_open = cpu_stream_open,
+    .stream_close = cpu_stream_close,
+    .sync = cpu_sync,
+    .gemm = cpu_gemm,
+    .memory_info = cpu_memory,
+};
+
+acf_status acf_device_open_cpu(int threads, acf_device **out) {
+    if (threads < 0) return acf_fail(ACF_EUSAGE, "threads is %d; expected 0 (all cores) or more", threads);
+    acf_device *dev = acf_alloc_zero(sizeof *dev, "a device");
+    if (!dev) return ACF_EMEMORY;
+    dev->table = &cpu_table;
+    dev->kind = ACF_DEVICE_CPU;
+    dev->threads = threads ? threads : acf_cores();
+    dev->memory = acf_heap;
+    /* Tiles are shared out by our loops (cpu.h); a second team inside each would fight over the cores. The setting is the
+     * process's: a program that uses OpenBLAS itself sets it again around its own calls. */
+    openblas_set_num_threads(1);
+    *out = dev;
+    return ACF_OK;
+}

@@ -1,0 +1,40 @@
+/* What CPU kernels use besides the device table: parallel loops of fixed partition, and products with an epilogue.
+ *
+ * Same bits for any thread count, by construction: work is cut into pieces whose number and size depend on the shape
+ * alone, each piece is computed by one thread in one order, and no piece adds to another's output. So OpenBLAS is
+ * called single-threaded on tiles (its own threading cuts by thread count), and our OpenMP loops share the tiles out. */
+#ifndef ACF_DEVICE_CPU_H
+#define ACF_DEVICE_CPU_H
+
+#include "device/device.h"
+
+/* Threads worth starting for a loop of about `work` scalar operations: waking a team costs some microseconds. */
+static inline int acf_threads_for(const acf_device *dev, int64_t work) { return work < 32768 ? 1 : dev->threads; }
+
+/* Put before a for loop whose iterations write disjoint memory:
+ *     ACF_PARALLEL(dev, N * C)
+ *     for (int64_t i = 0; i < N; i++) ...
+ */
+#define ACF_PRAGMA(x) _Pragma(#x)
+#define ACF_PARALLEL(dev, work) ACF_PRAGMA(omp parallel for schedule(static) num_threads(acf_threads_for(dev, work)))
+/* Same, for iterations of uneven cost (rows with subsets of different size). */
+#define ACF_PARALLEL_UNEVEN(dev, work) \
+    ACF_PRAGMA(omp parallel for schedule(dynamic, 8) num_threads(acf_threads_for(dev, work)))
+#define ACF_SIMD ACF_PRAGMA(omp simd)
+
+/* Elements of a flat array that one iteration of a parallel loop handles. Fixed, so that partial sums are too. */
+#define ACF_CHUNK 4096
+
+/* Called for each finished tile of a product, rows [r0,r1) and columns [c0,c1), while it is still in cache. */
+typedef void (*acf_epilogue)(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1);
+
+/* The product of device.h with an epilogue (NULL for none), which also runs when K = 0. */
+void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx);
+
+/* One product on the calling thread: for use inside a parallel loop. */
+void acf_cpu_gemm_serial(const acf_gemm *g);
+
+/* out (C) += sum over rows of x (N,C) with leading dimension ld; rows are added in order. */
+void acf_cpu_colsum(const acf_device *dev, acf_real *out, const acf_real *x, int64_t N, int64_t C, int64_t ld);
+
+#endif

@@ -1,0 +1,87 @@
+/* The linear layer: cases for the harness. */
+#include "ops/linear.h"
+
+#include "harness/lab.h"
+
+#include <math.h>
+
+/* Inner widths: odd, so that vector loops have a tail; large in the threaded run. */
+static int64_t width_in(const acf_lab *l) { return l->big ? 129 : 5; }
+static int64_t width_out(const acf_lab *l) { return l->big ? 201 : 3; }
+
+static void build(acf_lab *l) {
+    int64_t I = width_in(l), O = width_out(l);
+    acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, I});
+    acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){O, I});
+    acf_tensor *b = acf_leaf(l, "b", -1, 1, 1, (int64_t[]){O});
+    acf_result(l, acf_linear(l->t, x, w, b, (acf_act_kind)l->c->variant));
+}
+
+static double activate(int kind, double x) {
+    switch (kind) {
+    case ACF_RELU: return x > 0 ? x : 0;
+    case ACF_LEAKY_RELU: return x > 0 ? x : 0.01 * x;
+    case ACF_TANH: return tanh(x);
+    case ACF_SIGMOID: return 1 / (1 + exp(-x));
+    case ACF_SOFTPLUS: return log(1 + exp(x));
+    case ACF_ELU: return x > 0 ? x : exp(x) - 1;
+    default: return x;
+    }
+}
+
+static void naive(const acf_lab *l, double *const *out) {
+    int64_t I = width_in(l), O = width_out(l);
+    const acf_real *x = l->leaf[0].value, *w = l->leaf[1].value, *b = l->leaf[2].value;
+    for (int64_t r = 0; r < l->N; r++)
+        for (int64_t o = 0; o < O; o++) {
+            double sum = (double)b[o];
+            for (int64_t i = 0; i < I; i++) sum += (double)x[r * I + i] * (double)w[o * I + i];
+            out[0][r * O + o] = activate(l->c->variant, sum);
+        }
+}
+
+/* One weight used twice, without bias, packed rows: gradients must add up. */
+static void build_twice(acf_lab *l) {
+    acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, 3);
+    acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){3, 3});
+    acf_tensor *h = acf_linear(l->t, x, w, NULL, ACF_TANH);
+    acf_result(l, acf_linear(l->t, h, w, NULL, ACF_IDENTITY));
+}
+
+static const acf_case cases[] = {
+    {"identity", build, naive, .variant = ACF_IDENTITY},
+    {"relu", build, naive, .variant = ACF_RELU},
+    {"leaky relu", build, naive, .variant = ACF_LEAKY_RELU},
+    {"tanh", build, naive, .variant = ACF_TANH},
+    {"sigmoid", build, naive, .variant = ACF_SIGMOID},
+    {"softplus", build, naive, .variant = ACF_SOFTPLUS},
+    {"elu", build, naive, .variant = ACF_ELU},
+    {"one weight used twice", build_twice, NULL},
+};
+ACF_CASES(linear, cases)
+
+static void refuses_wrong_shapes(void **state) {
+    (void)state;
+    acf_lab l;
+    acf_lab_open(&l, 1, 4, 3, ACF_MASK_RANDOM, 1);
+    acf_tensor *x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){4, 3}), *w = acf_leaf(&l, "w", -1, 1, 2, (int64_t[]){2, 5});
+    acf_tensor *y = acf_linear(l.t, x, w, NULL, ACF_TANH);
+    assert_int_equal(acf_tensor_count(y), 0);
+    /* The failure is sticky: what follows is not run, and the first sentence comes out. */
+    acf_linear(l.t, y, w, NULL, ACF_TANH);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    assert_string_equal(acf_error(), "linear: x is (4, 3) and w is (2, 5); expected (M, I) and (O, I)");
+    acf_lab_close(&l);
+}
+
+static void refuses_a_bias_of_other_length(void **state) {
+    (void)state;
+    acf_lab l;
+    acf_lab_open(&l, 1, 4, 3, ACF_MASK_RANDOM, 1);
+    acf_tensor *x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){4, 3}), *w = acf_leaf(&l, "w", -1, 1, 2, (int64_t[]){2, 3});
+    acf_linear(l.t, x, w, acf_leaf(&l, "b", -1, 1, 1, (int64_t[]){3}), ACF_TANH);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    acf_lab_close(&l);
+}
+
+ACF_TESTS(linear, cmocka_unit_test(refuses_wrong_shapes), cmocka_unit_test(refuses_a_bias_of_other_length))

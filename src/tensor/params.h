@@ -1,0 +1,67 @@
+/* Parameters: declared once by name and shape, laid out in one slab, with twin slabs for gradient, Adam's two moments and
+ * the averaged weights.
+ *
+ * So the optimiser, the gradient norm, an all-reduce, a checkpoint or a finite check is one loop over one buffer:
+ *
+ *     value  [ w1 .. | w2 .. | gru.wh ..  | b1 | b2 | ... ]     decayed parameters first, then the others,
+ *     grad   [ same layout                                ]     each aligned to 64 bytes; the gaps are zero
+ *     m, v, average                                             and stay zero
+ */
+#ifndef ACF_TENSOR_PARAMS_H
+#define ACF_TENSOR_PARAMS_H
+
+#include "tensor/tape.h"
+
+/* Initial values; `scale` of acf_param_add is explained with each. */
+typedef enum acf_init {
+    ACF_INIT_CONST,    /* every element = scale */
+    ACF_INIT_IDENTITY, /* ones on the diagonal times scale, zero elsewhere; 2-D */
+    ACF_INIT_UNIFORM,  /* uniform in +-scale / sqrt(fan_in), fan_in = elements per row: the usual choice for linear layers */
+    ACF_INIT_NORMAL,   /* normal with standard deviation scale */
+    ACF_INIT_ORTHO     /* each square block of rows orthogonal, times scale: recurrent weights; 2-D */
+} acf_init;
+
+typedef struct acf_param {
+    acf_tensor t; /* points into the slabs; pass &p->t, or acf_p(p), to operations */
+    char *name;
+    acf_init init;
+    double scale;
+    bool decay;     /* weight decay applies */
+    int64_t offset; /* in the slab, in elements */
+} acf_param;
+
+typedef struct acf_params {
+    acf_device *dev;
+    acf_param **list; /* in order of declaration */
+    int n, cap;
+    int64_t total;   /* elements of a slab, gaps included */
+    int64_t decayed; /* the first so many are subject to weight decay */
+    acf_real *value, *grad, *m, *v, *average; /* average..grad are NULL when built for inference */
+} acf_params;
+
+/* Gives *out; free with acf_params_free. Keeps dev. */
+acf_status acf_params_create(acf_device *dev, acf_params **out);
+void acf_params_free(acf_params *ps);
+
+/* Declares a parameter before the slabs are built. Borrows name. The pointer stays valid until acf_params_free. With decay
+ * left to the set: matrices decay, vectors and scalars do not (change p->decay before the build where that is wrong).
+ * NULL on failure: ACF_EMEMORY, ACF_EUSAGE (a name that exists). */
+acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double scale, int ndim, const int64_t *dim);
+
+/* Lays out and fills the slabs; values depend on (seed, name, element) only. For inference (train = false) only `value`
+ * is allocated. Fails: ACF_EMEMORY, ACF_EUSAGE. */
+acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train);
+
+/* Clears the gradients: before each step. */
+acf_status acf_params_zero_grad(acf_params *ps);
+
+/* By name, or NULL. */
+acf_param *acf_params_find(const acf_params *ps, const char *name);
+
+/* Which parameter, row and column the slab element i belongs to, for messages; NULL for a gap. */
+const acf_param *acf_params_at(const acf_params *ps, int64_t i, int64_t *row, int64_t *column);
+
+/* The tensor of a parameter; NULL for NULL, so that an optional bias can be passed straight through. */
+static inline acf_tensor *acf_p(acf_param *p) { return p ? &p->t : NULL; }
+
+#endif

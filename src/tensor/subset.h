@@ -1,0 +1,51 @@
+/* Which columns of which rows are modelled: ragged masks, and the packed layout every operation shares.
+ *
+ * Every row has its own set u = m·(1-b) of columns to model (b = 1: observed; m = 1: not missing). What is modelled is
+ * stored packed and step-major, rows sorted by |u|, largest first, so that step t is a prefix of the rows and no padding
+ * exists anywhere:
+ *
+ *     row 0   u = {1}             rank 2             packed index   0 1 2 | 3 4 | 5
+ *     row 1   u = {0,2,3}   ->    rank 0     ->      step           0 0 0 | 1 1 | 2
+ *     row 2   u = {1,3}           rank 1             row            1 2 0 | 1 2 | 1
+ *                                                    column         0 1 1 | 2 3 | 3
+ *
+ * The compact order inside a row is the order of the columns. On the CPU T is the exact count; a device that captures its
+ * work treats T as capacity and reads the counts from its own memory. */
+#ifndef ACF_TENSOR_SUBSET_H
+#define ACF_TENSOR_SUBSET_H
+
+#include "base/arena.h"
+#include "base/real.h"
+
+typedef struct acf_subset {
+    int64_t N, D;          /* rows of the batch, columns of the table */
+    int64_t T;             /* packed elements, the sum of all |u| */
+    int64_t steps;         /* largest |u| */
+    const int32_t *size;   /* (N)   |u| of each row */
+    const int32_t *row;    /* (N)   rank -> row; sizes fall, ties by row */
+    const int32_t *rank;   /* (N)   row -> rank */
+    const int32_t *active; /* (D+1) rows that have a step t; 0 from `steps` on */
+    const int32_t *first;  /* (D+1) packed index where step t begins; T from `steps` on */
+    const int32_t *cols;   /* (N,D) columns of row i in compact order; the first size[i] are valid */
+    const int32_t *row_of; /* (T)   row of a packed element */
+    const int32_t *col_of; /* (T)   column of a packed element */
+    const int32_t *cell;   /* (T)   row·D + column: its place in a (N,D) table */
+    const int32_t *prev;   /* (T)   packed index of the row's previous modelled column, -1 at the first step */
+    const int32_t *mirror; /* (T)   packed index of the same row's element counted from the other end */
+    const int32_t *parent; /* (T)   packed index in the subset this one was split from; NULL for a whole one */
+    const int64_t *square; /* (N+1) where row i's |u|x|u| matrix begins in a packed list of matrices */
+} acf_subset;
+
+/* Builds the structure from masks b and m, each (N,D), zero or not; NULL b means nothing observed, NULL m nothing missing.
+ * Memory comes from the arena and lives as long as it. Fails: ACF_EMEMORY, ACF_ESHAPE (more than 2^31-1 cells). */
+acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D,
+                            const acf_subset **out);
+
+/* The elements at even (parity 0) or odd (parity 1) places of each row's compact order, as a subset of its own whose
+ * `parent` points back into u. Fails: ACF_EMEMORY. */
+acf_status acf_subset_split(acf_arena *mem, const acf_subset *u, int parity, const acf_subset **out);
+
+/* Packed index of place t of row i. */
+static inline int64_t acf_subset_at(const acf_subset *u, int64_t i, int64_t t) { return u->first[t] + u->rank[i]; }
+
+#endif

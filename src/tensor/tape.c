@@ -1,0 +1,289 @@
+/* The tape: see tape.h. */
+#include "tensor/tape.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+acf_status acf_tape_create(acf_device *dev, const acf_kernel *kernels, acf_tape **out) {
+    acf_status status = ACF_OK;
+    acf_tape *t = acf_alloc_zero(sizeof *t, "a tape");
+    if (!t) return ACF_EMEMORY;
+    t->dev = dev;
+    t->kernels = kernels;
+    ACF_TRY_DONE(acf_arena_create(&acf_heap, 0, &t->host));
+    ACF_TRY_DONE(acf_arena_create(&dev->memory, (size_t)1 << 20, &t->mem));
+    *out = t;
+done:
+    if (status) acf_tape_free(t);
+    return status;
+}
+
+void acf_tape_free(acf_tape *t) {
+    if (!t) return;
+    acf_arena_free(t->host);
+    acf_arena_free(t->mem);
+    acf_release(t);
+}
+
+void acf_tape_begin(acf_tape *t, bool record) {
+    acf_arena_reset(t->host);
+    acf_arena_reset(t->mem);
+    t->last = NULL;
+    t->n_nodes = 0;
+    t->record = record;
+    t->failure.status = ACF_OK;
+    t->empty = (acf_tensor){.ndim = 1};
+}
+
+acf_tape_mark acf_tape_position(const acf_tape *t) {
+    return (acf_tape_mark){acf_arena_mark(t->host), acf_arena_mark(t->mem), t->last};
+}
+
+void acf_tape_rewind(acf_tape *t, acf_tape_mark mark) {
+    ACF_ASSERT(!t->record);
+    acf_arena_release(t->host, mark.host);
+    acf_arena_release(t->mem, mark.mem);
+    t->last = mark.last;
+}
+
+/* ---- failures --------------------------------------------------------------------------------------------------- */
+
+acf_status acf_tape_fail(acf_tape *t, const acf_op *op) {
+    if (t->failure.status) return t->failure.status;
+    if (op) acf_fail(acf_error_status(), "%s: %s", op->name, acf_error());
+    acf_failure_save(&t->failure);
+    return t->failure.status;
+}
+
+acf_status acf_tape_status(acf_tape *t) { return t->failure.status ? acf_failure_restore(&t->failure) : ACF_OK; }
+
+acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) {
+    char sentence[ACF_SENTENCE_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(sentence, sizeof sentence, fmt, ap);
+    va_end(ap);
+    acf_fail(ACF_ESHAPE, "%s", sentence);
+    acf_tape_fail(t, op);
+    return &t->empty;
+}
+
+/* Index of the first element that is not finite, or -1. */
+static int64_t first_nonfinite(const acf_real *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return i;
+    return -1;
+}
+
+/* Fetches a tensor's values to the host, into the step's host arena; on the CPU they are there already. */
+static const acf_real *on_host(acf_tape *t, const acf_tensor *x) {
+    if (t->dev->kind == ACF_DEVICE_CPU) return x->data;
+    size_t bytes = (size_t)acf_tensor_count(x) * sizeof(acf_real);
+    acf_real *copy = acf_arena_alloc(t->host, bytes);
+    if (!copy || acf_device_copy(t->dev, copy, x->data, bytes, ACF_TO_HOST) || acf_device_sync(t->dev)) return NULL;
+    return copy;
+}
+
+/* Says where the first non-finite value of the step came from. Walks backwards, so the last hit is the earliest node. */
+static acf_status blame(acf_tape *t, const acf_tensor *x, int64_t at) {
+    const acf_op *op = NULL;
+    for (acf_node *n = t->last; n; n = n->before)
+        for (int k = n->n_out - 1; k >= 0; k--) {
+            const acf_real *data = on_host(t, n->out[k]);
+            int64_t i = data ? first_nonfinite(data, acf_tensor_count(n->out[k])) : -1;
+            if (i >= 0) op = n->op, x = n->out[k], at = i;
+        }
+    int64_t row, column;
+    acf_tensor_place(x, at, &row, &column);
+    const acf_real *data = on_host(t, x);
+    acf_fail(ACF_ENUMERIC, "%s: the output is %g at row %lld, column %lld; look at that row's input, or lower the step size",
+             op ? op->name : "input", data ? (double)data[at] : (double)NAN, (long long)row, (long long)column);
+    return acf_tape_fail(t, NULL);
+}
+
+acf_status acf_tape_check(acf_tape *t, const acf_tensor *x) {
+    ACF_TRY(acf_tape_status(t));
+    const acf_real *data = on_host(t, x);
+    if (!data) return acf_tape_fail(t, NULL);
+    int64_t at = first_nonfinite(data, acf_tensor_count(x));
+    return at < 0 ? ACF_OK : blame(t, x, at);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+acf_real *acf_tape_reals(acf_tape *t, int64_t n) {
+    size_t bytes;
+    acf_real *p = acf_bytes(n, sizeof(acf_real), &bytes) ? acf_arena_alloc(t->mem, bytes) : NULL;
+    if (!p) acf_tape_fail(t, NULL);
+    return p;
+}
+
+int32_t *acf_tape_ints(acf_tape *t, int64_t n) {
+    size_t bytes;
+    int32_t *p = acf_bytes(n, sizeof(int32_t), &bytes) ? acf_arena_alloc(t->mem, bytes) : NULL;
+    if (!p) acf_tape_fail(t, NULL);
+    return p;
+}
+
+/* A tensor without data. */
+static acf_tensor *header(acf_tape *t, int ndim, const int64_t *dim) {
+    if (t->failure.status) return &t->empty;
+    ACF_ASSERT(ndim >= 0 && ndim <= ACF_MAX_DIM);
+    acf_tensor *x = acf_arena_alloc(t->host, sizeof *x);
+    if (!x) {
+        acf_tape_fail(t, NULL);
+        return &t->empty;
+    }
+    *x = (acf_tensor){.ndim = ndim};
+    for (int i = 0; i < ndim; i++) x->dim[i] = dim[i];
+    return x;
+}
+
+acf_tensor *acf_tensor_wrap(acf_tape *t, acf_real *data, int ndim, const int64_t *dim) {
+    acf_tensor *x = header(t, ndim, dim);
+    if (x != &t->empty) x->data = data;
+    return x;
+}
+
+acf_tensor *acf_tensor_new(acf_tape *t, int ndim, const int64_t *dim) {
+    acf_tensor *x = header(t, ndim, dim);
+    if (x == &t->empty) return x;
+    x->data = acf_tape_reals(t, acf_tensor_count(x));
+    return x->data ? x : &t->empty;
+}
+
+acf_tensor *acf_tensor_packed(acf_tape *t, const acf_subset *u, int64_t C) {
+    acf_tensor *x = acf_tensor_new(t, C ? 2 : 1, (int64_t[]){u->T, C});
+    if (x != &t->empty) x->sub = u;
+    return x;
+}
+
+acf_tensor *acf_tensor_input(acf_tape *t, const acf_real *data, int ndim, const int64_t *dim) {
+    acf_tensor *x = acf_tensor_new(t, ndim, dim);
+    if (x == &t->empty) return x;
+    size_t bytes = (size_t)acf_tensor_count(x) * sizeof(acf_real);
+    if (acf_device_copy(t->dev, x->data, data, bytes, ACF_TO_DEVICE)) {
+        acf_tape_fail(t, NULL);
+        return &t->empty;
+    }
+    return x;
+}
+
+acf_real *acf_grad(acf_tape *t, acf_tensor *x) {
+    if (!x || !x->needs_grad) return NULL;
+    if (!x->grad) {
+        acf_real *g = acf_tape_reals(t, acf_tensor_count(x));
+        if (!g) return NULL;
+        if (acf_device_zero(t->dev, g, (size_t)acf_tensor_count(x) * sizeof(acf_real))) {
+            acf_tape_fail(t, NULL);
+            return NULL;
+        }
+        x->grad = g;
+    }
+    return x->grad;
+}
+
+/* A view shares numbers, so its gradient must be there before anyone writes to either: allocated now when needed. */
+static acf_tensor *shared(acf_tape *t, acf_tensor *x, acf_tensor *view) {
+    if (view == &t->empty || x == &t->empty) return &t->empty;
+    view->data = x->data;
+    view->needs_grad = x->needs_grad;
+    view->grad = acf_grad(t, x);
+    return t->failure.status ? &t->empty : view;
+}
+
+acf_tensor *acf_tensor_view(acf_tape *t, acf_tensor *x, int ndim, const int64_t *dim) {
+    acf_tensor *view = header(t, ndim, dim);
+    if (view == &t->empty) return view;
+    if (acf_tensor_count(view) != acf_tensor_count(x)) {
+        char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
+        acf_fail(ACF_ESHAPE, "view: %s cannot be seen as %s", acf_tensor_shape(x, a), acf_tensor_shape(view, b));
+        acf_tape_fail(t, NULL);
+        return &t->empty;
+    }
+    if (ndim && dim[0] == acf_tensor_rows(x)) view->sub = x->sub;
+    return shared(t, x, view);
+}
+
+acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u) {
+    acf_tensor *view = header(t, x->ndim, x->dim);
+    if (view == &t->empty) return view;
+    if (u && acf_tensor_rows(x) != u->T) {
+        char a[ACF_SHAPE_TEXT];
+        acf_fail(ACF_ESHAPE, "as_packed: %s has not the %lld rows of the subset", acf_tensor_shape(x, a), (long long)u->T);
+        acf_tape_fail(t, NULL);
+        return &t->empty;
+    }
+    view->sub = u;
+    return shared(t, x, view);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------ */
+
+acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in) {
+    if (t->failure.status) return NULL;
+    ACF_ASSERT(n_in <= ACF_MAX_IN);
+    acf_node *n = acf_arena_alloc(t->host, sizeof *n);
+    void *attr = n ? acf_arena_alloc(t->host, attr_bytes) : NULL;
+    if (!attr) {
+        acf_tape_fail(t, op);
+        return NULL;
+    }
+    memset(n, 0, sizeof *n);
+    memset(attr, 0, attr_bytes);
+    n->op = op;
+    n->attr = attr;
+    n->n_in = n_in;
+    for (int i = 0; i < n_in; i++) {
+        n->in[i] = in[i];
+        if (in[i] && in[i]->needs_grad) n->save = t->record;
+    }
+    return n;
+}
+
+static const acf_kernel *kernel_of(const acf_tape *t, const acf_op *op) {
+    return t->kernels ? &t->kernels[op->id] : &op->cpu;
+}
+
+acf_tensor *acf_node_run(acf_tape *t, acf_node *n) {
+    if (t->failure.status) return &t->empty;
+    while (n->n_out < ACF_MAX_OUT && n->out[n->n_out]) n->n_out++;
+    const acf_kernel *k = kernel_of(t, n->op);
+    if (!k->backward) n->save = false;
+    for (int i = 0; i < n->n_out; i++) n->out[i]->needs_grad = n->save;
+    if (k->forward(t, n)) acf_tape_fail(t, n->op);
+    if (t->failure.status) return &t->empty;
+    n->before = t->last;
+    t->last = n;
+    t->n_nodes++;
+    return n->out[0];
+}
+
+static bool has_gradient(const acf_node *n) {
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i]->grad) return true;
+    return false;
+}
+
+acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
+    ACF_TRY(acf_tape_status(t));
+    if (acf_tensor_count(loss) != 1) {
+        char shape[ACF_SHAPE_TEXT];
+        acf_fail(ACF_ESHAPE, "backward: the loss has shape %s; expected one element", acf_tensor_shape(loss, shape));
+        return acf_tape_fail(t, NULL);
+    }
+    ACF_TRY(acf_tape_check(t, loss));
+    acf_real *seed = acf_grad(t, loss);
+    if (!seed) return acf_tape_status(t); /* depends on no parameter: nothing to do */
+    const acf_real one = 1;
+    if (acf_device_copy(t->dev, seed, &one, sizeof one, ACF_TO_DEVICE)) return acf_tape_fail(t, NULL);
+    for (acf_node *n = t->last; n; n = n->before) {
+        if (!n->save || !has_gradient(n)) continue;
+        acf_status status = kernel_of(t, n->op)->backward(t, n);
+        if (status) acf_tape_fail(t, n->op);
+        ACF_TRY(acf_tape_status(t));
+    }
+    return ACF_OK;
+}

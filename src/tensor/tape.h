@@ -1,0 +1,119 @@
+/* The tape: operations run as they are called and are remembered, so that their derivatives can be run backwards.
+ *
+ * Operations are coarse (a whole GRU sequence, a batch of LU factorisations), so a training step is some dozens to
+ * hundreds of nodes and the tape's own cost does not matter (below a microsecond each). Everything a step makes lives in
+ * two arenas, one in host memory for nodes and attributes, one in device memory for numbers, and dies at the next begin;
+ * from the second step on nothing is allocated.
+ *
+ *     acf_tape_begin(t, true);
+ *     acf_tensor *h = acf_linear(t, x, w1, b1, ACF_TANH);       a failure inside makes the tape fail;
+ *     acf_tensor *y = acf_linear(t, h, w2, b2, ACF_IDENTITY);   later calls return an empty tensor
+ *     ACF_TRY(acf_tape_backward(t, acf_mean(t, y)));            and here the first failure comes out
+ *
+ * Threads: a tape is used by one thread at a time. */
+#ifndef ACF_TENSOR_TAPE_H
+#define ACF_TENSOR_TAPE_H
+
+#include "device/device.h"
+#include "tensor/tensor.h"
+
+#define ACF_MAX_IN 8
+#define ACF_MAX_OUT 4
+
+typedef struct acf_tape acf_tape;
+typedef struct acf_node acf_node;
+
+/* What a device does for an operation. `forward` fills n->out from n->in; `backward` adds to acf_grad(t, n->in[i]) from
+ * n->out[i]->grad (NULL where nothing came back). NULL backward: the operation has no derivative (sampling). */
+typedef struct acf_kernel {
+    acf_status (*forward)(acf_tape *t, acf_node *n);
+    acf_status (*backward)(acf_tape *t, acf_node *n);
+} acf_kernel;
+
+/* One const instance per operation, in its own file. */
+typedef struct acf_op {
+    const char *name;
+    int id;         /* its place in ops/ops_list.h, and in another device's table of kernels */
+    acf_kernel cpu; /* the reference, always there */
+} acf_op;
+
+struct acf_node {
+    const acf_op *op;
+    acf_node *before; /* the node recorded before this one */
+    acf_tensor *in[ACF_MAX_IN], *out[ACF_MAX_OUT];
+    int n_in, n_out;
+    bool save;        /* a backward may come: keep what it needs */
+    void *attr;       /* op-private struct in host memory: sizes, attributes, pointers to saved numbers */
+};
+
+struct acf_tape {
+    acf_device *dev;
+    const acf_kernel *kernels; /* another device's, by op id; NULL: each op's cpu kernels */
+    acf_arena *host, *mem;     /* nodes and attributes; numbers */
+    acf_node *last;
+    int64_t n_nodes;
+    bool record;         /* false: scoring and sampling, nothing is kept for a backward */
+    acf_failure failure; /* the first failure since begin; status ACF_OK while there is none */
+    acf_tensor empty;    /* what operations return after a failure */
+};
+
+/* Makes a tape on a device. Keeps dev and kernels. Gives *out; free with acf_tape_free. Fails: ACF_EMEMORY. */
+acf_status acf_tape_create(acf_device *dev, const acf_kernel *kernels, acf_tape **out);
+void acf_tape_free(acf_tape *t);
+
+/* Forgets every node and tensor of the step before, and its failure. */
+void acf_tape_begin(acf_tape *t, bool record);
+
+/* Runs the derivatives of `loss` (one element) back to the parameters, adding to their gradients. Returns the step's
+ * first failure; a loss that is not finite is ACF_ENUMERIC and names the first operation with such an output, its row
+ * and column. */
+acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss);
+
+/* First failure since begin, ACF_OK when there was none; also makes it the thread's last error. */
+acf_status acf_tape_status(acf_tape *t);
+
+/* Same as the non-finite check of backward, for a result that is not differentiated. */
+acf_status acf_tape_check(acf_tape *t, const acf_tensor *x);
+
+/* While not recording: everything made after a mark can be dropped again, so that a loop of steps does not grow. */
+typedef struct acf_tape_mark {
+    acf_mark host, mem;
+    acf_node *last;
+} acf_tape_mark;
+acf_tape_mark acf_tape_position(const acf_tape *t);
+void acf_tape_rewind(acf_tape *t, acf_tape_mark mark);
+
+/* ---- tensors ---------------------------------------------------------------------------------------------------- */
+
+/* A tensor with uncleared data; never NULL: the empty tensor after a failure. */
+acf_tensor *acf_tensor_new(acf_tape *t, int ndim, const int64_t *dim);
+/* (T) when C = 0, else (T,C): packed over u. */
+acf_tensor *acf_tensor_packed(acf_tape *t, const acf_subset *u, int64_t C);
+/* A copy of host data on the device; borrows data. */
+acf_tensor *acf_tensor_input(acf_tape *t, const acf_real *data, int ndim, const int64_t *dim);
+/* Over memory that is on the device already; keeps data until the next begin. */
+acf_tensor *acf_tensor_wrap(acf_tape *t, acf_real *data, int ndim, const int64_t *dim);
+/* x seen with another shape of as many elements: data and gradient are shared. */
+acf_tensor *acf_tensor_view(acf_tape *t, acf_tensor *x, int ndim, const int64_t *dim);
+/* x (T,...) seen as packed over u, or with NULL as plain rows. */
+acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u);
+
+/* ---- for the authors of operations ---------------------------------------------------------------------------------- */
+
+/* A node with its inputs (some may be NULL) and attr_bytes of cleared attributes; NULL when the tape has failed. */
+acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in);
+/* Runs the node's forward and records it; returns out[0], or the empty tensor after a failure. */
+acf_tensor *acf_node_run(acf_tape *t, acf_node *n);
+/* Refuses a call: ACF_ESHAPE with the op's name and a sentence. Returns the empty tensor. */
+acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Makes the tape fail with the thread's last error, prefixed by the op's name (which may be NULL). */
+acf_status acf_tape_fail(acf_tape *t, const acf_op *op);
+
+/* The gradient of x to add to, cleared on first use; NULL when x is NULL or needs none, or when memory ran out (the tape
+ * has failed then). */
+acf_real *acf_grad(acf_tape *t, acf_tensor *x);
+/* n numbers of device memory for this step; NULL when memory ran out (the tape has failed then). */
+acf_real *acf_tape_reals(acf_tape *t, int64_t n);
+int32_t *acf_tape_ints(acf_tape *t, int64_t n);
+
+#endif

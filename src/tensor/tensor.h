@@ -1,0 +1,34 @@
+/* A dense, row-major array on a device, with a place for its gradient. Owned by the tape that made it (or, for a
+ * parameter, by its slab); model code passes pointers around and frees nothing. */
+#ifndef ACF_TENSOR_TENSOR_H
+#define ACF_TENSOR_TENSOR_H
+
+#include "tensor/subset.h"
+
+#define ACF_MAX_DIM 4
+#define ACF_SHAPE_TEXT 96
+
+typedef struct acf_tensor {
+    acf_real *data;          /* on the tape's device; valid also when there are no elements */
+    acf_real *grad;          /* same shape; NULL until a consumer sends something back */
+    int64_t dim[ACF_MAX_DIM];
+    int ndim;                /* 0: a scalar, one element */
+    bool needs_grad;         /* a parameter, or computed from one while recording */
+    const acf_subset *sub;   /* the first axis runs over the packed elements of this subset; NULL: over plain rows */
+} acf_tensor;
+
+/* Elements; rows (the first axis, 1 for a scalar); elements per row. */
+int64_t acf_tensor_count(const acf_tensor *x);
+int64_t acf_tensor_rows(const acf_tensor *x);
+int64_t acf_tensor_width(const acf_tensor *x);
+
+bool acf_tensor_same_shape(const acf_tensor *a, const acf_tensor *b);
+
+/* The shape as text, such as "(256, 8)" or "(1024 packed, 3)"; returns buf. */
+const char *acf_tensor_shape(const acf_tensor *x, char buf[ACF_SHAPE_TEXT]);
+
+/* Where element i sits, for messages: the batch row, and the column of the table for packed elements (else the place
+ * within the row). */
+void acf_tensor_place(const acf_tensor *x, int64_t i, int64_t *row, int64_t *column);
+
+#endif

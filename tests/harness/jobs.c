@@ -1,0 +1,307 @@
+/* What the harness does with a case: values, gradients, threads, steady, faults, nonfinite. See lab.h. */
+#include "harness/lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const acf_size common_sizes[] = {
+    {0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL}, {1, 5, ACF_MASK_NONE},   {3, 4, ACF_MASK_ONE},
+    {4, 3, ACF_MASK_ALL},    {5, 7, ACF_MASK_RANDOM}, {9, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM},
+};
+
+/* ---- running a case ------------------------------------------------------------------------------------------------ */
+
+/* loss = sum of w_i y_i over all results, with fixed random weights: an operation of the harness itself, so that it does
+ * not depend on those under test. */
+typedef struct weigh_attr {
+    uint64_t seed;
+} weigh_attr;
+
+static double weight_of(const acf_node *n, int k, int64_t i) {
+    return acf_lab_random(((weigh_attr *)n->attr)->seed + (uint64_t)k, i, 0.3, 1.7) * (i % 3 == 1 ? -1 : 1);
+}
+
+static acf_status weigh_forward(acf_tape *t, acf_node *n) {
+    (void)t;
+    double sum = 0;
+    for (int k = 0; k < n->n_in; k++)
+        for (int64_t i = 0; i < acf_tensor_count(n->in[k]); i++) sum += weight_of(n, k, i) * (double)n->in[k]->data[i];
+    n->out[0]->data[0] = (acf_real)sum;
+    return ACF_OK;
+}
+
+static acf_status weigh_backward(acf_tape *t, acf_node *n) {
+    for (int k = 0; k < n->n_in; k++) {
+        acf_real *g = acf_grad(t, n->in[k]);
+        for (int64_t i = 0; g && i < acf_tensor_count(n->in[k]); i++)
+            g[i] += n->out[0]->grad[0] * (acf_real)weight_of(n, k, i);
+    }
+    return acf_tape_status(t);
+}
+
+static const acf_op weigh = {"harness", -1, {weigh_forward, weigh_backward}};
+
+static acf_tensor *weighed(acf_lab *l) {
+    acf_node *n = acf_node_new(l->t, &weigh, sizeof(weigh_attr), l->n_results, l->result);
+    if (!n) return &l->t->empty;
+    ((weigh_attr *)n->attr)->seed = l->seed + 77;
+    n->out[0] = acf_tensor_new(l->t, 0, NULL);
+    return acf_node_run(l->t, n);
+}
+
+static void note_ops(acf_lab *l, bool *seen) {
+    for (acf_node *n = l->t->last; n; n = n->before)
+        if (n->op->id >= 0) seen[n->op->id] = true;
+}
+
+/* One step: build, loss, and with record also backward; leaf gradients are copied out. */
+static acf_status run(acf_lab *l, bool record, double *loss) {
+    acf_lab_begin(l, record);
+    l->c->build(l);
+    acf_tensor *sum = weighed(l);
+    ACF_TRY(acf_tape_status(l->t));
+    note_ops(l, acf_lab_ran);
+    if (loss) *loss = (double)sum->data[0];
+    if (!record) return ACF_OK;
+    ACF_TRY(acf_tape_backward(l->t, sum));
+    for (int k = 0; k < l->leaf_at; k++) {
+        acf_lab_leaf *f = &l->leaf[k];
+        if (f->is_int) continue;
+        size_t bytes = (size_t)f->count * sizeof(acf_real);
+        if (l->leaf_tensor[k]->grad) memcpy(f->grad, l->leaf_tensor[k]->grad, bytes);
+        else memset(f->grad, 0, bytes);
+    }
+    return ACF_OK;
+}
+
+static void must_run(acf_lab *l, bool record, double *loss) {
+    if (run(l, record, loss)) fail_msg("%s (N %d, D %d): %s", l->c->name, (int)l->N, (int)l->D, acf_error());
+}
+
+static void open_case(acf_lab *l, const acf_case *c, int threads, acf_size s) {
+    acf_lab_open(l, threads, s.N, s.D, s.mask, 4711 + (uint64_t)(s.N * 31 + s.D));
+    l->c = c;
+}
+
+static const acf_size *sizes_of(const acf_case *c) { return c->sizes ? c->sizes : common_sizes; }
+
+/* ---- the jobs -------------------------------------------------------------------------------------------------------- */
+
+static void compare_with_naive(acf_lab *l) {
+    double *expected[ACF_LAB_RESULTS] = {0};
+    double tol = sizeof(acf_real) == 8 ? 1e-9 : l->c->tol > 0 ? l->c->tol : 2e-5;
+    for (int k = 0; k < l->n_results; k++) {
+        expected[k] = calloc((size_t)acf_tensor_count(l->result[k]) + 1, sizeof(double));
+        assert_non_null(expected[k]);
+    }
+    l->c->naive(l, expected);
+    for (int k = 0; k < l->n_results; k++) {
+        char what[160];
+        for (int64_t i = 0; i < acf_tensor_count(l->result[k]); i++) {
+            snprintf(what, sizeof what, "%s (N %d, D %d): result %d, element %d", l->c->name, (int)l->N, (int)l->D, k, (int)i);
+            acf_assert_close((double)l->result[k]->data[i], expected[k][i], tol, what);
+        }
+        free(expected[k]);
+    }
+}
+
+static void job_values(const acf_case *c) {
+    for (const acf_size *s = sizes_of(c); s->N >= 0; s++) {
+        acf_lab l;
+        open_case(&l, c, 2, *s);
+        must_run(&l, false, NULL);
+        for (int k = 0; k < l.n_results; k++)
+            for (int64_t i = 0; i < acf_tensor_count(l.result[k]); i++)
+                if (!isfinite(l.result[k]->data[i]))
+                    fail_msg("%s (N %d, D %d): result %d, element %d is %g: not written?", c->name, (int)l.N, (int)l.D, k,
+                             (int)i, (double)l.result[k]->data[i]);
+        if (c->naive) compare_with_naive(&l);
+        acf_lab_close(&l);
+    }
+}
+
+/* Fourth-order central difference of the loss in one input element. */
+static double difference(acf_lab *l, acf_real *x) {
+    const double h = 1e-3 * fmax(0.3, fabs((double)*x));
+    const double step[4] = {-2, -1, 1, 2}, weight[4] = {1, -8, 8, -1};
+    acf_real old = *x;
+    double sum = 0;
+    for (int k = 0; k < 4; k++) {
+        double loss;
+        *x = old + (acf_real)(step[k] * h);
+        must_run(l, false, &loss);
+        sum += weight[k] * loss;
+    }
+    *x = old;
+    return sum / (12 * h);
+}
+
+static void check_leaf(acf_lab *l, acf_lab_leaf *f) {
+    const int64_t most = 160; /* all of a small input, an even sample of a large one */
+    double largest = 0;
+    for (int64_t i = 0; i < f->count; i++) largest = fmax(largest, fabs((double)f->grad[i]));
+    int64_t stride = f->count > most ? f->count / most : 1;
+    for (int64_t i = 0; i < f->count; i += stride) {
+        double exact = (double)f->grad[i], numeric = difference(l, &f->value[i]);
+        double scale = fmax(fmax(fabs(exact), fabs(numeric)), fmax(1e-3 * largest, 1e-6));
+        if (!(fabs(exact - numeric) <= 1e-6 * scale))
+            fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %.12g, finite differences say %.12g (relative error %.2g)",
+                     l->c->name, (int)l->N, (int)l->D, f->name, (int)i, exact, numeric, fabs(exact - numeric) / scale);
+    }
+}
+
+static void job_gradients(const acf_case *c) {
+    if (sizeof(acf_real) != 8) acf_skip("gradient checks run in double");
+    for (const acf_size *s = sizes_of(c); s->N >= 0; s++) {
+        acf_lab l;
+        open_case(&l, c, 1, *s);
+        must_run(&l, true, NULL);
+        note_ops(&l, acf_lab_checked);
+        for (int k = 0; k < l.n_leaves; k++)
+            if (!l.leaf[k].fixed) check_leaf(&l, &l.leaf[k]);
+        acf_lab_close(&l);
+    }
+}
+
+/* FNV hash over everything a step computed: results, and gradients of all leaves. */
+static uint64_t digest(const acf_lab *l) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int pass = 0; pass < 2; pass++) {
+        int n = pass ? l->n_leaves : l->n_results;
+        for (int k = 0; k < n; k++) {
+            if (pass && l->leaf[k].is_int) continue;
+            const unsigned char *p = pass ? (const unsigned char *)l->leaf[k].grad : (const unsigned char *)l->result[k]->data;
+            size_t bytes = (size_t)(pass ? l->leaf[k].count : acf_tensor_count(l->result[k])) * sizeof(acf_real);
+            for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 0x100000001b3u;
+        }
+    }
+    return h;
+}
+
+static acf_size big_size(const acf_case *c) {
+    return (acf_size){c->big_N ? c->big_N : 600, c->big_D ? c->big_D : 12, ACF_MASK_RANDOM};
+}
+
+static void job_threads(const acf_case *c) {
+    uint64_t first = 0;
+    for (int threads = 1; threads <= 3; threads++) {
+        acf_lab l;
+        open_case(&l, c, threads, big_size(c));
+        l.big = true;
+        must_run(&l, !c->no_grad, NULL);
+        uint64_t h = digest(&l);
+        if (threads == 1) first = h;
+        if (h != first) fail_msg("%s: %d threads give other bits than one", c->name, threads);
+        acf_lab_close(&l);
+    }
+}
+
+static void job_steady(const acf_case *c) {
+    acf_lab l;
+    open_case(&l, c, 2, (acf_size){5, 7, ACF_MASK_RANDOM});
+    must_run(&l, !c->no_grad, NULL);
+    int64_t before = acf_alloc_count();
+    for (int step = 0; step < 3; step++) must_run(&l, !c->no_grad, NULL);
+    if (acf_alloc_count() != before)
+        fail_msg("%s: %d allocations after the first step", c->name, (int)(acf_alloc_count() - before));
+    acf_lab_close(&l);
+}
+
+static void job_faults(const acf_case *c) {
+    int64_t live = acf_alloc_live();
+    int n = 0;
+    for (bool done = false; !done;) {
+        acf_lab l;
+        open_case(&l, c, 1, (acf_size){5, 7, ACF_MASK_RANDOM});
+        must_run(&l, !c->no_grad, NULL); /* the leaves exist now; a fresh tape must ask for all its memory again */
+        acf_tape_free(l.t);
+        l.t = NULL;
+        acf_alloc_fail_at(++n);
+        acf_status status = acf_tape_create(l.dev, NULL, &l.t);
+        if (!status) status = run(&l, !c->no_grad, NULL);
+        acf_alloc_fail_at(0);
+        if (status && status != ACF_EMEMORY)
+            fail_msg("%s: allocation %d failed, and the step said %s: %s", c->name, n, acf_status_name(status), acf_error());
+        done = status == ACF_OK;
+        if (l.t) must_run(&l, !c->no_grad, NULL); /* the tape is still usable */
+        acf_lab_close(&l);
+        assert_int_equal(acf_alloc_live(), live);
+        assert_true(n < 200);
+    }
+    assert_true(n > 2); /* or nothing was made to fail */
+}
+
+static void try_nonfinite(acf_lab *l, acf_lab_leaf *f, double bad) {
+    int64_t at = f->count / 2;
+    acf_real old = f->value[at];
+    f->value[at] = (acf_real)bad;
+    acf_status status = run(l, !l->c->no_grad, NULL);
+    if (status == ACF_OK && l->c->no_grad)
+        for (int k = 0; k < l->n_results && !status; k++) status = acf_tape_check(l->t, l->result[k]);
+    bool refused = status && status != ACF_ENUMERIC && l->c->may_fail_nonfinite;
+    if (status && status != ACF_ENUMERIC && !refused)
+        fail_msg("%s: %g in %s gives %s: %s", l->c->name, bad, f->name, acf_status_name(status), acf_error());
+    if (status && !(strstr(acf_error(), "row ") && strstr(acf_error(), "column ")))
+        fail_msg("%s: %g in %s: the sentence names no row and column: %s", l->c->name, bad, f->name, acf_error());
+    if (!status && isnan(bad) && !l->c->hides_nonfinite)
+        fail_msg("%s: a NaN in %s[%d] went unnoticed", l->c->name, f->name, (int)at);
+    f->value[at] = old;
+    must_run(l, !l->c->no_grad, NULL); /* and the next step is clean */
+}
+
+static void job_nonfinite(const acf_case *c) {
+    acf_lab l;
+    open_case(&l, c, 2, (acf_size){5, 7, ACF_MASK_RANDOM});
+    must_run(&l, !c->no_grad, NULL);
+    for (int k = 0; k < l.n_leaves; k++) {
+        if (l.leaf[k].is_int || l.leaf[k].count == 0) continue;
+        try_nonfinite(&l, &l.leaf[k], (double)NAN);
+        try_nonfinite(&l, &l.leaf[k], (double)INFINITY);
+        try_nonfinite(&l, &l.leaf[k], -(double)INFINITY);
+    }
+    acf_lab_close(&l);
+}
+
+/* ---- registration ------------------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    void (*run)(const acf_case *c);
+    bool needs_gradient;
+} jobs[] = {
+    {"values", job_values, false}, {"gradients", job_gradients, true}, {"threads", job_threads, false},
+    {"steady", job_steady, false}, {"faults", job_faults, false},      {"nonfinite", job_nonfinite, false},
+};
+
+typedef struct task {
+    const acf_case *c;
+    size_t job;
+} task;
+
+static void run_task(void **state) {
+    const task *k = *state;
+    jobs[k->job].run(k->c);
+}
+
+/* Names and tasks live as long as the program. */
+static void *forever(size_t bytes) {
+    void *p = malloc(bytes);
+    if (!p) abort();
+    return p;
+}
+
+void acf_cases_add(const char *suite, const acf_case *cases, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
+            if (jobs[j].needs_gradient && (cases[i].no_grad || sizeof(acf_real) != 8)) continue;
+            task *k = forever(sizeof *k);
+            *k = (task){&cases[i], j};
+            size_t len = strlen(suite) + strlen(cases[i].name) + strlen(jobs[j].name) + 5;
+            char *name = forever(len);
+            snprintf(name, len, "%s: %s: %s", suite, cases[i].name, jobs[j].name);
+            const struct CMUnitTest test = {name, run_task, NULL, NULL, k};
+            acf_suite_add(suite, &test, 1);
+        }
+}

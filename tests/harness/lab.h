@@ -1,0 +1,116 @@
+/* The bench on which operations are tried: a case is data, the harness gives it six jobs.
+ *
+ * A case says how to apply an operation to random inputs, and what should come out:
+ *
+ *     static void build(acf_lab *l) {
+ *         acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, 5});       random, differentiable
+ *         acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){3, 5});
+ *         acf_result(l, acf_linear(l->t, x, w, NULL, ACF_TANH));                  compared and differentiated
+ *     }
+ *     static void naive(const acf_lab *l, double *const *out) { ... l->leaf[0].value ... out[0][i] = ...; }
+ *     static const acf_case cases[] = {{"tanh", build, naive, .variant = ACF_TANH}, ...};
+ *     ACF_CASES(linear, cases)
+ *
+ * For every case and every size of its list the harness then
+ *     values      runs it on poisoned memory and compares with the naive reference; every output must be finite
+ *     gradients   (double) checks every input by finite differences, worst relative error 1e-6
+ *     threads     compares outputs and gradients bit for bit on 1, 2 and 3 threads, at a size that is really threaded
+ *     steady      counts allocations from the second step on: there are none
+ *     faults      makes the n-th allocation fail, n = 1, 2, 3 ...: a clean ACF_EMEMORY, nothing leaks, the tape goes on
+ *     nonfinite   puts NaN and infinities into each input: no crash, and a NaN is reported with operation, row, column */
+#ifndef ACF_HARNESS_LAB_H
+#define ACF_HARNESS_LAB_H
+
+#include "harness/check.h"
+#include "ops/ops.h"
+
+#define ACF_LAB_LEAVES 16
+#define ACF_LAB_RESULTS 8
+
+typedef enum acf_lab_mask {
+    ACF_MASK_RANDOM, /* observed and missing cells at random */
+    ACF_MASK_NONE,   /* nothing to model: |u| = 0 */
+    ACF_MASK_ONE,    /* |u| = 1 */
+    ACF_MASK_ALL     /* |u| = D */
+} acf_lab_mask;
+
+typedef struct acf_size {
+    int64_t N, D;
+    acf_lab_mask mask;
+} acf_size;
+
+typedef struct acf_lab acf_lab;
+
+typedef struct acf_case {
+    const char *name;
+    void (*build)(acf_lab *l);
+    void (*naive)(const acf_lab *l, double *const *out); /* expected results; NULL where an identity test stands for it */
+    int variant;                                         /* what build and naive switch on */
+    double tol;           /* float tolerance of `values`, relative to 1 + |expected|; 0: 2e-5 */
+    bool no_grad;         /* has no derivative: skip `gradients` */
+    bool hides_nonfinite; /* a NaN input may legitimately not reach the output */
+    bool may_fail_nonfinite; /* the operation itself refuses non-finite input with another status */
+    int64_t big_N, big_D; /* size of `threads`; 0: 600 x 12 */
+    const acf_size *sizes; /* NULL: the common list; else ended by N = -1 */
+} acf_case;
+
+typedef struct acf_lab_leaf {
+    const char *name;
+    acf_real *value; /* on the host; survives runs */
+    acf_real *grad;  /* of the last run */
+    int64_t count;
+    bool fixed, is_int;
+    int32_t *ints;
+} acf_lab_leaf;
+
+struct acf_lab {
+    acf_tape *t;
+    acf_device *dev;
+    const acf_case *c;
+    int64_t N, D;        /* of the size being run */
+    bool big;            /* the `threads` run: make inner widths large enough to be threaded */
+    const acf_subset *u; /* a subset of that size; T = u->T. b and m are the masks it came from, (N,D) */
+    uint8_t *b, *m;
+    uint64_t seed;
+
+    acf_lab_leaf leaf[ACF_LAB_LEAVES];
+    int n_leaves, leaf_at;
+    acf_tensor *leaf_tensor[ACF_LAB_LEAVES];
+    acf_tensor *result[ACF_LAB_RESULTS];
+    int n_results;
+};
+
+/* An input with values uniform in [lo,hi], the same in every run of the case; values nearer to 0 than a twentieth of the
+ * range are pushed away from it, so that finite differences never straddle the kink of a relu. */
+acf_tensor *acf_leaf(acf_lab *l, const char *name, double lo, double hi, int ndim, const int64_t *dim);
+/* (T) or, with C > 0, (T,C): packed over l->u. */
+acf_tensor *acf_leaf_packed(acf_lab *l, const char *name, double lo, double hi, int64_t C);
+/* Like acf_leaf, but constant: no derivative is asked for. */
+acf_tensor *acf_leaf_fixed(acf_lab *l, const char *name, double lo, double hi, int ndim, const int64_t *dim);
+/* n integers uniform in [lo, hi], in device memory. */
+const int32_t *acf_leaf_ints(acf_lab *l, const char *name, int32_t lo, int32_t hi, int64_t n);
+
+/* Declares a result: compared with the reference, and part of the loss that is differentiated. */
+void acf_result(acf_lab *l, acf_tensor *y);
+
+/* Registers a case list as tests of a suite. */
+void acf_cases_add(const char *suite, const acf_case *cases, size_t n);
+#define ACF_CASES(suite, cases)                                                                                        \
+    __attribute__((constructor)) static void suite##_register_cases(void) {                                            \
+        acf_cases_add(#suite, cases, sizeof(cases) / sizeof((cases)[0]));                                              \
+    }
+
+/* For tests of their own: a lab without a case. u is random with a seed; free with acf_lab_close. */
+void acf_lab_open(acf_lab *l, int threads, int64_t N, int64_t D, acf_lab_mask mask, uint64_t seed);
+void acf_lab_close(acf_lab *l);
+/* Begins a step again (the subset is rebuilt on the tape). */
+void acf_lab_begin(acf_lab *l, bool record);
+/* Uniform in [lo,hi], by place: the same for the same arguments. */
+double acf_lab_random(uint64_t seed, int64_t i, double lo, double hi);
+/* Asserts |a - b| <= tol (1 + |b|), with both in the message. */
+void acf_assert_close(double a, double b, double tol, const char *what);
+
+/* Operations run forward, and those whose gradients were checked; for the coverage test. */
+extern bool acf_lab_ran[ACF_OP_COUNT], acf_lab_checked[ACF_OP_COUNT];
+
+#endif
