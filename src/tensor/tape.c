@@ -33,6 +33,7 @@ void acf_tape_begin(acf_tape *t, bool record) {
     t->last = NULL;
     t->n_nodes = 0;
     t->record = record;
+    t->ran_back = false;
     t->failure.status = ACF_OK;
     t->empty = (acf_tensor){.ndim = 1};
 }
@@ -274,7 +275,12 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
         acf_fail(ACF_ESHAPE, "backward: the loss has shape %s; expected one element", acf_tensor_shape(loss, shape));
         return acf_tape_fail(t, NULL);
     }
+    if (t->ran_back) {
+        acf_fail(ACF_EUSAGE, "backward: it has run already since begin; add the losses up and call it once");
+        return acf_tape_fail(t, NULL);
+    }
     ACF_TRY(acf_tape_check(t, loss));
+    t->ran_back = true;
     acf_real *seed = acf_grad(t, loss);
     if (!seed) return acf_tape_status(t); /* depends on no parameter: nothing to do */
     const acf_real one = 1;

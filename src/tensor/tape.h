@@ -53,6 +53,7 @@ struct acf_tape {
     acf_node *last;
     int64_t n_nodes;
     bool record;         /* false: scoring and sampling, nothing is kept for a backward */
+    bool ran_back;       /* backward has run: what it kept may be overwritten */
     acf_failure failure; /* the first failure since begin; status ACF_OK while there is none */
     acf_tensor empty;    /* what operations return after a failure */
 };
@@ -66,7 +67,7 @@ void acf_tape_begin(acf_tape *t, bool record);
 
 /* Runs the derivatives of `loss` (one element) back to the parameters, adding to their gradients. Returns the step's
  * first failure; a loss that is not finite is ACF_ENUMERIC and names the first operation with such an output, its row
- * and column. */
+ * and column. Once per begin: operations reuse what they kept as scratch (a second call is ACF_EUSAGE). */
 acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss);
 
 /* First failure since begin, ACF_OK when there was none; also makes it the thread's last error. */
