@@ -178,6 +178,24 @@ static void make_mlp(bench *b, acf_device *dev) {
     b->flops = (3.0 * MLP_LAYERS - 1) * 2.0 * MLP_BATCH * HIDDEN * HIDDEN; /* no dx for the first layer */
 }
 
+/* ---- the tape's own cost: 1,000 operations on one element, recorded, run forward and back ------------------------------- */
+
+enum { TAPE_OPS = 1000 };
+
+static void run_tape(bench *b) {
+    acf_tape_begin(b->tape, true);
+    acf_tensor *x = acf_tensor_view(b->tape, acf_p(b->p[0]), 1, (int64_t[]){1});
+    for (int i = 0; i < TAPE_OPS; i++) x = acf_act(b->tape, ACF_TANH, x);
+    need(acf_tape_backward(b->tape, x));
+}
+
+static void make_tape(bench *b, acf_device *dev) {
+    *b = (bench){.name = "tape: 1,000 tiny operations, forward+backward", .run = run_tape};
+    open_engine(b, dev);
+    b->p[0] = acf_param_add(b->params, "x", ACF_INIT_CONST, 0.5, 1, (int64_t[]){1});
+    need(acf_params_build(b->params, 1, true));
+}
+
 int main(int argc, char **argv) {
     int threads = 0, rounds = 15;
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -186,15 +204,17 @@ int main(int argc, char **argv) {
     }
     acf_device *dev;
     need(acf_device_open_cpu(threads, &dev));
-    bench b[5];
+    bench b[6];
     make_gemm(&b[0], &b[1], dev);
     make_gru(&b[2], dev, "GRU 2x256, batch 256, 8 steps, forward+backward", false);
     make_gru(&b[3], dev, "the same, half the columns observed", true);
     make_mlp(&b[4], dev);
-    time_all(b, 5, rounds);
+    make_tape(&b[5], dev);
+    time_all(b, 6, rounds);
     for (int i = 0; i < 5; i++)
         printf("%-50s %8.2f ms %7.1f GFLOP/s  %.2f of sgemm\n", b[i].name, b[i].best * 1e3, b[i].flops / b[i].best * 1e-9,
                b[i].flops / b[i].best / (b[0].flops / b[0].best));
+    printf("tape %.3f us per op\n", b[5].best / TAPE_OPS * 1e6);
     printf("half/full %.2f\n", b[3].best / b[2].best);
     return 0;
 }
