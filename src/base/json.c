@@ -96,25 +96,25 @@ acf_status acf_json_member(acf_json_source from, const json_t *object, const cha
 }
 
 acf_status acf_json_int(acf_json_source from, const json_t *object, const char *key, int64_t *out) {
-    json_t *v;
+    json_t *v = NULL;
     ACF_TRY(acf_json_member(from, object, key, &v));
     return acf_json_to_int(from, key, v, out);
 }
 
 acf_status acf_json_real(acf_json_source from, const json_t *object, const char *key, double *out) {
-    json_t *v;
+    json_t *v = NULL;
     ACF_TRY(acf_json_member(from, object, key, &v));
     return acf_json_to_real(from, key, v, out);
 }
 
 acf_status acf_json_bool(acf_json_source from, const json_t *object, const char *key, bool *out) {
-    json_t *v;
+    json_t *v = NULL;
     ACF_TRY(acf_json_member(from, object, key, &v));
     return acf_json_to_bool(from, key, v, out);
 }
 
 acf_status acf_json_text(acf_json_source from, const json_t *object, const char *key, const char **out) {
-    json_t *v;
+    json_t *v = NULL;
     ACF_TRY(acf_json_member(from, object, key, &v));
     return acf_json_to_text(from, key, v, out);
 }

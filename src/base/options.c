@@ -60,12 +60,12 @@ static acf_status unknown(const acf_options *o, acf_status status, const char *w
     return acf_fail(status, "%sunknown option '%s'; did you mean '%s'?", where, seen, names[near]);
 }
 
-/* Name k of "a|b|c", with its length; NULL past the last. */
+/* Name k of "a|b|c", with its length; NULL and 0 past the last. */
 static const char *choice_name(const acf_option *d, int64_t k, size_t *len) {
     const char *p = d->choices;
     for (; k > 0 && p; k--)
         if ((p = strchr(p, '|'))) p++;
-    if (p) *len = strcspn(p, "|");
+    *len = p ? strcspn(p, "|") : 0;
     return p;
 }
 
@@ -319,7 +319,7 @@ static json_t *value_to_json(const acf_option *d, const value *v) {
 }
 
 static bool wanted(const acf_option *d, const value *v, acf_opts_which which) {
-    if (which == ACF_OPTS_CHANGED) return v->origin != ACF_FROM_DEFAULT;
+    if (which == ACF_OPTS_CHANGED) return v->origin >= ACF_FROM_FILE;
     return which == ACF_OPTS_ALL || (d->flags & ACF_OPTION_RECORDED);
 }
 

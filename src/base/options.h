@@ -55,7 +55,7 @@ acf_status acf_opts_set(acf_options *o, const char *name, const char *value);
  * Fails: from.status, ACF_EMEMORY. */
 acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin);
 
-/* Which options to write: every one, those not at their default, or those a model file stores. */
+/* Which options to write: every one, those a file or the user set, or those a model file stores. */
 typedef enum acf_opts_which { ACF_OPTS_ALL, ACF_OPTS_CHANGED, ACF_OPTS_RECORDED } acf_opts_which;
 
 /* The values as an object that acf_opts_from_json reads back exactly. Gives *out. Fails: ACF_EMEMORY. */
