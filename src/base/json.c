@@ -35,7 +35,8 @@ acf_status acf_json_parse(acf_json_source from, const char *text, size_t n, size
         *out = v;
         return ACF_OK;
     }
-    if (json_error_code(&e) == json_error_out_of_memory)
+    /* Where memory runs out, jansson leaves its error as it was: no line, no text. */
+    if (json_error_code(&e) == json_error_out_of_memory || e.line < 0)
         return acf_fail(ACF_EMEMORY, "out of memory: parsing %s", from.name);
     char seen[ACF_EXCERPT_MAX]; /* jansson quotes the input here */
     return acf_fail(from.status, "%s:%d:%d: not valid JSON: %s", from.name, e.line, e.column,
