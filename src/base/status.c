@@ -51,6 +51,8 @@ void acf_failure_save(acf_failure *out) { *out = last; }
 
 acf_status acf_failure_restore(const acf_failure *f) {
     last = *f;
+    trace_len = 0; /* the trace belongs to the failure that is being replaced */
+    trace_text[0] = '\0';
     return f->status;
 }
 
