@@ -58,7 +58,9 @@ static void absurd_sizes_are_refused(void **state) {
     (void)state;
     size_t bytes = 7;
     assert_null(acf_alloc(SIZE_MAX, "everything"));
+#ifndef ASAN /* which ends the program at a request that could never be met */
     assert_null(acf_alloc(SIZE_MAX / 2, "half of everything"));
+#endif
     assert_true(acf_bytes(3, 8, &bytes) && bytes == 24);
     assert_true(acf_bytes(0, 8, &bytes) && bytes == 0);
     assert_false(acf_bytes(INT64_MAX, 8, &bytes));
@@ -66,7 +68,9 @@ static void absurd_sizes_are_refused(void **state) {
     assert_int_equal(acf_error_status(), ACF_EMEMORY);
     acf_arena *a = made(0);
     assert_null(acf_arena_alloc(a, SIZE_MAX));
+#ifndef ASAN
     assert_null(acf_arena_alloc(a, SIZE_MAX / 2)); /* passes the first check, and finds no memory */
+#endif
     assert_int_equal(acf_error_status(), ACF_EMEMORY);
     void *p = acf_arena_alloc(a, 8); /* still usable */
     assert_non_null(p);
