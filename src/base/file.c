@@ -76,7 +76,7 @@ acf_status acf_file_read(const char *path, size_t max, char **out, size_t *len) 
 struct acf_outfile {
     int fd;
     char path[PATH_MAX];      /* the target, links resolved */
-    char temp[PATH_MAX + 32]; /* beside it */
+    char temp[PATH_MAX + 64]; /* beside it */
 };
 
 /* Where the bytes will go: the target itself, or what it links to. Refuses what cannot be replaced by renaming: a
@@ -96,10 +96,18 @@ static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode, bo
     return acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno));
 }
 
-/* A new file beside the target. Not mkstemp: its mode is 0600, and the umask can't be read without changing it. */
+/* Bytes of the folder part of a path, with its last slash; 0 for a plain name. */
+static size_t folder_bytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* A new file beside the target. Its name is short whatever the target's is, so a name as long as the file system allows
+ * can be written. Not mkstemp: its mode is 0600, and the umask can't be read without changing it. */
 static int open_temp(acf_outfile *f) {
     for (int i = 0; i < 100; i++) {
-        snprintf(f->temp, sizeof f->temp, "%s.%ld-%d.tmp", f->path, (long)getpid(), i);
+        snprintf(f->temp, sizeof f->temp, "%.*s.acflow-%ld-%d.tmp", (int)folder_bytes(f->path), f->path,
+                 (long)getpid(), i);
         int fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST) return fd;
     }
@@ -146,8 +154,7 @@ void acf_outfile_abort(acf_outfile *f) {
  * sync a folder; the file is whole in either case, so that is no failure. */
 static void sync_folder(const char *path) {
     char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t n = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    size_t n = folder_bytes(path);
     memcpy(folder, path, n);
     folder[n] = '\0';
     int fd = open(n ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -40,7 +40,7 @@ static int entries(void) {
     DIR *d = opendir(folder);
     assert_non_null(d);
     int n = 0;
-    for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.';
+    for (struct dirent *e; (e = readdir(d));) n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
     closedir(d);
     return n;
 }
@@ -160,6 +160,17 @@ static void permissions_and_links_are_kept(void **state) {
     assert_int_equal(st.st_mode & 0777, 0640);
 }
 
+static void the_longest_name_can_be_written(void **state) {
+    (void)state;
+    char name[NAME_MAX + 1];
+    memset(name, 'n', NAME_MAX);
+    name[NAME_MAX] = '\0';
+    char path[NAME_MAX + 100];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(acf_file_write(path, "x", 1), ACF_OK);
+    assert_content(path, "x");
+}
+
 static void two_writers_do_not_meet(void **state) {
     (void)state;
     const char *path = in_folder("shared");
@@ -203,4 +214,4 @@ static void every_allocation_may_fail(void **state) {
 ACF_TESTS(file, IN_FOLDER(what_is_written_is_read), IN_FOLDER(large_files_grow), IN_FOLDER(refusals_say_why),
           IN_FOLDER(a_full_disk_leaves_the_old_file), IN_FOLDER(a_rename_that_fails_leaves_no_trace),
           IN_FOLDER(abort_leaves_the_old_file), IN_FOLDER(permissions_and_links_are_kept),
-          IN_FOLDER(two_writers_do_not_meet), IN_FOLDER(every_allocation_may_fail))
+          IN_FOLDER(the_longest_name_can_be_written), IN_FOLDER(two_writers_do_not_meet), IN_FOLDER(every_allocation_may_fail))
