@@ -106,7 +106,8 @@ ACF_API acf_status acf_options_load(acf_options *o, const char *path);
  * not fit. Fails: ACF_EUSAGE (unknown name), ACF_ESPACE. */
 ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed);
 
-/* Writes every option with type, range, default and help as plain text, one paragraph each (cap and needed as above). */
+/* Writes every option with type, range, default and help as plain text, one paragraph each (cap, needed
+ * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
 
 /* ---- command lines ------------------------------------------------------------------------------------------ */
@@ -120,8 +121,9 @@ typedef struct acf_flag {
 } acf_flag;
 
 /* Takes options and flags out of a command line: --name VALUE, --name=VALUE, --flag and --no-flag for an option that is
- * true or false, -o VALUE, -oVALUE; "--" ends them. What remains is moved to the front of argv, in order, and counted in
- * *n_rest. argv[0] is an argument here, not the program's name. Borrows everything; flags may be NULL when n_flags is 0.
+ * true or false, -o VALUE, -oVALUE; "--" ends them. What remains is moved to the front of argv, in order, and counted
+ * in *n_rest. argv[0] is an argument here, not the program's name. Borrows everything; flags may be NULL when there are
+ * none.
  * Fails: ACF_EUSAGE with a sentence that names the nearest known flag, or the allowed range; then options before the
  * wrong one have been set and argv is in no particular order. */
 ACF_API acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv,

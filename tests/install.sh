@@ -38,7 +38,9 @@ END
 export PKG_CONFIG_PATH=$tmp/usr/lib/pkgconfig
 installed() { make -s B="${B:-build}" install PREFIX="$tmp/usr"; }
 version() { [ "$(pkg-config --modversion acflow)" = "$("$tmp/usr/bin/acflow" --version | cut -d' ' -f2)" ]; }
-header() { echo '#include <acflow.h>' | "$@" -Wall -Wextra -Werror -pedantic -fsyntax-only $(pkg-config --cflags acflow) -; }
+header() {
+    echo '#include <acflow.h>' | "$@" -Wall -Wextra -Werror -pedantic -fsyntax-only $(pkg-config --cflags acflow) -
+}
 dynamic() {
     cc -o "$tmp/dynamic" "$tmp/use.c" $(pkg-config --cflags --libs acflow) &&
         ldd "$tmp/dynamic" | grep -q libacflow.so && LD_LIBRARY_PATH=$tmp/usr/lib "$tmp/dynamic"

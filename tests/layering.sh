@@ -13,7 +13,8 @@ set -u
 cd "${1:-$(dirname "$0")/..}"
 order="base device tensor ops nn flow like data model train infer plot api"
 
-# Sources with comments, strings and character constants taken out (\047 is the single quote), as "file:line:text". Include lines keep their string.
+# Sources with comments, strings and character constants taken out, as "file:line:text". Include lines
+# keep their string. (\047 is the single quote.)
 code() {
     find src -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort | while read -r file; do
         awk -v file="$file" '{
@@ -59,10 +60,11 @@ names() {
     }'
 }
 
+allocators='(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|strn?dup|v?asprintf)[ ]*\('
 memory() {
     grep -vE '^(src/base/arena\.c|src/api/[^:]*|[^:]*_test\.cu?):' "$work" |
-        grep -E '(^|[^A-Za-z0-9_.>])(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|strn?dup|v?asprintf)[ ]*\(' |
-        sed -E 's/^([^:]*:[0-9]*):.*[^A-Za-z0-9_](malloc|calloc|realloc|free|aligned_alloc|posix_memalign|strn?dup|v?asprintf)[ ]*\(.*/\1: calls \2/'
+        grep -E "[^A-Za-z0-9_.>]$allocators" |
+        sed -E "s/^([^:]*:[0-9]*):.*[^A-Za-z0-9_]$allocators.*/\1: calls \2/"
 }
 
 static() {

@@ -12,9 +12,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define CPUINFO_BYTES_MAX ((size_t)1 << 22)
+#define CPUINFO_BYTES_MAX ((size_t)1 << 22) /* a machine of a thousand cores writes about a megabyte */
 #define CORES_MAX 8192
 
+/* What the compiler was told, as far as it matters for speed and numbers. */
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__
 #elif defined(__GNUC__)
@@ -81,6 +82,7 @@ static int cores_available(void) {
     return n > 0 ? (int)n : 1;
 }
 
+/* openblas_get_corename tells which kernels were picked at run time: the first thing to look at when it is slow. */
 static void gather(const acf_options *o, facts *f) {
     acf_failure before; /* /proc may be absent: that is no failure of ours to report */
     acf_failure_save(&before);
@@ -95,16 +97,17 @@ static void gather(const acf_options *o, facts *f) {
     f->peak_bytes = getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
+/* The keys are a promise: scripts and bug reports read them. Add, never rename. */
 acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
     ACF_NEED_ROOM(out, cap);
     facts f;
     gather(o, &f);
-    json_t *j = json_pack("{s:s, s:{s:s, s:s, s:s, s:b}, s:{s:s, s:i}, s:I, s:{s:s, s:s}, s:I}", /* in output order */
-                          "version", ACF_VERSION, "build", "compiler", COMPILER, "precision", PRECISION, "vectors",
-                          VECTORS, "debug", DEBUG_BUILD, "cpu", "model", f.cpu, "cores", f.cores, "threads",
-                          (json_int_t)f.threads, "blas", "config", f.blas, "core", f.blas_core, "peak_memory_bytes",
-                          (json_int_t)f.peak_bytes);
+    json_t *j =
+        json_pack("{s:s, s:{s:s, s:s, s:s, s:b}, s:{s:s, s:i}, s:I, s:{s:s, s:s}, s:I}", /* in output order */
+                  "version", ACF_VERSION, "build", "compiler", COMPILER, "precision", PRECISION, "vectors", VECTORS,
+                  "debug", DEBUG_BUILD, "cpu", "model", f.cpu, "cores", f.cores, "threads", (json_int_t)f.threads,
+                  "blas", "config", f.blas, "core", f.blas_core, "peak_memory_bytes", (json_int_t)f.peak_bytes);
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of the machine");
     acf_text t = acf_text_into(out, cap);
     acf_json_write(&t, j, 2);
@@ -112,6 +115,7 @@ acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed)
     return acf_text_done(&t, needed);
 }
 
+/* The same facts, aligned for the eye; the layout is no promise. */
 acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
     ACF_NEED_ROOM(out, cap);

@@ -1,4 +1,7 @@
-/* Public options: argument checks at the door, then the mechanism in base/options.h and base/flags.h. */
+/* Public options: argument checks at the door, then the mechanism in base/options.h and base/flags.h.
+ *
+ * The contracts are in acflow.h and not repeated here. Each function checks everything its caller could have got wrong;
+ * behind this file arguments are trusted. */
 #include "api/door.h"
 #include "base/arena.h"
 #include "base/file.h"
@@ -28,7 +31,7 @@ acf_status acf_options_load(acf_options *o, const char *path) {
     char *text;
     size_t n;
     json_t *object;
-    acf_json_source from = {path, ACF_EUSAGE};
+    acf_json_source from = {path, ACF_EUSAGE}; /* a wrong config is wrong usage; an unreadable one is ACF_EIO */
     ACF_TRY(acf_file_read(path, CONFIG_BYTES_MAX, &text, &n));
     acf_status status = acf_json_parse(from, text, n, CONFIG_BYTES_MAX, &object);
     acf_release(text);
@@ -65,6 +68,7 @@ acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags,
     for (int i = 0; i < n_flags; i++)
         if (!flags[i].name || !flags[i].value)
             return acf_fail(ACF_EUSAGE, "acf_options_parse: flag %d has no name or no place for its value", i);
+    /* argv usually ends in a NULL that is not counted; one inside the count is a mistake of the caller. */
     for (int i = 0; i < argc; i++)
         if (!argv[i]) return acf_fail(ACF_EUSAGE, "acf_options_parse: argument %d is NULL", i);
     return acf_flags_parse(o, flags, n_flags, argc, argv, n_rest);

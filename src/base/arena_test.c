@@ -5,15 +5,16 @@
 
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
+/* gcc defines the first pair, clang answers the second. */
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
-#endif
-#ifdef ASAN
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define ASAN 1
 #include <sanitizer/asan_interface.h>
+#endif
+#if defined(ASAN) || defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
 #endif
 
 static acf_arena *made(size_t first_block) {
@@ -27,7 +28,8 @@ static bool aligned(const void *p) { return (uintptr_t)p % ACF_HOST_ALIGN == 0; 
 static void the_heap_is_counted(void **state) {
     (void)state;
     int64_t count = acf_alloc_count(), live = acf_alloc_live();
-    char *a = acf_alloc(100, "a"), *b = acf_alloc_zero(100, "b"), *c = acf_alloc_text("text", "c"), *z = acf_alloc(0, "z");
+    char *a = acf_alloc(100, "a"), *b = acf_alloc_zero(100, "b"), *c = acf_alloc_text("text", "c"),
+         *z = acf_alloc(0, "z");
     assert_true(aligned(a) && aligned(b) && aligned(c) && z);
     for (int i = 0; i < 100; i++) assert_int_equal(b[i], 0);
     assert_string_equal(c, "text");
@@ -58,7 +60,7 @@ static void absurd_sizes_are_refused(void **state) {
     (void)state;
     size_t bytes = 7;
     assert_null(acf_alloc(SIZE_MAX, "everything"));
-#ifndef ASAN /* which ends the program at a request that could never be met */
+#ifndef SANITIZED /* which ends the program at a request that could never be met */
     assert_null(acf_alloc(SIZE_MAX / 2, "half of everything"));
 #endif
     assert_true(acf_bytes(3, 8, &bytes) && bytes == 24);
@@ -68,7 +70,7 @@ static void absurd_sizes_are_refused(void **state) {
     assert_int_equal(acf_error_status(), ACF_EMEMORY);
     acf_arena *a = made(0);
     assert_null(acf_arena_alloc(a, SIZE_MAX));
-#ifndef ASAN
+#ifndef SANITIZED
     assert_null(acf_arena_alloc(a, SIZE_MAX / 2)); /* passes the first check, and finds no memory */
 #endif
     assert_int_equal(acf_error_status(), ACF_EMEMORY);

@@ -1,4 +1,11 @@
-/* Files: see file.h. */
+/* Files: see file.h.
+ *
+ *     write:  open temp -> write ... -> fsync -> close -> rename -> fsync folder
+ *                 |           |           |        |         |
+ *                 +-----------+-----------+--------+---------+---> on failure: unlink temp, target untouched
+ *
+ * System calls and not stdio: a buffer between us and the disk would hide which write failed, and fsync needs the
+ * descriptor anyway. */
 #include "base/file.h"
 
 #include "base/arena.h"
@@ -35,6 +42,8 @@ static acf_status grow(char **data, size_t len, size_t *cap) {
     return ACF_OK;
 }
 
+/* Reads to the end instead of asking for the size first: a pipe has none, /proc says 0, and a file may grow meanwhile.
+ * One byte of room is kept for the NUL. */
 static acf_status read_all(int fd, const char *path, size_t max, char **out, size_t *len) {
     acf_status status = ACF_OK;
     size_t n = 0, cap = READ_FIRST;
@@ -106,8 +115,8 @@ static size_t folder_bytes(const char *path) {
  * can be written. Not mkstemp: its mode is 0600, and the umask can't be read without changing it. */
 static int open_temp(acf_outfile *f) {
     for (int i = 0; i < 100; i++) {
-        snprintf(f->temp, sizeof f->temp, "%.*s.acflow-%ld-%d.tmp", (int)folder_bytes(f->path), f->path,
-                 (long)getpid(), i);
+        snprintf(f->temp, sizeof f->temp, "%.*s.acflow-%ld-%d.tmp", (int)folder_bytes(f->path), f->path, (long)getpid(),
+                 i);
         int fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST) return fd;
     }
@@ -131,6 +140,7 @@ acf_status acf_outfile_open(const char *path, acf_outfile **out) {
     return ACF_OK;
 }
 
+/* write() may take less than it was given, on a full disk or after a signal: the loop goes on until it says why. */
 acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n) {
     const char *p = data;
     while (n > 0) {
@@ -163,6 +173,7 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
+/* The order matters: data first (fsync), then the name (rename), or a crash leaves the new name on empty blocks. */
 acf_status acf_outfile_commit(acf_outfile *f) {
     bool ok = fsync(f->fd) == 0;
     int why = errno;

@@ -214,4 +214,5 @@ static void every_allocation_may_fail(void **state) {
 ACF_TESTS(file, IN_FOLDER(what_is_written_is_read), IN_FOLDER(large_files_grow), IN_FOLDER(refusals_say_why),
           IN_FOLDER(a_full_disk_leaves_the_old_file), IN_FOLDER(a_rename_that_fails_leaves_no_trace),
           IN_FOLDER(abort_leaves_the_old_file), IN_FOLDER(permissions_and_links_are_kept),
-          IN_FOLDER(the_longest_name_can_be_written), IN_FOLDER(two_writers_do_not_meet), IN_FOLDER(every_allocation_may_fail))
+          IN_FOLDER(the_longest_name_can_be_written), IN_FOLDER(two_writers_do_not_meet),
+          IN_FOLDER(every_allocation_may_fail))

@@ -1,4 +1,7 @@
-/* Command lines: see flags.h. */
+/* Command lines: see flags.h.
+ *
+ * Not getopt_long: its table is another place to write names, it prints by itself, and it keeps its position in
+ * globals. */
 #include "base/flags.h"
 
 #include <string.h>
@@ -26,7 +29,8 @@ static acf_status unknown(const reader *r, const char *name) {
     const char *names[NAMES_MAX];
     int n = 0;
     for (int i = 0; i < r->n_flags && n < NAMES_MAX; i++) names[n++] = r->flags[i].name;
-    for (int i = 0; i < acf_opts_count(r->options) && n < NAMES_MAX; i++) names[n++] = acf_opts_row(r->options, i)->name;
+    for (int i = 0; i < acf_opts_count(r->options) && n < NAMES_MAX; i++)
+        names[n++] = acf_opts_row(r->options, i)->name;
     int near = acf_text_nearest(name, names, n);
     char seen[ACF_EXCERPT_MAX];
     acf_text_excerpt(seen, name);
@@ -41,6 +45,8 @@ static acf_status take_value(reader *r, const char *shown, const char *joined, c
     return ACF_OK;
 }
 
+/* A program's own flag. A second one is refused: of two outputs one would be lost without a word. Options of the table
+ * may come twice, the last one counts, so that a script can append to a given command line. */
 static acf_status read_flag(reader *r, const acf_flag *f, const char *shown, const char *joined) {
     const char *value = "";
     if (f->takes_value)

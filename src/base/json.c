@@ -1,4 +1,7 @@
-/* JSON: see json.h. */
+/* JSON: see json.h.
+ *
+ * Three parts: parsing (jansson, behind limits), typed reading (sentences instead of NULLs), and writing (our own).
+ * Texts are small: a config of some hundred bytes, the metadata of a model of some hundred kilobytes. */
 #include "base/json.h"
 
 #include <string.h>
@@ -25,6 +28,8 @@ static int depth_of(const char *text, size_t n) {
     return deepest;
 }
 
+/* JSON_DECODE_ANY: a bare number is valid JSON, and the caller's "expected an object" is a better sentence than a
+ * parser's. JSON_REJECT_DUPLICATES: of two values for one key, one is not what its author believes it to be. */
 acf_status acf_json_parse(acf_json_source from, const char *text, size_t n, size_t max, json_t **out) {
     if (n > max) return acf_fail(from.status, "%s: %zu bytes of JSON, at most %zu are allowed", from.name, n, max);
     if (depth_of(text, n) > ACF_JSON_DEPTH_MAX)
@@ -45,6 +50,7 @@ acf_status acf_json_parse(acf_json_source from, const char *text, size_t n, size
 
 /* ---- typed values ----------------------------------------------------------------------------------------------- */
 
+/* Types in the words of a person who edits a file by hand. */
 static const char *type_name(const json_t *v) {
     switch (json_typeof(v)) {
     case JSON_OBJECT: return "an object";
@@ -63,6 +69,7 @@ static acf_status wrong_type(acf_json_source from, const char *key, const json_t
                     expected);
 }
 
+/* 3.0 is not taken for 3: a fraction where a count belongs is a mistake worth a sentence. */
 acf_status acf_json_to_int(acf_json_source from, const char *key, const json_t *value, int64_t *out) {
     if (!json_is_integer(value)) return wrong_type(from, key, value, "a whole number");
     *out = json_integer_value(value);
@@ -144,6 +151,7 @@ static void write_bytes(acf_text *t, const char *s, size_t n) {
 
 void acf_json_write_text(acf_text *t, const char *s) { write_bytes(t, s, strlen(s)); }
 
+/* A json_t never holds inf or nan, so every real has a text. */
 static void write_real(acf_text *t, double v) {
     char number[ACF_NUMBER_MAX];
     acf_text_add(t, acf_text_real(number, v));
@@ -157,6 +165,7 @@ static void new_line(acf_text *t, int indent, int level) {
 
 static void write_value(acf_text *t, const json_t *v, int indent, int level);
 
+/* Depth of recursion: what was parsed has at most ACF_JSON_DEPTH_MAX levels, what we build has fewer. */
 static void write_list(acf_text *t, const json_t *v, int indent, int level) {
     acf_text_add(t, "[");
     for (size_t i = 0; i < json_array_size(v); i++) {

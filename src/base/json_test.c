@@ -91,8 +91,9 @@ static void types_are_named_in_sentences(void **state) {
 static void written_text_reads_back_equal(void **state) {
     (void)state;
     char out[512];
-    json_t *v = parsed("{\"b\": [1, -2.5, 1e300, 0.1, 5.0, 0.30000000000000004], \"a\": {\"q\": \"x\\\"\\\\\\n\\u0001\xc3\xbc\"}, "
-                       "\"e\": [], \"o\": {}, \"t\": true, \"f\": false, \"n\": null}");
+    json_t *v = parsed(
+        "{\"b\": [1, -2.5, 1e300, 0.1, 5.0, 0.30000000000000004], \"a\": {\"q\": \"x\\\"\\\\\\n\\u0001\xc3\xbc\"}, "
+        "\"e\": [], \"o\": {}, \"t\": true, \"f\": false, \"n\": null}");
     for (int indent = 0; indent <= 2; indent += 2) {
         acf_text t = acf_text_into(out, sizeof out);
         acf_json_write(&t, v, indent);

@@ -23,7 +23,8 @@ static void levels_decide_what_is_heard(void **state) {
     for (int at = ACF_QUIET; at <= ACF_DEBUGGING; at++) {
         heard h = {0};
         acf_log log = {(acf_log_level)at, listen, &h};
-        for (int level = ACF_QUIET; level <= ACF_DEBUGGING; level++) acf_say(&log, (acf_log_level)level, "line %d", level);
+        for (int level = ACF_QUIET; level <= ACF_DEBUGGING; level++)
+            acf_say(&log, (acf_log_level)level, "line %d", level);
         assert_int_equal(h.n, at); /* every level from error up to this one */
         if (at > 0) assert_int_equal(h.level, at);
     }

@@ -8,7 +8,8 @@
 #include "base/log.h"
 
 #define ACF_OPTIONS(X)                                                                                                 \
-    X("threads", INT, 0, 1024, "0", NULL, "ACF_NUM_THREADS", 0, "threads to compute with; 0 takes every core available") \
+    X("threads", INT, 0, 1024, "0", NULL, "ACF_NUM_THREADS", 0,                                                        \
+      "threads to compute with; 0 takes every core available")                                                         \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
 
 #endif

@@ -1,4 +1,8 @@
-/* Options: see options.h. */
+/* Options: see options.h.
+ *
+ * Every value, whatever door it comes through (default, environment, file, flag, C call), becomes text and passes
+ * read_value: one parser and one set of checks, so no door lets in what another refuses. Work happens at start-up, on
+ * some tens of rows: clarity before speed. */
 #include "base/options.h"
 
 #include "base/arena.h"
@@ -71,6 +75,7 @@ static const char *choice_name(const acf_option *d, int64_t k, size_t *len) {
 
 /* ---- what is allowed, in words ---------------------------------------------------------------------------------- */
 
+/* A bound at the end of the double range is no bound, and is not mentioned. */
 static void write_bounds(acf_text *t, const acf_option *d) {
     char lo[ACF_NUMBER_MAX], hi[ACF_NUMBER_MAX];
     bool low = d->min > -DBL_MAX, high = d->max < DBL_MAX;
@@ -115,6 +120,7 @@ static void write_expected(acf_text *t, const acf_option *d) {
     }
 }
 
+/* The one sentence for a value that is not allowed: name, what was seen, what is expected. */
 static acf_status refuse(const acf_option *d, acf_status status, const char *where, const char *seen) {
     char expected[256], shown[ACF_EXCERPT_MAX];
     acf_text t = acf_text_into(expected, sizeof expected);
@@ -157,6 +163,7 @@ static acf_status read_value(const acf_option *d, acf_status status, const char 
     return ACF_OK;
 }
 
+/* The inverse of parse: what it writes is read back as the same value. */
 static void write_one(const acf_option *d, const value *v, acf_text *t) {
     char number[ACF_NUMBER_MAX];
     size_t len;
@@ -287,6 +294,8 @@ static acf_status stage(const acf_options *o, acf_json_source from, json_t *obje
     return ACF_OK;
 }
 
+/* Two steps make it all or nothing: values are staged aside, and moved into place only when every one of them is good.
+ * Moving can't fail. */
 acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin) {
     if (!json_is_object(object))
         return acf_fail(from.status, "%s: options are an object, like {\"name\": value}", from.name);
@@ -318,6 +327,7 @@ static json_t *value_to_json(const acf_option *d, const value *v) {
     return NULL;
 }
 
+/* The environment counts as a default: it says what this machine is, not what this run should do. */
 static bool wanted(const acf_option *d, const value *v, acf_opts_which which) {
     if (which == ACF_OPTS_CHANGED) return v->origin >= ACF_FROM_FILE;
     return which == ACF_OPTS_ALL || (d->flags & ACF_OPTION_RECORDED);
@@ -343,10 +353,13 @@ acf_status acf_opts_to_json(const acf_options *o, acf_opts_which which, json_t *
 #define HELP_WIDTH 78
 #define HELP_INDENT 6
 
+/* Three lines: how it is written, what it does, and in brackets what is allowed. */
 static void help_paragraph(const acf_option *d, acf_text *out) {
-    static const char *const argument[] = {
-        [ACF_OPTION_INT] = " N", [ACF_OPTION_REAL] = " X", [ACF_OPTION_BOOL] = "",
-        [ACF_OPTION_TEXT] = " TEXT", [ACF_OPTION_CHOICE] = " WORD"};
+    static const char *const argument[] = {[ACF_OPTION_INT] = " N",
+                                           [ACF_OPTION_REAL] = " X",
+                                           [ACF_OPTION_BOOL] = "",
+                                           [ACF_OPTION_TEXT] = " TEXT",
+                                           [ACF_OPTION_CHOICE] = " WORD"};
     char facts[512];
     acf_text_addf(out, "  --%s%s\n%*s", d->name, argument[d->type], HELP_INDENT, "");
     acf_text_wrap(out, d->help, HELP_INDENT, HELP_WIDTH, HELP_INDENT);
@@ -366,6 +379,8 @@ void acf_opts_help(const acf_options *o, acf_text *out) {
 
 /* ---- typed reading ---------------------------------------------------------------------------------------------- */
 
+/* Library code asks for options by literal names; a wrong one is our defect and shows in the first test that gets
+ * there. */
 static const value *expect(const acf_options *o, const char *name, acf_option_type type) {
     int i = find(o, name);
     ACF_ASSERT(i >= 0 && o->table[i].type == type);

@@ -225,7 +225,8 @@ static void help_tells_all(void **state) {
     acf_opts_help(o, &t);
     assert_int_equal(acf_text_done(&t, NULL), ACF_OK);
     for (int i = 0; i < N; i++) assert_non_null(strstr(text, table[i].help));
-    assert_non_null(strstr(text, "  --epochs N\n      passes over the data\n      (a whole number from 1 to 1000; default 10)\n"));
+    assert_non_null(
+        strstr(text, "  --epochs N\n      passes over the data\n      (a whole number from 1 to 1000; default 10)\n"));
     assert_non_null(strstr(text, "  --long-format\n"));
     assert_non_null(strstr(text, "--no-long-format turns it off"));
     assert_non_null(strstr(text, "(auto, cpu or cuda; default auto)"));

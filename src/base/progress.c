@@ -1,4 +1,7 @@
-/* Progress: see progress.h. */
+/* Progress: see progress.h.
+ *
+ * Only "\r" and spaces move the cursor and clear the line: no escape sequences, so every terminal and every recorder
+ * of terminals understands it. Write errors are not looked at: losing a progress line must never stop the work. */
 #include "base/progress.h"
 
 #include "base/json.h"
@@ -62,6 +65,7 @@ static double share(const acf_progress *p) {
     return p->done > 0 ? (double)p->done / (double)p->total : 0.0;
 }
 
+/* The mean since the start: steadier than a recent rate, and right for loops whose steps cost the same. */
 static double rate(const acf_progress *p, double elapsed) {
     return elapsed > 0.0 && p->done > 0 ? (double)p->done / elapsed : 0.0;
 }
@@ -93,6 +97,7 @@ static void draw(acf_progress *p, double elapsed) {
     p->drawn = true;
 }
 
+/* One object a line, flushed at once, so that a program that reads along can act on it. */
 static void write_json(const acf_progress *p, double elapsed, bool last) {
     char line[512], seconds[ACF_NUMBER_MAX], per_second[ACF_NUMBER_MAX];
     acf_text t = acf_text_into(line, sizeof line);
@@ -124,6 +129,7 @@ void acf_progress_update(acf_progress *p, int64_t done) {
     if (now - p->shown >= INTERVAL) show(p, now, false);
 }
 
+/* The last state goes out whatever the time since the one before: readers wait for "finished". */
 void acf_progress_finish(acf_progress *p, bool keep) {
     if (p->mode == ACF_PROGRESS_JSON || (p->mode == ACF_PROGRESS_BAR && keep)) show(p, p->clock(), true);
     if (p->mode == ACF_PROGRESS_BAR && p->drawn) {

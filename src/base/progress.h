@@ -22,14 +22,14 @@ typedef enum acf_progress_mode {
 #define ACF_PROGRESS_MODES "auto|bar|json|none"
 
 typedef struct acf_progress {
-    FILE *file;                /* keeps */
-    acf_progress_mode mode;    /* BAR, JSON or NONE once started */
-    const char *label, *unit;  /* keep; ASCII, such as "fit" and "rows" */
-    int64_t done, total;       /* total 0: not known, no percentage and no end */
-    double begun, shown;       /* seconds; shown: when the last line went out */
-    double (*clock)(void);     /* seconds, never going back */
-    int width;                 /* columns of the terminal at the last update */
-    bool drawn;                /* a bar is on the screen */
+    FILE *file;               /* keeps */
+    acf_progress_mode mode;   /* BAR, JSON or NONE once started */
+    const char *label, *unit; /* keep; ASCII, such as "fit" and "rows" */
+    int64_t done, total;      /* total 0: not known, no percentage and no end */
+    double begun, shown;      /* seconds; shown: when the last line went out */
+    double (*clock)(void);    /* seconds, never going back */
+    int width;                /* columns of the terminal at the last update */
+    bool drawn;               /* a bar is on the screen */
 } acf_progress;
 
 /* Starts counting. clock NULL takes the system's steady clock; tests bring their own. */

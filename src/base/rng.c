@@ -10,8 +10,8 @@
 #pragma GCC diagnostic pop
 
 void acf_rng_bits(acf_place at, uint32_t out[4]) {
-    philox4x32_ctr_t ctr = {{(uint32_t)at.row, (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff), at.column,
-                             at.draw}};
+    uint32_t high = (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff);
+    philox4x32_ctr_t ctr = {{(uint32_t)at.row, high, at.column, at.draw}};
     philox4x32_key_t key = {{(uint32_t)at.seed, (uint32_t)(at.seed >> 32)}};
     philox4x32_ctr_t bits = philox4x32(ctr, key);
     for (int i = 0; i < 4; i++) out[i] = bits.v[i];

@@ -34,7 +34,8 @@ static void published_vectors(void **state) {
         uint32_t answer[4];
     } vectors[] = {
         {{0, 0, 0, 0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{UINT64_MAX, 0xffffffffffff, 0xffff, UINT32_MAX, UINT32_MAX}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{UINT64_MAX, 0xffffffffffff, 0xffff, UINT32_MAX, UINT32_MAX},
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
         /* counter 243f6a88 85a308d3 13198a2e 03707344, key a4093822 299f31d0: the digits of pi */
         {{0x299f31d0a4093822, 0x85a3243f6a88, 0x08d3, 0x13198a2e, 0x03707344},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
@@ -149,7 +150,8 @@ static void neighbours_are_independent(void **state) {
     for (int which = 0; which < 6; which++) {
         double uu = 0.0, zz = 0.0, bits = 0.0;
         for (int i = 0; i < N / 4; i++) {
-            acf_place a = {9, (uint64_t)i * 3, ACF_STREAM_TEST, (uint32_t)i % 11, (uint32_t)i % 7}, b = neighbour(a, which);
+            acf_place a = {9, (uint64_t)i * 3, ACF_STREAM_TEST, (uint32_t)i % 11, (uint32_t)i % 7},
+                      b = neighbour(a, which);
             uint32_t wa[4], wb[4];
             acf_rng_bits(a, wa);
             acf_rng_bits(b, wb);
@@ -194,7 +196,7 @@ static void categories_come_as_weighted(void **state) {
 
 static void odd_weights_have_an_answer(void **state) {
     (void)state;
-    const double zero[] = {0.0, 0.0}, one[] = {0.0, 1e-300, 0.0}, inf[] = {1.0, INFINITY}, not[] = {NAN, 1.0},
+    const double zero[] = {0.0, 0.0}, one[] = {0.0, 1e-300, 0.0}, inf[] = {1.0, INFINITY}, not [] = {NAN, 1.0},
                  huge[] = {DBL_MAX, DBL_MAX}, tiny[] = {5e-324, 5e-324, 0.0};
     int first = 0;
     for (uint64_t i = 0; i < 1000; i++) {

@@ -13,7 +13,8 @@ static void every_status_has_name_and_exit_code(void **state) {
         assert_non_null(acf_status_name((acf_status)i));
         assert_int_equal(strncmp(acf_status_name((acf_status)i), "ACF_", 4), 0);
         assert_int_equal(acf_status_exit((acf_status)i), codes[i]);
-        for (int k = 0; k < i; k++) assert_string_not_equal(acf_status_name((acf_status)i), acf_status_name((acf_status)k));
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(acf_status_name((acf_status)i), acf_status_name((acf_status)k));
     }
     assert_string_equal(acf_status_name((acf_status)9999), "ACF_UNKNOWN");
     assert_string_equal(acf_status_name((acf_status)-1), "ACF_UNKNOWN");

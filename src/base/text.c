@@ -1,4 +1,8 @@
-/* Text: see text.h. */
+/* Text: see text.h.
+ *
+ * Order: the writer, quoting, names, reading, numbers for people. Nothing here allocates and nothing is kept between
+ * calls. printf and strtod follow the locale of the host program (a decimal comma in Germany), which a library must
+ * not change; where that matters the text is made or read by other means. */
 #define _GNU_SOURCE /* strtod_l */
 #include "base/text.h"
 
@@ -17,6 +21,7 @@ acf_text acf_text_into(char *out, size_t cap) {
     return (acf_text){out, cap, 0};
 }
 
+/* Counts always, copies what fits. The NUL is kept behind the last byte that did, so a cut text is still a string. */
 void acf_text_add_bytes(acf_text *t, const char *s, size_t n) {
     if (t->len + 1 < t->cap) {
         size_t room = t->cap - 1 - t->len;
@@ -29,6 +34,7 @@ void acf_text_add_bytes(acf_text *t, const char *s, size_t n) {
 
 void acf_text_add(acf_text *t, const char *s) { acf_text_add_bytes(t, s, strlen(s)); }
 
+/* vsnprintf has the same contract as the writer: it returns the length it wanted and ends what it cut. */
 void acf_text_addf(acf_text *t, const char *fmt, ...) {
     size_t room = t->len < t->cap ? t->cap - t->len : 0;
     va_list ap;
@@ -76,6 +82,7 @@ static size_t utf8_char(const unsigned char *s, size_t n) {
     return len;
 }
 
+/* Option values and keys end up in JSON, which is UTF-8 by definition: jansson refuses anything else. */
 bool acf_text_is_utf8(const char *s, size_t n) {
     while (n > 0) {
         size_t len = utf8_char((const unsigned char *)s, n);
@@ -86,6 +93,8 @@ bool acf_text_is_utf8(const char *s, size_t n) {
     return true;
 }
 
+/* A value quoted in a sentence may come from a file that someone else wrote; an escape sequence in it could repaint the
+ * terminal of whoever reads the message. */
 char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s) {
     const size_t room = ACF_EXCERPT_MAX - sizeof "...";
     size_t left = strlen(s), len = 0;
@@ -110,6 +119,7 @@ char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s) {
 
 #define NAME_MAX_BYTES 63
 
+/* Config files and Python write log_level, command lines --log-level: one name. */
 static char letter(char c) { return c == '_' ? '-' : c; }
 
 bool acf_text_same_name(const char *a, const char *b) {
@@ -146,6 +156,8 @@ static bool begins(const char *word, const char *name) {
     return n >= 2; /* one letter begins too many names to be a hint */
 }
 
+/* A third of the letters: "thread" finds "threads" and "lr" finds no "json". Among equals the first wins, so tables are
+ * best ordered with the common names first. */
 int acf_text_nearest(const char *word, const char *const *names, int n) {
     int best = -1, best_distance = 0;
     for (int i = 0; i < n; i++) {
@@ -163,6 +175,8 @@ int acf_text_nearest(const char *word, const char *const *names, int n) {
 
 static size_t digits(const char *s) { return strspn(s, "0123456789"); }
 
+/* The form is checked here, so that strtoll's leniency (leading blanks, trailing text) never shows; it only converts
+ * and notices overflow. */
 bool acf_text_to_int(const char *s, int64_t *out) {
     size_t sign = *s == '-' || *s == '+';
     size_t n = digits(s + sign);
@@ -174,6 +188,8 @@ bool acf_text_to_int(const char *s, int64_t *out) {
     return true;
 }
 
+/* Same division of work. "inf" and "nan" are refused: no option and no cell of a table may hold them, and a typing
+ * mistake should not become one. A number too small to hold becomes 0, as rounding says. */
 bool acf_text_to_real(const char *s, double *out) {
     const char *p = s + (*s == '-' || *s == '+');
     size_t whole = digits(p), part = 0;
@@ -206,6 +222,8 @@ bool acf_text_to_bool(const char *s, bool *out) {
     return false;
 }
 
+/* 1K is 1024 bytes, as every memory option of every tool has it; a fraction is refused, being a mistake more often
+ * than a wish. */
 bool acf_text_to_size(const char *s, int64_t *out) {
     char number[24];
     size_t n = digits(s);
@@ -227,8 +245,9 @@ bool acf_text_to_size(const char *s, int64_t *out) {
     return true;
 }
 
-/* ---- numbers for people and files --------------------------------------------------------------------------------- */
+/* ---- numbers for people and files -------------------------------------------------------------------------------- */
 
+/* 15 digits hold what people type, 17 hold any double: the first that reads back unchanged is taken. */
 char *acf_text_real(char out[ACF_NUMBER_MAX], double v) {
     for (int digits_shown = 15; digits_shown <= 17; digits_shown++) {
         snprintf(out, ACF_NUMBER_MAX, "%.*g", digits_shown, v);
@@ -259,6 +278,7 @@ char *acf_text_bytes(char out[ACF_NUMBER_MAX], uint64_t bytes) {
     return out;
 }
 
+/* Two units at most: an estimate of "2h07m" is as exact as an estimate is. */
 char *acf_text_duration(char out[ACF_NUMBER_MAX], double seconds) {
     if (!(seconds >= 0.0)) seconds = 0.0; /* a clock that stepped back, or 0/0 */
     if (seconds > 86400e4) seconds = 86400e4;

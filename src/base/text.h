@@ -59,20 +59,20 @@ int acf_text_distance(const char *a, const char *b);
  * or the word begins the name. */
 int acf_text_nearest(const char *word, const char *const *names, int n);
 
-/* ---- reading, strictly: the whole string or false ------------------------------------------------------------------ */
+/* ---- reading, strictly: the whole string or false ---------------------------------------------------------------- */
 
 bool acf_text_to_int(const char *s, int64_t *out);  /* [+-]digits */
 bool acf_text_to_real(const char *s, double *out);  /* decimal, finite; no hex, inf, nan or spaces */
 bool acf_text_to_bool(const char *s, bool *out);    /* true yes on 1, false no off 0 */
 bool acf_text_to_size(const char *s, int64_t *out); /* bytes: digits, then K M G T (powers of 1024), then B or iB */
 
-/* ---- numbers for people and files --------------------------------------------------------------------------------- */
+/* ---- numbers for people and files -------------------------------------------------------------------------------- */
 
 #define ACF_NUMBER_MAX 40
 
 /* The shortest decimal that reads back as exactly v, always with '.'. v finite. Each returns out. */
 char *acf_text_real(char out[ACF_NUMBER_MAX], double v);
-char *acf_text_bytes(char out[ACF_NUMBER_MAX], uint64_t bytes);     /* "312 B", "1.5 MiB" */
-char *acf_text_duration(char out[ACF_NUMBER_MAX], double seconds);  /* "0.3 s", "42 s", "3m05s", "2h07m", "5d03h" */
+char *acf_text_bytes(char out[ACF_NUMBER_MAX], uint64_t bytes);    /* "312 B", "1.5 MiB" */
+char *acf_text_duration(char out[ACF_NUMBER_MAX], double seconds); /* "0.3 s", "42 s", "3m05s", "2h07m", "5d03h" */
 
 #endif

@@ -65,8 +65,11 @@ static void excerpt_is_safe_to_print(void **state) {
     assert_string_equal(acf_text_excerpt(out, "plain"), "plain");
     assert_string_equal(acf_text_excerpt(out, "a\x1b[2Jb\n"), "a?[2Jb?");
     assert_string_equal(acf_text_excerpt(out, "gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
-    assert_string_equal(acf_text_excerpt(out, "\xff\xc3)"), "?" "?)");
-    assert_string_equal(acf_text_excerpt(out, "\xc2\x9b" "31m"), "?31m"); /* a control character above 127 */
+    assert_string_equal(acf_text_excerpt(out, "\xff\xc3)"), "?"
+                                                            "?)");
+    assert_string_equal(acf_text_excerpt(out, "\xc2\x9b"
+                                              "31m"),
+                        "?31m"); /* a control character above 127 */
     char all[300];
     memset(all, 'x', sizeof all - 1);
     all[sizeof all - 1] = '\0';
@@ -81,10 +84,27 @@ static void excerpt_is_safe_to_print(void **state) {
 
 static void utf8_is_checked(void **state) {
     (void)state;
-    static const char *const good[] = {"", "a", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
-                                       "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
-    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
-                                      "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "a\xff", "\xc3)"};
+    static const char *const good[] = {"",
+                                       "a",
+                                       "\xc2\x80",
+                                       "\xdf\xbf",
+                                       "\xe0\xa0\x80",
+                                       "\xed\x9f\xbf",
+                                       "\xee\x80\x80",
+                                       "\xf0\x90\x80\x80",
+                                       "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {"\x80",
+                                      "\xc0\x80",
+                                      "\xc1\xbf",
+                                      "\xc3",
+                                      "\xe0\x9f\xbf",
+                                      "\xe2\x82",
+                                      "\xed\xa0\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "a\xff",
+                                      "\xc3)"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(acf_text_is_utf8(good[i], strlen(good[i])));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(acf_text_is_utf8(bad[i], strlen(bad[i])));
 }
@@ -94,9 +114,9 @@ static void distance_is_known(void **state) {
     static const struct {
         const char *a, *b;
         int d;
-    } cases[] = {{"", "", 0},           {"", "abc", 3},       {"abc", "", 3},     {"kitten", "sitting", 3},
-                 {"thread", "threads", 1}, {"inof", "info", 1}, {"ab", "ba", 1},    {"ca", "abc", 3},
-                 {"log_level", "log-level", 0}, {"flaw", "lawn", 2}};
+    } cases[] = {
+        {"", "", 0},         {"", "abc", 3},  {"abc", "", 3},   {"kitten", "sitting", 3},      {"thread", "threads", 1},
+        {"inof", "info", 1}, {"ab", "ba", 1}, {"ca", "abc", 3}, {"log_level", "log-level", 0}, {"flaw", "lawn", 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(acf_text_distance(cases[i].a, cases[i].b), cases[i].d);
         assert_int_equal(acf_text_distance(cases[i].b, cases[i].a), cases[i].d);
@@ -137,7 +157,8 @@ static void integers_are_strict(void **state) {
     assert_true(acf_text_to_int("9223372036854775807", &v) && v == INT64_MAX);
     assert_true(acf_text_to_int("+007", &v) && v == 7);
     v = 42;
-    static const char *const bad[] = {"", "-", "+", " 1", "1 ", "1.0", "1e3", "0x10", "--1", "9223372036854775808", "1\n", "one"};
+    static const char *const bad[] = {"",    "-",  "+", " 1", "1 ", "1.0", "1e3", "0x10", "--1", "9223372036854775808",
+                                      "1\n", "one"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(acf_text_to_int(bad[i], &v));
     assert_int_equal(v, 42); /* written only on success */
 }
@@ -150,8 +171,8 @@ static void reals_are_strict(void **state) {
     assert_true(acf_text_to_real("3.", &v) && v == 3.0);
     assert_true(acf_text_to_real("1E-3", &v) && v == 1e-3);
     assert_true(acf_text_to_real("1e-999", &v) && v == 0.0);
-    static const char *const bad[] = {"", ".", "-", "e5", "1e", "1e+", "inf", "nan", "0x1p3", " 1", "1 ", "1,5", "1.5.2",
-                                      "1e999", "-1e999", "1d3", "1.5f"};
+    static const char *const bad[] = {"",   ".",  "-",   "e5",    "1e",    "1e+",    "inf", "nan", "0x1p3",
+                                      " 1", "1 ", "1,5", "1.5.2", "1e999", "-1e999", "1d3", "1.5f"};
     v = 42.0;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(acf_text_to_real(bad[i], &v));
     assert_true(v == 42.0);
@@ -201,7 +222,8 @@ static void booleans_and_sizes(void **state) {
     assert_true(acf_text_to_size("2MiB", &n) && n == 2 << 20);
     assert_true(acf_text_to_size("3GB", &n) && n == 3ll << 30);
     assert_true(acf_text_to_size("1T", &n) && n == 1ll << 40);
-    static const char *const bad[] = {"", "K", "-1", "1.5G", "1KK", "1Ki", "1iB", "1k", "9999999999T", "99999999999999999999999999"};
+    static const char *const bad[] = {"",    "K",   "-1", "1.5G",        "1KK",
+                                      "1Ki", "1iB", "1k", "9999999999T", "99999999999999999999999999"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(acf_text_to_size(bad[i], &n));
 }
 
@@ -211,7 +233,8 @@ static void reals_come_back_exactly(void **state) {
     assert_string_equal(acf_text_real(text, 0.1), "0.1");
     assert_string_equal(acf_text_real(text, 1e-4), "0.0001");
     assert_string_equal(acf_text_real(text, 1024.0), "1024");
-    double values[] = {0.1 + 0.2, 1.0 / 3.0, DBL_MAX, DBL_MIN, 5e-324, -0.0, 123456789012345678.0, 2.2250738585072011e-308};
+    double values[] = {
+        0.1 + 0.2, 1.0 / 3.0, DBL_MAX, DBL_MIN, 5e-324, -0.0, 123456789012345678.0, 2.2250738585072011e-308};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         double back = 1.0;
         assert_true(acf_text_to_real(acf_text_real(text, values[i]), &back));
@@ -242,8 +265,8 @@ static void sizes_and_times_for_people(void **state) {
 
 ACF_TESTS(text, cmocka_unit_test(writer_counts_what_does_not_fit), cmocka_unit_test(writer_at_every_capacity),
           cmocka_unit_test(wrap_breaks_between_words), cmocka_unit_test(excerpt_is_safe_to_print),
-          cmocka_unit_test(utf8_is_checked), cmocka_unit_test(distance_is_known), cmocka_unit_test(nearest_name_is_found),
-          cmocka_unit_test(same_name_ignores_the_dash), cmocka_unit_test(integers_are_strict),
-          cmocka_unit_test(reals_are_strict), cmocka_unit_test(reals_ignore_the_locale),
-          cmocka_unit_test(booleans_and_sizes), cmocka_unit_test(reals_come_back_exactly),
-          cmocka_unit_test(sizes_and_times_for_people))
+          cmocka_unit_test(utf8_is_checked), cmocka_unit_test(distance_is_known),
+          cmocka_unit_test(nearest_name_is_found), cmocka_unit_test(same_name_ignores_the_dash),
+          cmocka_unit_test(integers_are_strict), cmocka_unit_test(reals_are_strict),
+          cmocka_unit_test(reals_ignore_the_locale), cmocka_unit_test(booleans_and_sizes),
+          cmocka_unit_test(reals_come_back_exactly), cmocka_unit_test(sizes_and_times_for_people))

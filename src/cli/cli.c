@@ -1,4 +1,4 @@
-/* Speaking to the user: see cli.h. */
+/* Speaking to the user: see cli.h. The only state of the program is here: how loud to be, and whether stdout failed. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -18,6 +18,7 @@ void cli_say(cli_level level, const char *fmt, ...) {
     fprintf(stderr, "acflow: %s%s\n", level == CLI_WARN ? "warning: " : "", line);
 }
 
+/* The words are those of the option table, which has already checked the value. */
 void cli_listen(const acf_options *o) {
     static const char *const names[] = {"quiet", "error", "warn", "info", "debug"};
     char word[16];

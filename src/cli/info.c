@@ -28,6 +28,7 @@ static int show(const acf_options *o, bool json) {
     return 0;
 }
 
+/* --help wins over everything that parsed; --config is read last but does not win over flags (see acf_options_load). */
 static int run_with(acf_options *o, int argc, char **argv) {
     const char *json = NULL, *config = NULL, *help_asked = NULL;
     const acf_flag flags[] = {{"json", 0, 0, &json}, {"config", 0, 1, &config}, {"help", 'h', 0, &help_asked}};

@@ -1,4 +1,7 @@
-/* acflow, the command line: picks the subcommand and runs it. */
+/* acflow, the command line: picks the subcommand and runs it.
+ *
+ * A new subcommand is one file, one declaration in cli.h and one entry in `commands`; help, "did you mean" and
+ * dispatch follow from the list. */
 #include "cli/cli.h"
 
 #include <signal.h>
@@ -51,6 +54,7 @@ static int help_on(int argc, char **argv) {
     return c ? c->help() : unknown(argv[0]);
 }
 
+/* Options belong to a command and follow it; only --help and --version stand alone. */
 static int dispatch(int argc, char **argv) {
     if (argc < 2) return cli_usage("", "no command given");
     const char *word = argv[1];
