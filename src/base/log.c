@@ -6,7 +6,7 @@
 #define LINE_MAX_BYTES 1024
 
 void acf_say(const acf_log *log, acf_log_level level, const char *fmt, ...) {
-    if (!log || !log->sink || level == ACF_QUIET || level > log->level) return;
+    if (!log || !log->sink || level == ACF_LOG_QUIET || level > log->level) return;
     char line[LINE_MAX_BYTES];
     va_list ap;
     va_start(ap, fmt);

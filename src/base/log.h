@@ -13,7 +13,7 @@
 /* In the order of the enum: the option "log-level" is one of these words. */
 #define ACF_LOG_LEVELS "quiet|error|warn|info|debug"
 
-typedef enum acf_log_level { ACF_QUIET, ACF_ERROR, ACF_WARN, ACF_INFO, ACF_DEBUGGING } acf_log_level;
+typedef enum acf_log_level { ACF_LOG_QUIET, ACF_LOG_ERROR, ACF_LOG_WARN, ACF_LOG_INFO, ACF_LOG_DEBUG } acf_log_level;
 
 /* Called with one line, without its newline. */
 typedef void acf_log_sink(void *ctx, acf_log_level level, const char *line);

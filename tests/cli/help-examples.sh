@@ -1,6 +1,6 @@
 # Every example that a help page shows works.
 set -e
-export PATH=$(dirname "$ACFLOW"):$PATH
+acflow() { "$ACFLOW" "$@"; }
 { acflow help; acflow help info; } | sed -n '/^Examples:/,$ s/^  \(acflow .*\)/\1/p' > examples
 while read -r line; do
     $line > /dev/null
