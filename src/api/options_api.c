@@ -9,6 +9,7 @@
 
 #define CONFIG_BYTES_MAX ((size_t)1 << 20) /* a config file of a megabyte is a wrong file */
 
+/* A function and not only a macro: the library that is loaded may not be the one that was compiled against. */
 const char *acf_version(void) { return ACF_VERSION; }
 
 acf_status acf_options_create(acf_options **out) {
@@ -74,6 +75,7 @@ acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags,
     return acf_flags_parse(o, flags, n_flags, argc, argv, n_rest);
 }
 
+/* A guess has no error to report: with nothing to choose from the answer is "none". */
 int acf_nearest_name(const char *word, const char *const *names, int n) {
     return word && names && n > 0 ? acf_text_nearest(word, names, n) : -1;
 }

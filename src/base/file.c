@@ -31,7 +31,7 @@ static ssize_t read_some(int fd, char *p, size_t n) {
     return got;
 }
 
-/* Twice the room, contents kept. */
+/* Twice the room, contents kept. Doubling keeps the copying linear in the size of the file. */
 static acf_status grow(char **data, size_t len, size_t *cap) {
     char *more = acf_alloc(*cap * 2, "a file");
     if (!more) return ACF_EMEMORY;
@@ -153,6 +153,7 @@ acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n) {
     return ACF_OK;
 }
 
+/* Also the clean-up of a commit that failed, where the descriptor is closed already. */
 void acf_outfile_abort(acf_outfile *f) {
     if (!f) return;
     if (f->fd >= 0) close(f->fd);
@@ -196,6 +197,7 @@ acf_status acf_outfile_commit(acf_outfile *f) {
     return ACF_OK;
 }
 
+/* For what is in memory anyway: configs, metadata. Large outputs are written piece by piece. */
 acf_status acf_file_write(const char *path, const void *data, size_t n) {
     acf_outfile *f;
     ACF_TRY(acf_outfile_open(path, &f));

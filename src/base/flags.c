@@ -18,6 +18,7 @@ typedef struct reader {
     int argc, next; /* next: first argument not looked at */
 } reader;
 
+/* Flags come before options of the same name, so a program can replace one of the table's by its own. */
 static const acf_flag *find_flag(const reader *r, const char *name) {
     for (int i = 0; i < r->n_flags; i++)
         if (acf_text_same_name(r->flags[i].name, name)) return &r->flags[i];
@@ -91,6 +92,7 @@ static acf_status read_short(reader *r, const char *arg) {
                     acf_text_excerpt(seen, arg));
 }
 
+/* Arguments and flags may be mixed, as users type them. */
 acf_status acf_flags_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv, int *n_rest) {
     reader r = {o, flags, n_flags, argv, argc, 0};
     int rest = 0; /* never ahead of r.next, so moving to the front loses nothing */

@@ -94,6 +94,7 @@ acf_status acf_json_to_text(acf_json_source from, const char *key, const json_t 
     return ACF_OK;
 }
 
+/* For members that must be there; optional ones are looked up with json_object_get, whose NULL is then an answer. */
 acf_status acf_json_member(acf_json_source from, const json_t *object, const char *key, json_t **out) {
     if (!json_is_object(object))
         return acf_fail(from.status, "%s: this is %s, expected an object with '%s'", from.name, type_name(object), key);

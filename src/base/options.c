@@ -35,6 +35,7 @@ struct acf_options {
 
 /* ---- looking up ------------------------------------------------------------------------------------------------- */
 
+/* Row of a name, -1 when there is none. */
 static int find(const acf_options *o, const char *name) {
     for (int i = 0; i < o->n; i++)
         if (acf_text_same_name(o->table[i].name, name)) return i;
@@ -64,7 +65,8 @@ static acf_status unknown(const acf_options *o, acf_status status, const char *w
     return acf_fail(status, "%sunknown option '%s'; did you mean '%s'?", where, seen, names[near]);
 }
 
-/* Name k of "a|b|c", with its length; NULL and 0 past the last. */
+/* Name k of "a|b|c", with its length; NULL and 0 past the last. Choices are one string in the table, so
+ * that a row stays a line; they are few and short enough to walk. */
 static const char *choice_name(const acf_option *d, int64_t k, size_t *len) {
     const char *p = d->choices;
     for (; k > 0 && p; k--)
@@ -87,6 +89,7 @@ static void write_bounds(acf_text *t, const acf_option *d) {
         acf_text_addf(t, " of at most %s", acf_text_real(hi, d->max));
 }
 
+/* "a, b or c". */
 static void write_choices(acf_text *t, const acf_option *d) {
     size_t len;
     const char *name = choice_name(d, 0, &len);
@@ -131,6 +134,7 @@ static acf_status refuse(const acf_option *d, acf_status status, const char *whe
 
 /* ---- one value -------------------------------------------------------------------------------------------------- */
 
+/* Also right for whole numbers: bounds are within 2^53, and a value beyond that converts to something out of range. */
 static bool in_range(const acf_option *d, double v) { return v >= d->min && v <= d->max; }
 
 /* Parses text by the type of d. False when it is not a value of it; *v then holds nothing. A TEXT value is checked
@@ -314,6 +318,7 @@ acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t
     return status;
 }
 
+/* Typed, so that a reader in another language gets numbers as numbers. NULL when memory ran out. */
 static json_t *value_to_json(const acf_option *d, const value *v) {
     size_t len;
     const char *name;

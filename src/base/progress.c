@@ -16,6 +16,7 @@
 #define WIDTH_UNKNOWN 80
 #define BAR_CELLS 24
 
+/* Not the time of day, which jumps when it is set. */
 static double steady_clock(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -51,6 +52,7 @@ static void add_count(acf_text *t, double v) {
     if (u > 0) acf_text_add_bytes(t, &unit[u], 1);
 }
 
+/* Rounded down: full and 100 % mean finished. */
 static void add_bar(acf_text *t, double part) {
     char cells[BAR_CELLS + 1];
     int full = (int)(part * BAR_CELLS);
@@ -122,6 +124,7 @@ static void show(acf_progress *p, double now, bool last) {
     if (p->mode == ACF_PROGRESS_JSON) write_json(p, now - p->begun, last);
 }
 
+/* Called from hot loops: without a display it is one comparison. */
 void acf_progress_update(acf_progress *p, int64_t done) {
     p->done = done;
     if (p->mode == ACF_PROGRESS_NONE) return;

@@ -22,6 +22,7 @@ static const struct {
     [ACF_EINTERRUPT] = {"ACF_EINTERRUPT", 130},
 };
 
+/* Statuses arrive from other languages as plain integers: never index with one unchecked. */
 static bool known(acf_status status) { return (unsigned)status < ACF_STATUS_COUNT; }
 
 const char *acf_status_name(acf_status status) { return known(status) ? statuses[status].name : "ACF_UNKNOWN"; }
@@ -64,6 +65,8 @@ void acf_error_clear(void) {
     trace_text[0] = '\0';
 }
 
+/* Called once per ACF_TRY that forwards a failure, innermost first. When it is full the outer part of the way is lost,
+ * which is the part that is easier to guess. */
 void acf_trace(const char *file, int line, const char *expr) {
     if (trace_len + 1 >= sizeof trace_text) return;
     int n = snprintf(trace_text + trace_len, sizeof trace_text - trace_len, "%s:%d: %s\n", file, line, expr);

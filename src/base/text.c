@@ -44,6 +44,7 @@ void acf_text_addf(acf_text *t, const char *fmt, ...) {
     if (n > 0) t->len += (size_t)n;
 }
 
+/* Columns are counted in bytes: help texts are ASCII. */
 void acf_text_wrap(acf_text *t, const char *s, size_t indent, size_t width, size_t column) {
     bool fresh = true; /* at the start of a line: no space before the word */
     while (*(s += strspn(s, " \n"))) {
@@ -61,6 +62,7 @@ void acf_text_wrap(acf_text *t, const char *s, size_t indent, size_t width, size
     }
 }
 
+/* One comparison tells whether all of it fitted: len counts on past the end. */
 acf_status acf_text_done(const acf_text *t, size_t *needed) {
     if (needed) *needed = t->len + 1;
     if (t->len < t->cap) return ACF_OK;
@@ -212,6 +214,7 @@ bool acf_text_to_real(const char *s, double *out) {
     return true;
 }
 
+/* Pairs of words, false first: the parity of the index is the value. */
 bool acf_text_to_bool(const char *s, bool *out) {
     static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

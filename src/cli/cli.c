@@ -8,6 +8,7 @@
 
 static cli_level wanted = CLI_WARN;
 
+/* One fprintf a line: stderr is unbuffered, and lines of programs that run side by side should not mix. */
 void cli_say(cli_level level, const char *fmt, ...) {
     if (level > wanted) return;
     char line[2048]; /* longer than any sentence of the library */
@@ -32,6 +33,7 @@ static void hint(const char *command) {
     if (wanted >= CLI_ERROR) fprintf(stderr, "Try 'acflow %s%s--help'.\n", command, *command ? " " : "");
 }
 
+/* The library's sentence already names file, value and range; the command line only adds where to read more. */
 int cli_failed(const char *command) {
     cli_say(CLI_ERROR, "%s", acf_error());
     if (acf_error_status() == ACF_EUSAGE) hint(command);
@@ -51,6 +53,7 @@ int cli_usage(const char *command, const char *fmt, ...) {
 
 static int write_errno; /* why the first write to stdout failed; 0 while none has */
 
+/* Everything for stdout goes through here, so that no failed write is missed. */
 void cli_print(const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -67,6 +70,7 @@ int cli_close(int exit_code) {
     return exit_code ? exit_code : acf_status_exit(ACF_EIO);
 }
 
+/* The text is a few kilobytes; should it outgrow the buffer, the help test fails long before a user sees it. */
 int cli_print_options(void) {
     acf_options *o;
     if (acf_options_create(&o) != ACF_OK) return cli_failed("");

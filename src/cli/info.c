@@ -1,6 +1,7 @@
 /* acflow info: which library this is and what it runs on. The first thing to attach to a bug report. */
 #include "cli/cli.h"
 
+/* Flags of this command are written out here; options come from the library's table. */
 static int help(void) {
     cli_print("Usage: acflow info [OPTIONS]\n"
               "\n"
@@ -20,6 +21,7 @@ static int help(void) {
     return code;
 }
 
+/* The buffer is several times what the description takes; a longer one is reported, not cut. */
 static int show(const acf_options *o, bool json) {
     char text[1 << 14];
     acf_status status = json ? acf_info(o, text, sizeof text, NULL) : acf_info_text(o, text, sizeof text, NULL);

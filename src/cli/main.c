@@ -16,6 +16,7 @@ static const cli_command *find(const char *name) {
     return NULL;
 }
 
+/* The first page a new user sees: what it is, the commands, and two lines that work. */
 static int general_help(void) {
     cli_print("acflow: one model of a table that answers every conditional question about it\n"
               "\n"
@@ -46,6 +47,7 @@ static int unknown(const char *word) {
     return cli_usage("", "unknown command '%s'; did you mean '%s'?", word, names[near]);
 }
 
+/* acflow help [COMMAND]: the same page as acflow COMMAND --help. */
 static int help_on(int argc, char **argv) {
     if (argc == 0) return general_help();
     if (argc > 1) return cli_usage("", "help takes one command, but there is also '%s'", argv[1]);
