@@ -1,19 +1,16 @@
 /* What this library is and what it runs on, as JSON for programs and as lines for people. Cheap enough to call at any
  * time: one small file of /proc is read. */
-#define _GNU_SOURCE /* sched_getaffinity with sets of any size */
 #include "api/door.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "device/device.h"
 
 #include <cblas.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define CPUINFO_BYTES_MAX ((size_t)1 << 22) /* a machine of a thousand cores writes about a megabyte */
-#define CORES_MAX 8192
 
 /* What the compiler was told, as far as it matters for speed and numbers. */
 #if defined(__clang__)
@@ -71,24 +68,13 @@ static void cpu_model(char out[ACF_EXCERPT_MAX]) {
     acf_release(text);
 }
 
-/* Cores this process may use, which taskset and containers make fewer than the machine has. */
-static int cores_available(void) {
-    union {
-        cpu_set_t set;
-        char room[CORES_MAX / 8];
-    } mask;
-    if (sched_getaffinity(0, sizeof mask, &mask.set) == 0) return CPU_COUNT_S(sizeof mask, &mask.set);
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
-}
-
 /* openblas_get_corename tells which kernels were picked at run time: the first thing to look at when it is slow. */
 static void gather(const acf_options *o, facts *f) {
     acf_failure before; /* /proc may be absent: that is no failure of ours to report */
     acf_failure_save(&before);
     cpu_model(f->cpu);
     acf_failure_restore(&before);
-    f->cores = cores_available();
+    f->cores = acf_cores();
     f->threads = acf_options_int(o, "threads");
     if (f->threads == 0) f->threads = f->cores;
     f->blas = openblas_get_config();
