@@ -39,20 +39,31 @@ static void gates_row(acf_real *restrict gates, acf_real *restrict h, const acf_
     }
 }
 
+void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
+                        int64_t H) {
+    product(dev, false, true, T, 2 * H, I, x, I, wx, I, 0, gates, 4 * H);
+    product(dev, false, true, T, H, I, x, I, wx + 2 * H * I, I, 0, gates + 3 * H, 4 * H);
+}
+
+void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
+                         const acf_real *cond, const int32_t *row, const acf_real *bx, const acf_real *wh,
+                         const acf_real *bh, int64_t n, int64_t H) {
+    if (past) product(dev, false, true, n, 3 * H, H, past, H, wh, H, 0, s, 3 * H);
+    ACF_PARALLEL(dev, n * H * 4)
+    for (int64_t k = 0; k < n; k++)
+        gates_row(gates + k * 4 * H, h + k * H, past ? s + k * 3 * H : NULL,
+                  cond ? cond + (row ? row[k] : k) * 3 * H : NULL, bx, bh, past ? past + k * H : NULL, H);
+}
+
 void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, acf_real *gates, acf_real *s,
                      const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *wx, const acf_real *bx,
                      const acf_real *wh, const acf_real *bh) {
-    int64_t H = p->H, I = p->I, T = p->first[p->steps];
-    product(dev, false, true, T, 2 * H, I, x, I, wx, I, 0, gates, 4 * H);
-    product(dev, false, true, T, H, I, x, I, wx + 2 * H * I, I, 0, gates + 3 * H, 4 * H);
+    int64_t H = p->H;
+    acf_gru_inputs_cpu(dev, gates, x, wx, p->first[p->steps], p->I, H);
     for (int64_t t = 0; t < p->steps; t++) {
-        int64_t n = p->active[t], at = p->first[t];
         const acf_real *past = t ? h + p->first[t - 1] * H : h0;
-        if (past) product(dev, false, true, n, 3 * H, H, past, H, wh, H, 0, s, 3 * H);
-        ACF_PARALLEL(dev, n * H * 4)
-        for (int64_t k = 0; k < n; k++)
-            gates_row(gates + (at + k) * 4 * H, h + (at + k) * H, past ? s + k * 3 * H : NULL,
-                      cond ? cond + (p->row ? p->row[k] : k) * 3 * H : NULL, bx, bh, past ? past + k * H : NULL, H);
+        acf_gru_advance_cpu(dev, h + p->first[t] * H, gates + p->first[t] * 4 * H, s, past, cond, p->row, bx, wh, bh,
+                            p->active[t], H);
     }
 }
 
@@ -102,28 +113,24 @@ static void add_cond(const acf_device *dev, const acf_gru_plan *p, acf_real *dco
     }
 }
 
-/* Back through time: gates become gradients, step by step from the last; returns nothing to add but carry = dh0. */
-static void through_time(const acf_device *dev, const acf_gru_plan *p, const acf_real *dh, acf_real *gates, acf_real *carry,
-                         const acf_real *h, const acf_real *h0, const acf_real *wh) {
-    int64_t H = p->H;
-    for (int64_t t = p->steps - 1; t >= 0; t--) {
-        int64_t n = p->active[t], at = p->first[t], later = t + 1 < p->steps ? p->active[t + 1] : 0;
-        const acf_real *past = t ? h + p->first[t - 1] * H : h0;
-        ACF_PARALLEL(dev, n * H * 4)
-        for (int64_t k = 0; k < n; k++)
-            dgates_row(gates + (at + k) * 4 * H, carry + k * H, dh + (at + k) * H, past ? past + k * H : NULL, k < later, H);
-        if (past) product(dev, false, false, n, H, 3 * H, gates + at * 4 * H, 4 * H, wh, H, 1, carry, H);
-    }
+void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past,
+                         const acf_real *wh, int64_t n, int64_t later, int64_t H) {
+    ACF_PARALLEL(dev, n * H * 4)
+    for (int64_t k = 0; k < n; k++)
+        dgates_row(gates + k * 4 * H, carry + k * H, dh + k * H, past ? past + k * H : NULL, k < later, H);
+    if (past) product(dev, false, false, n, H, 3 * H, gates, 4 * H, wh, H, 1, carry, H);
 }
 
-void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *dh,
-                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
-                     const acf_real *h0, const acf_real *wx, const acf_real *wh) {
+void acf_gru_dinputs_cpu(const acf_device *dev, acf_real *dx, int64_t ldx, const acf_real *gates, const acf_real *wx,
+                         int64_t T, int64_t I, int64_t ldw, int64_t H) {
+    product(dev, false, false, T, I, 2 * H, gates, 4 * H, wx, ldw, 1, dx, ldx);
+    product(dev, false, false, T, I, H, gates + 3 * H, 4 * H, wx + 2 * H * ldw, ldw, 1, dx, ldx);
+}
+
+void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *gates,
+                         acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0) {
     int64_t H = p->H, I = p->I, T = p->first[p->steps], L = 4 * H;
     int64_t from = h0 ? 0 : p->first[acf_min(1, p->steps)]; /* elements before it started from zero */
-    through_time(dev, p, dh, gates, carry, h, h0, wh);
-    if (g->h0)
-        for (int64_t i = 0; i < (p->steps ? p->active[0] : 0) * H; i++) g->h0[i] += carry[i];
     if (g->wh) {
         gather_past(dev, p, past, h, h0);
         product(dev, true, false, 3 * H, H, T - from, gates + from * L, L, past, H, 1, g->wh, H);
@@ -138,10 +145,21 @@ void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
         product(dev, true, false, 2 * H, I, T, gates, L, x, I, 1, g->wx, I);
         product(dev, true, false, H, I, T, gates + 3 * H, L, x, I, 1, g->wx + 2 * H * I, I);
     }
-    if (g->x) {
-        product(dev, false, false, T, I, 2 * H, gates, L, wx, I, 1, g->x, I);
-        product(dev, false, false, T, I, H, gates + 3 * H, L, wx + 2 * H * I, I, 1, g->x, I);
+}
+
+void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *dh,
+                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
+                     const acf_real *h0, const acf_real *wx, const acf_real *wh) {
+    int64_t H = p->H;
+    for (int64_t t = p->steps - 1; t >= 0; t--) {
+        int64_t at = p->first[t], later = t + 1 < p->steps ? p->active[t + 1] : 0;
+        const acf_real *before = t ? h + p->first[t - 1] * H : h0;
+        acf_gru_retreat_cpu(dev, gates + at * 4 * H, carry, dh + at * H, before, wh, p->active[t], later, H);
     }
+    if (g->h0)
+        for (int64_t i = 0; i < (p->steps ? p->active[0] : 0) * H; i++) g->h0[i] += carry[i];
+    acf_gru_weights_cpu(dev, p, g, gates, past, h, x, h0);
+    if (g->x) acf_gru_dinputs_cpu(dev, g->x, p->I, gates, wx, p->first[p->steps], p->I, p->I, H);
 }
 
 /* ---- nodes: a sequence and a step differ only in their plan -------------------------------------------------------- */

@@ -64,4 +64,25 @@ void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
                      acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
                      const acf_real *h0, const acf_real *wx, const acf_real *wh);
 
+/* ---- the pieces of the two above, for loops that must go step by step through all layers ------------------------------ */
+
+/* The input's side: gates (T,4H) columns r, z and n = x (T,I) wxᵀ. */
+void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
+                        int64_t H);
+/* One step of n rows: gates (n,4H) holds the input's side and becomes [r | z | b_n | n]; h (n,H) from past (n,H), NULL for the
+ * zero state. s (n,3H) is scratch. Row k reads cond at row[k], or k. */
+void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
+                         const acf_real *cond, const int32_t *row, const acf_real *bx, const acf_real *wh,
+                         const acf_real *bh, int64_t n, int64_t H);
+/* One step back: gates (n,4H) become gradients, from dh (n,H) and, for the first `later` rows, from what the next step left
+ * in carry (n,H); carry becomes the gradient of past. */
+void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past,
+                         const acf_real *wh, int64_t n, int64_t later, int64_t H);
+/* dx (T,I) += the input's side through wx; ldx and ldw: leading dimensions of dx and wx. */
+void acf_gru_dinputs_cpu(const acf_device *dev, acf_real *dx, int64_t ldx, const acf_real *gates, const acf_real *wx,
+                         int64_t T, int64_t I, int64_t ldw, int64_t H);
+/* Everything that waits for no step: adds to g->wx, wh, bx, bh and cond from the gates' gradients of all steps. */
+void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *gates,
+                         acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0);
+
 #endif

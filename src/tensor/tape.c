@@ -225,9 +225,9 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in) {
     if (t->failure.status) return NULL;
-    ACF_ASSERT(n_in <= ACF_MAX_IN);
     acf_node *n = acf_arena_alloc(t->host, sizeof *n);
-    void *attr = n ? acf_arena_alloc(t->host, attr_bytes) : NULL;
+    acf_tensor **inputs = n ? acf_arena_alloc(t->host, (size_t)n_in * sizeof *inputs) : NULL;
+    void *attr = inputs ? acf_arena_alloc(t->host, attr_bytes) : NULL;
     if (!attr) {
         acf_tape_fail(t, op);
         return NULL;
@@ -236,6 +236,7 @@ acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_i
     memset(attr, 0, attr_bytes);
     n->op = op;
     n->attr = attr;
+    n->in = inputs;
     n->n_in = n_in;
     for (int i = 0; i < n_in; i++) {
         n->in[i] = in[i];

@@ -17,7 +17,6 @@
 #include "device/device.h"
 #include "tensor/tensor.h"
 
-#define ACF_MAX_IN 8
 #define ACF_MAX_OUT 4
 
 typedef struct acf_tape acf_tape;
@@ -40,7 +39,7 @@ typedef struct acf_op {
 struct acf_node {
     const acf_op *op;
     acf_node *before; /* the node recorded before this one */
-    acf_tensor *in[ACF_MAX_IN], *out[ACF_MAX_OUT];
+    acf_tensor **in, *out[ACF_MAX_OUT];
     int n_in, n_out;
     bool save;        /* a backward may come: keep what it needs */
     void *attr;       /* op-private struct in host memory: sizes, attributes, pointers to saved numbers */
