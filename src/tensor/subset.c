@@ -123,6 +123,8 @@ acf_status acf_subset_split(acf_arena *mem, const acf_subset *u, int parity, con
         for (int64_t t = 0; t < v->size[i]; t++)
             parent[acf_subset_at(v, i, t)] = (int32_t)acf_subset_at(u, i, 2 * t + parity);
     v->parent = parent;
+    v->whole = u;
+    v->parity = parity;
     *out = v;
     return ACF_OK;
 }
