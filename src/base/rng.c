@@ -20,24 +20,27 @@ void acf_rng_bits(acf_place at, uint32_t out[4]) {
 
 #define LANES 16
 
-/* Philox4x32-10 on LANES neighbouring columns. Written out, because a compiler vectorises over lanes only what it sees as
+/* Philox4x32-10 on LANES neighbouring columns. Written out, because compilers vectorise over lanes only what they see as
  * one loop; the constants are Random123's. */
 static void philox_lanes(acf_place at, uint32_t out[4 * LANES]) {
-#pragma omp simd
-    for (uint32_t lane = 0; lane < LANES; lane++) {
-        uint32_t a = (uint32_t)at.row, b = (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff);
-        uint32_t c = at.column + lane, d = at.draw, key0 = (uint32_t)at.seed, key1 = (uint32_t)(at.seed >> 32);
-        for (int round = 0; round < 10; round++) {
-            uint64_t x = (uint64_t)a * 0xD2511F53u, y = (uint64_t)c * 0xCD9E8D57u;
-            a = (uint32_t)(y >> 32) ^ b ^ key0;
-            c = (uint32_t)(x >> 32) ^ d ^ key1;
-            b = (uint32_t)y;
-            d = (uint32_t)x;
-            key0 += 0x9E3779B9u;
-            key1 += 0xBB67AE85u;
-        }
-        out[4 * lane] = a, out[4 * lane + 1] = b, out[4 * lane + 2] = c, out[4 * lane + 3] = d;
+    uint32_t a[LANES], b[LANES], c[LANES], d[LANES], key0 = (uint32_t)at.seed, key1 = (uint32_t)(at.seed >> 32);
+    for (uint32_t i = 0; i < LANES; i++) {
+        a[i] = (uint32_t)at.row;
+        b[i] = (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff);
+        c[i] = at.column + i;
+        d[i] = at.draw;
     }
+    for (int round = 0; round < 10; round++, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u) {
+#pragma omp simd
+        for (int i = 0; i < LANES; i++) {
+            uint64_t x = (uint64_t)a[i] * 0xD2511F53u, y = (uint64_t)c[i] * 0xCD9E8D57u;
+            a[i] = (uint32_t)(y >> 32) ^ b[i] ^ key0;
+            b[i] = (uint32_t)y;
+            c[i] = (uint32_t)(x >> 32) ^ d[i] ^ key1;
+            d[i] = (uint32_t)x;
+        }
+    }
+    for (int i = 0; i < LANES; i++) out[4 * i] = a[i], out[4 * i + 1] = b[i], out[4 * i + 2] = c[i], out[4 * i + 3] = d[i];
 }
 
 void acf_rng_words(acf_place at, int64_t n, uint32_t *out) {
