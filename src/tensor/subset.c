@@ -74,7 +74,8 @@ static acf_status finish(acf_arena *mem, builder *w, acf_subset *u) {
 }
 
 static acf_status start(acf_arena *mem, int64_t N, int64_t D, builder *w, acf_subset **out) {
-    if (N < 0 || D < 0 || (D > 0 && N > (INT32_MAX - 1) / D))
+    /* Also N and D alone: with the other one 0 there are no cells, but there are arrays of N and of D+1. */
+    if (N < 0 || D < 0 || N > INT32_MAX - 1 || D > INT32_MAX - 1 || (D > 0 && N > (INT32_MAX - 1) / D))
         return acf_fail(ACF_ESHAPE, "subset: %lld rows of %lld columns are more cells than a batch may have (2^31-1); "
                                     "use a smaller batch",
                         (long long)N, (long long)D);
@@ -123,6 +124,8 @@ acf_status acf_subset_split(acf_arena *mem, const acf_subset *u, int parity, con
         for (int64_t t = 0; t < v->size[i]; t++)
             parent[acf_subset_at(v, i, t)] = (int32_t)acf_subset_at(u, i, 2 * t + parity);
     v->parent = parent;
+    v->whole = u;
+    v->parity = parity;
     *out = v;
     return ACF_OK;
 }

@@ -34,6 +34,8 @@ typedef struct acf_subset {
     const int32_t *mirror; /* (T)   packed index of the same row's element counted from the other end */
     const int32_t *parent; /* (T)   packed index in the subset this one was split from; NULL for a whole one */
     const int64_t *square; /* (N+1) where row i's |u|x|u| matrix begins in a packed list of matrices */
+    const struct acf_subset *whole; /* the subset this one was split from, and which half it is; NULL for a whole one */
+    int parity;
 } acf_subset;
 
 /* Builds the structure from masks b and m, each (N,D), zero or not; NULL b means nothing observed, NULL m nothing missing.

@@ -1,0 +1,122 @@
+/* Joining and cutting along the last axis: see concat.h. Each is the other's adjoint.
+ *
+ * Workload: M = 1e3 to 1e5 packed elements; a network's input such as (previous value, context, mask) with widths 1, 256,
+ * 60. One input at a time: it streams through once, and y is written in runs of that input's width. */
+#include "ops/concat.h"
+
+void acf_concat_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, int64_t from, int64_t width, int64_t M,
+                        int64_t C) {
+    ACF_PARALLEL(dev, M * width)
+    for (int64_t m = 0; m < M; m++) {
+        ACF_SIMD
+        for (int64_t c = 0; c < width; c++) y[m * C + from + c] = x[m * width + c];
+    }
+}
+
+void acf_concat_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, int64_t from, int64_t width, int64_t M,
+                        int64_t C) {
+    ACF_PARALLEL(dev, M * width)
+    for (int64_t m = 0; m < M; m++) {
+        ACF_SIMD
+        for (int64_t c = 0; c < width; c++) dx[m * width + c] += dy[m * C + from + c];
+    }
+}
+
+void acf_slice_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, int64_t from, int64_t width, int64_t M,
+                       int64_t C) {
+    ACF_PARALLEL(dev, M * width)
+    for (int64_t m = 0; m < M; m++) {
+        ACF_SIMD
+        for (int64_t c = 0; c < width; c++) y[m * width + c] = x[m * C + from + c];
+    }
+}
+
+void acf_slice_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, int64_t from, int64_t width, int64_t M,
+                       int64_t C) {
+    ACF_PARALLEL(dev, M * width)
+    for (int64_t m = 0; m < M; m++) {
+        ACF_SIMD
+        for (int64_t c = 0; c < width; c++) dx[m * C + from + c] += dy[m * width + c];
+    }
+}
+
+/* ---- concat ----------------------------------------------------------------------------------------------------- */
+
+static acf_status concat_forward(acf_tape *t, acf_node *n) {
+    const acf_tensor *y = n->out[0];
+    for (int64_t k = 0, from = 0; k < n->n_in; k++) {
+        int64_t width = acf_tensor_width(n->in[k]);
+        acf_concat_fwd_cpu(t->dev, y->data, n->in[k]->data, from, width, y->dim[0], y->dim[1]);
+        from += width;
+    }
+    return ACF_OK;
+}
+
+static acf_status concat_backward(acf_tape *t, acf_node *n) {
+    const acf_tensor *y = n->out[0];
+    for (int64_t k = 0, from = 0; k < n->n_in; k++) {
+        int64_t width = acf_tensor_width(n->in[k]);
+        acf_real *dx = acf_grad(t, n->in[k]);
+        if (dx) acf_concat_bwd_cpu(t->dev, dx, y->grad, from, width, y->dim[0], y->dim[1]);
+        from += width;
+    }
+    return acf_tape_status(t);
+}
+
+const acf_op acf_op_concat = {"concat", ACF_OP_concat, {concat_forward, concat_backward}};
+
+static bool is_matrix(const acf_tensor *x) { return x->ndim == 1 || x->ndim == 2; }
+
+acf_tensor *acf_concat(acf_tape *t, int n, acf_tensor *const *x) {
+    char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
+    if (n < 1 || n > ACF_MAX_IN) return acf_reject(t, &acf_op_concat, "%d tensors; expected 1 to %d", n, ACF_MAX_IN);
+    acf_node *node = acf_node_new(t, &acf_op_concat, 0, n, x);
+    if (!node) return &t->empty;
+    int64_t C = 0;
+    for (int k = 0; k < n; k++) {
+        if (!is_matrix(x[k]) || x[k]->dim[0] != x[0]->dim[0] || x[k]->sub != x[0]->sub)
+            return acf_reject(t, &acf_op_concat, "tensor 0 is %s and tensor %d is %s; expected (M, C) or (M) with the same rows",
+                              acf_tensor_shape(x[0], a), k, acf_tensor_shape(x[k], b));
+        C += acf_tensor_width(x[k]);
+    }
+    node->out[0] = acf_tensor_new(t, 2, (int64_t[]){x[0]->dim[0], C});
+    node->out[0]->sub = x[0]->sub;
+    return acf_node_run(t, node);
+}
+
+/* ---- slice ------------------------------------------------------------------------------------------------------ */
+
+typedef struct slice_attrs {
+    int64_t from;
+} slice_attrs;
+
+static acf_status slice_forward(acf_tape *t, acf_node *n) {
+    const acf_tensor *y = n->out[0];
+    acf_slice_fwd_cpu(t->dev, y->data, n->in[0]->data, ((slice_attrs *)n->attr)->from, y->dim[1], y->dim[0],
+                      acf_tensor_width(n->in[0]));
+    return ACF_OK;
+}
+
+static acf_status slice_backward(acf_tape *t, acf_node *n) {
+    const acf_tensor *y = n->out[0];
+    acf_real *dx = acf_grad(t, n->in[0]);
+    if (dx)
+        acf_slice_bwd_cpu(t->dev, dx, y->grad, ((slice_attrs *)n->attr)->from, y->dim[1], y->dim[0],
+                          acf_tensor_width(n->in[0]));
+    return acf_tape_status(t);
+}
+
+const acf_op acf_op_slice = {"slice", ACF_OP_slice, {slice_forward, slice_backward}};
+
+acf_tensor *acf_slice(acf_tape *t, acf_tensor *x, int64_t from, int64_t width) {
+    char sx[ACF_SHAPE_TEXT];
+    acf_node *n = acf_node_new(t, &acf_op_slice, sizeof(slice_attrs), 1, &x);
+    if (!n) return &t->empty;
+    if (!is_matrix(x) || from < 0 || width < 0 || from > acf_tensor_width(x) - width)
+        return acf_reject(t, &acf_op_slice, "columns %lld to %lld of x %s; expected columns that x has", (long long)from,
+                          (long long)from + width - 1, acf_tensor_shape(x, sx));
+    ((slice_attrs *)n->attr)->from = from;
+    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){x->dim[0], width});
+    n->out[0]->sub = x->sub;
+    return acf_node_run(t, n);
+}

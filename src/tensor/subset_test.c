@@ -1,0 +1,194 @@
+/* Ragged masks: every field of a subset against its definition, for random masks and the edges of the shape. */
+#include "tensor/subset.h"
+
+#include "harness/check.h"
+#include "harness/lab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A mask with cells set with this probability; chance 0 and 1 give the empty and the full one. */
+static void draw(uint8_t *mask, int64_t n, uint64_t seed, double chance) {
+    for (int64_t i = 0; i < n; i++) mask[i] = acf_lab_random(seed, i, 0, 1) < chance ? 255 : 0;
+}
+
+/* u (N,D) from its definition: modelled where present and not observed. */
+static bool modelled(const uint8_t *b, const uint8_t *m, int64_t cell) { return (!m || m[cell]) && !(b && b[cell]); }
+
+/* Checks sizes, columns and ranks of a subset whose modelled cells are `want` (N,D). */
+static void check_rows(const acf_subset *u, const uint8_t *want) {
+    int64_t total = 0, largest = 0;
+    for (int64_t i = 0; i < u->N; i++) {
+        int64_t n = 0, rank = 0;
+        for (int64_t j = 0; j < u->D; j++)
+            if (want[i * u->D + j]) assert_int_equal(u->cols[i * u->D + n++], j);
+        assert_int_equal(u->size[i], n);
+        total += n;
+        largest = n > largest ? n : largest;
+        /* The rank is how many rows come before: the larger ones, and the equal ones above. */
+        for (int64_t k = 0; k < u->N; k++) rank += u->size[k] > n || (u->size[k] == n && k < i);
+        assert_int_equal(u->rank[i], rank);
+        assert_int_equal(u->row[rank], i);
+        assert_int_equal(u->square[i + 1] - u->square[i], n * n);
+    }
+    assert_int_equal(u->T, total);
+    assert_int_equal(u->steps, largest);
+    assert_int_equal(u->square[0], 0);
+}
+
+/* Checks what belongs to steps and to packed elements, from sizes, columns and ranks. */
+static void check_packed(const acf_subset *u) {
+    int64_t at = 0;
+    for (int64_t t = 0; t <= u->D; t++) {
+        int64_t alive = 0;
+        for (int64_t i = 0; i < u->N; i++) alive += u->size[i] > t;
+        assert_int_equal(u->active[t], alive);
+        assert_int_equal(u->first[t], at);
+        at += alive;
+    }
+    for (int64_t i = 0; i < u->N; i++)
+        for (int64_t t = 0; t < u->size[i]; t++) {
+            int64_t p = u->first[t] + u->rank[i], column = u->cols[i * u->D + t], last = u->size[i] - 1;
+            assert_int_equal(acf_subset_at(u, i, t), p);
+            assert_int_equal(u->row_of[p], i);
+            assert_int_equal(u->col_of[p], column);
+            assert_int_equal(u->cell[p], i * u->D + column);
+            assert_int_equal(u->prev[p], t ? u->first[t - 1] + u->rank[i] : -1);
+            assert_int_equal(u->mirror[p], u->first[last - t] + u->rank[i]);
+        }
+}
+
+static void check_split(acf_arena *mem, const acf_subset *u) {
+    uint8_t *want = calloc((size_t)(u->N * u->D) + 1, 1);
+    assert_non_null(want);
+    for (int parity = 0; parity < 2; parity++) {
+        const acf_subset *half;
+        assert_int_equal(acf_subset_split(mem, u, parity, &half), ACF_OK);
+        memset(want, 0, (size_t)(u->N * u->D));
+        for (int64_t i = 0; i < u->N; i++)
+            for (int64_t t = parity; t < u->size[i]; t += 2) want[i * u->D + u->cols[i * u->D + t]] = 1;
+        check_rows(half, want);
+        check_packed(half);
+        assert_ptr_equal(half->whole, u);
+        assert_int_equal(half->parity, parity);
+        for (int64_t p = 0; p < half->T; p++) {
+            assert_in_range(half->parent[p], 0, u->T - 1);
+            assert_int_equal(u->cell[half->parent[p]], half->cell[p]);
+        }
+        for (int64_t i = 0; i < u->N; i++) assert_int_equal(half->size[i], (u->size[i] + 1 - parity) / 2);
+    }
+    free(want);
+}
+
+/* Builds from masks (NULL allowed) and checks everything, halves and quarters included. */
+static void check(const uint8_t *b, const uint8_t *m, int64_t N, int64_t D) {
+    acf_arena *mem;
+    const acf_subset *u, *half;
+    assert_int_equal(acf_arena_create(&acf_heap, 0, &mem), ACF_OK);
+    assert_int_equal(acf_subset_build(mem, b, m, N, D, &u), ACF_OK);
+    uint8_t *want = calloc((size_t)(N * D) + 1, 1);
+    assert_non_null(want);
+    for (int64_t i = 0; i < N * D; i++) want[i] = modelled(b, m, i);
+    assert_int_equal(u->N, N);
+    assert_int_equal(u->D, D);
+    check_rows(u, want);
+    check_packed(u);
+    assert_null(u->parent);
+    assert_null(u->whole);
+    check_split(mem, u);
+    assert_int_equal(acf_subset_split(mem, u, 0, &half), ACF_OK);
+    check_split(mem, half);
+    free(want);
+    acf_arena_free(mem);
+}
+
+static void fields_follow_the_definition(void **state) {
+    (void)state;
+    static const int64_t shape[][2] = {{1, 1}, {1, 7}, {7, 1}, {2, 2}, {13, 5}, {40, 9}, {3, 64}};
+    uint8_t b[512], m[512];
+    for (uint64_t k = 0; k < sizeof shape / sizeof shape[0]; k++)
+        for (int p = 0; p <= 4; p++)
+            for (int q = 0; q <= 4; q++) {
+                int64_t N = shape[k][0], D = shape[k][1];
+                draw(b, N * D, 100 * k + (uint64_t)p, p / 4.0);
+                draw(m, N * D, 9000 + 100 * k + (uint64_t)q, q / 4.0);
+                check(b, m, N, D);
+            }
+}
+
+/* The drawing in subset.h. */
+static void the_example_of_the_header(void **state) {
+    (void)state;
+    static const uint8_t b[] = {1, 0, 1, 1, /* */ 0, 1, 0, 0, /* */ 1, 0, 1, 0};
+    static const int32_t row[] = {1, 2, 0, 1, 2, 1}, col[] = {0, 1, 1, 2, 3, 3}, first[] = {0, 3, 5, 6, 6};
+    acf_arena *mem;
+    const acf_subset *u;
+    assert_int_equal(acf_arena_create(&acf_heap, 0, &mem), ACF_OK);
+    assert_int_equal(acf_subset_build(mem, b, NULL, 3, 4, &u), ACF_OK);
+    assert_int_equal(u->T, 6);
+    assert_memory_equal(u->row_of, row, sizeof row);
+    assert_memory_equal(u->col_of, col, sizeof col);
+    assert_memory_equal(u->first, first, sizeof first);
+    acf_arena_free(mem);
+}
+
+static void nothing_observed_nothing_missing(void **state) {
+    (void)state;
+    uint8_t mask[35];
+    draw(mask, 35, 1, 0.5);
+    check(NULL, NULL, 5, 7);
+    check(mask, NULL, 5, 7);
+    check(NULL, mask, 5, 7);
+}
+
+static void no_rows_no_columns(void **state) {
+    (void)state;
+    check(NULL, NULL, 0, 4);
+    check(NULL, NULL, 4, 0);
+    check(NULL, NULL, 0, 0);
+}
+
+/* 2^31 cells do not fit the int32 of the maps; nothing may be read or allocated for them. */
+static void refuses_too_many_cells(void **state) {
+    (void)state;
+    static const int64_t shape[][2] = {{1 << 16, 1 << 15}, {INT64_MAX, 2}, {2, INT64_MAX}, {INT64_MAX, INT64_MAX},
+                                       {INT64_MAX, 0},     {0, INT64_MAX}, {-1, 4},        {4, -1}};
+    acf_arena *mem;
+    assert_int_equal(acf_arena_create(&acf_heap, 0, &mem), ACF_OK);
+    for (size_t k = 0; k < sizeof shape / sizeof shape[0]; k++) {
+        const acf_subset *u = NULL;
+        assert_int_equal(acf_subset_build(mem, NULL, NULL, shape[k][0], shape[k][1], &u), ACF_ESHAPE);
+        assert_null(u);
+        if (k == 0)
+            assert_string_equal(acf_error(), "subset: 65536 rows of 32768 columns are more cells than a batch may have "
+                                             "(2^31-1); use a smaller batch");
+    }
+    assert_int_equal(acf_arena_used(mem), 0);
+    acf_arena_free(mem);
+}
+
+/* Every allocation made to fail in turn: a clean status, nothing written, nothing leaked. */
+static void survives_failing_allocations(void **state) {
+    (void)state;
+    int64_t live = acf_alloc_live();
+    int n = 0;
+    for (bool done = false; !done;) {
+        acf_arena *mem;
+        const acf_subset *u = NULL, *half = NULL;
+        assert_int_equal(acf_arena_create(&acf_heap, 64, &mem), ACF_OK); /* a small first block, so that many follow */
+        acf_alloc_fail_at(++n);
+        acf_status status = acf_subset_build(mem, NULL, NULL, 200, 50, &u);
+        if (!status) status = acf_subset_split(mem, u, 1, &half);
+        acf_alloc_fail_at(0);
+        done = status == ACF_OK;
+        assert_true(done || status == ACF_EMEMORY);
+        assert_true((half != NULL) == done);
+        acf_arena_free(mem);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    assert_true(n > 2);
+}
+
+ACF_TESTS(subset, cmocka_unit_test(fields_follow_the_definition), cmocka_unit_test(the_example_of_the_header),
+          cmocka_unit_test(nothing_observed_nothing_missing), cmocka_unit_test(no_rows_no_columns),
+          cmocka_unit_test(refuses_too_many_cells), cmocka_unit_test(survives_failing_allocations))
