@@ -121,16 +121,16 @@ int64_t acf_dense_singular(const acf_real *pivot, int64_t stride, int64_t n, acf
     return -1;
 }
 
-/* A product of mantissas and a sum of exponents: one log a matrix instead of n, and its rounding error is n units in the
- * last place of a double, absolute. */
+/* A product of mantissas in [1,2) and a sum of exponents: one log a matrix instead of n, an error of n units in the last
+ * place of a double, and exactly 0 for the identity, where training starts. */
 double acf_dense_logabs(const acf_real *pivot, int64_t stride, int64_t n) {
     double product = 1;
     int64_t exponent = 0;
     for (int64_t k = 0; k < n; k++) {
         int e;
-        product *= frexp(fabs((double)pivot[k * stride]), &e);
-        exponent += e;
-        if (product < 0x1p-900) product *= 0x1p900, exponent -= 900;
+        product *= 2 * frexp(fabs((double)pivot[k * stride]), &e);
+        exponent += e - 1;
+        if (product > 0x1p900) product *= 0x1p-900, exponent += 900;
     }
     return log(product) + (double)exponent * 0.693147180559945309417;
 }
