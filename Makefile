@@ -30,8 +30,9 @@ SRC := $(filter-out %_test.c src/cli/%,$(wildcard src/*/*.c))
 CLI := $(wildcard src/cli/*.c)
 TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
 BENCH := $(wildcard bench/*.c)
+EXAMPLES := $(wildcard examples/*.c)
 
-.PHONY: all lib test test-long test-san test-units bench demo install deps need lint clean
+.PHONY: all test test-long test-san bench demo install deps need lint clean
 all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
 
 # One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
@@ -41,7 +42,7 @@ $(B)/$(1)/%.o: %.c Makefile
 	$(2) $(FLAGS) $(PKG_CFLAGS) $(3) -MMD -MP -c $$< -o $$@
 $(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(TESTS))
 	$(2) -fopenmp $(3) $$^ $$(LIBS) -lcmocka -o $$@
--include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(CLI) $(TESTS) $(BENCH))
+-include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(CLI) $(TESTS) $(BENCH) $(EXAMPLES))
 endef
 DEBUG := -DACF_DEBUG -Itests
 $(eval $(call variant,lib,$(CC),-fPIC))
@@ -68,15 +69,26 @@ $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
 $(B)/bench-engine: $(patsubst %.c,$(B)/lib/%.o,$(BENCH)) $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
 
-test: need all $(B)/f32/acflow-test $(B)/f64/acflow-test
-	@tests/run.sh
+$(B)/engine-demo: $(B)/lib/examples/engine_demo.o $(B)/libacflow.a
+	$(CC) -fopenmp $^ $(LIBS) -o $@
+
+# What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
+AGAIN = @$(MAKE) --no-print-directory -s
+demo: need
+	$(AGAIN) $(B)/engine-demo
+	@$(B)/engine-demo
+test: need
+	$(AGAIN) all $(B)/engine-demo $(B)/bench-engine $(B)/f32/acflow-test $(B)/f64/acflow-test
+	@B=$(B) tests/run.sh
 test-long: test
-	@tests/mutate.sh
-test-san: need
-	@$(MAKE) $(B)/asan32/acflow-test $(B)/asan64/acflow-test $(B)/tsan/acflow-test
-	@tests/sanitize.sh
-bench: need $(B)/bench-engine
-	@bench/run.sh
+	@B=$(B) tests/mutate.sh
+test-san:
+	@tests/need.sh --clang $(PACKAGES) $(SAN_PACKAGES)
+	$(AGAIN) $(B)/asan32/acflow-test $(B)/asan64/acflow-test $(B)/tsan/acflow-test
+	@B=$(B) tests/sanitize.sh
+bench: need
+	$(AGAIN) $(B)/bench-engine
+	@B=$(B) bench/run.sh
 # Compiles everything with both compilers; -Werror makes any warning fatal.
 lint: all $(B)/clang32/acflow-test $(B)/clang64/acflow-test $(B)/f32/acflow-test $(B)/f64/acflow-test
 

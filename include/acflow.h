@@ -85,18 +85,20 @@ ACF_API const char *acf_version(void);
  * command line, config files and what a model file records. */
 typedef struct acf_options acf_options;
 
-/* Makes a set with every option at its default. Gives *out; free it with acf_options_free.
- * Fails: ACF_EMEMORY. */
+/* Makes a set with every option at its default; the environment variable ACF_NUM_THREADS supplies that of "threads".
+ * Gives *out; free it with acf_options_free.
+ * Fails: ACF_EMEMORY, ACF_EUSAGE (a value in the environment that is not allowed). */
 ACF_API acf_status acf_options_create(acf_options **out);
 
 /* Frees the set; NULL is allowed. */
 ACF_API void acf_options_free(acf_options *o);
 
-/* Sets one option from text ("8", "auto", "true"). Borrows both strings.
- * Fails: ACF_EUSAGE with a sentence that names the nearest known option, or the allowed range. */
+/* Sets one option from text ("8", "auto", "true"). Names are spelled with dashes; underscores do too. Borrows both
+ * strings. Fails: ACF_EUSAGE with a sentence that names the nearest known option, or the allowed range; ACF_EMEMORY. */
 ACF_API acf_status acf_options_set(acf_options *o, const char *name, const char *value);
 
-/* Reads a JSON config file, an object {"name": value}. Either all of it is taken or nothing.
+/* Reads a JSON config file, an object {"name": value}. Either all of it is taken or nothing. What was set by
+ * acf_options_set or acf_options_parse stays: a file may be read before or after, with the same result.
  * Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
 ACF_API acf_status acf_options_load(acf_options *o, const char *path);
 
@@ -104,15 +106,41 @@ ACF_API acf_status acf_options_load(acf_options *o, const char *path);
  * not fit. Fails: ACF_EUSAGE (unknown name), ACF_ESPACE. */
 ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed);
 
-/* Writes every option with type, range, default and help as plain text, one paragraph each (cap and needed as above). */
+/* Writes every option with type, range, default and help as plain text, one paragraph each (cap, needed
+ * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
+
+/* ---- command lines ------------------------------------------------------------------------------------------ */
+
+/* A flag of the program itself, beside the options: where its input is, say, or what to print. */
+typedef struct acf_flag {
+    const char *name;   /* "output" for --output */
+    char letter;        /* 'o' for -o; 0 for none */
+    int takes_value;    /* 0: the flag alone says it all */
+    const char **value; /* set to the text after the flag (in argv), to "" for one that takes none; else left alone */
+} acf_flag;
+
+/* Takes options and flags out of a command line: --name VALUE, --name=VALUE, --flag and --no-flag for an option that is
+ * true or false, -o VALUE, -oVALUE; "--" ends them. What remains is moved to the front of argv, in order, and counted
+ * in *n_rest. argv[0] is an argument here, not the program's name. Borrows everything; flags may be NULL when there are
+ * none.
+ * Fails: ACF_EUSAGE with a sentence that names the nearest known flag, or the allowed range; then options before the
+ * wrong one have been set and argv is in no particular order. */
+ACF_API acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv,
+                                     int *n_rest);
+
+/* Which of the n names is the word likely to mean? Its index, or -1 when none is near: for "did you mean". */
+ACF_API int acf_nearest_name(const char *word, const char *const *names, int n);
 
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
 /* Describes library and machine as JSON text: version, build, CPU, cores, BLAS, threads in use, peak memory.
  * Writes it with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).
- * Fails: ACF_ESPACE, ACF_EMEMORY, ACF_EDEVICE. */
+ * Fails: ACF_EUSAGE, ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed);
+
+/* The same for a person: a line "name: value" each (arguments and failures as above). */
+ACF_API acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *needed);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,14 @@
 #!/bin/sh
-# Are the libraries to build with here?  need.sh PACKAGE...  When not: install them if we may, else say how.
+# Are the libraries to build with here?  need.sh [--clang] PACKAGE...  When not: install them if we may, else say how.
 set -u
+clang=true
+if [ "$1" = --clang ]; then
+    shift
+    clang='ls /usr/lib/llvm-*/lib/libarcher.so /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-x86_64.a'
+fi
 have() {
-    command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists openblas jansson cmocka &&
+    $clang >/dev/null 2>&1 &&
+        command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists openblas jansson cmocka &&
         [ -e /usr/include/Random123/philox.h ]
 }
 have && exit 0

@@ -33,6 +33,8 @@ int64_t acf_alloc_count(void) { return n_allocs; }
 int64_t acf_alloc_live(void) { return n_live; }
 void acf_alloc_fail_at(int64_t n) { fail_at = n; }
 
+/* The one place that calls the C library. Sizes are rounded up to whole cache lines: aligned_alloc demands it, and
+ * vector loops may then run to the end of the last line. Zero bytes get a line too, so NULL only means failure. */
 static void *heap_alloc(void *ctx, size_t bytes) {
     (void)ctx;
     n_allocs++;
@@ -77,6 +79,7 @@ char *acf_alloc_text(const char *text, const char *what) {
 
 void acf_release(void *p) { heap_free(NULL, p); }
 
+/* Counts come from files and users; a product that wraps around would become a small allocation and a large write. */
 bool acf_bytes(int64_t n, size_t size, size_t *out) {
     if (n < 0 || __builtin_mul_overflow((size_t)n, size, out)) {
         acf_fail(ACF_EMEMORY, "out of memory: %lld elements of %zu bytes are more than can be addressed", (long long)n,
@@ -101,6 +104,7 @@ struct acf_arena {
     size_t high_water;
 };
 
+/* Takes no block yet: many arenas of a model are never used. */
 acf_status acf_arena_create(const acf_memory *mem, size_t first_block, acf_arena **out) {
     acf_arena *a = acf_alloc_zero(sizeof *a, "an arena");
     if (!a) return ACF_EMEMORY;
@@ -110,6 +114,7 @@ acf_status acf_arena_create(const acf_memory *mem, size_t first_block, acf_arena
     return ACF_OK;
 }
 
+/* The heap must get its memory back readable, or ASan would blame the next owner. */
 static void open_again(block *b) { ASAN_OPEN(b->data, b->size); }
 
 void acf_arena_free(acf_arena *a) {
@@ -153,6 +158,8 @@ static acf_status next_block(acf_arena *a, size_t bytes) {
     return ACF_OK;
 }
 
+/* The common case is an addition and a comparison. What does not fit goes to the next block, and the rest of this one
+ * stays empty until it is released: simpler than a search, and little is lost as blocks double. */
 void *acf_arena_alloc(acf_arena *a, size_t bytes) {
     size_t align = a->mem.align;
     if (bytes > SIZE_MAX / 2) {
@@ -172,10 +179,12 @@ void *acf_arena_alloc(acf_arena *a, size_t bytes) {
     return p;
 }
 
+/* A mark of an arena without blocks is the beginning of block 0, which is what it will be once there is one. */
 acf_mark acf_arena_mark(const acf_arena *a) {
     return (acf_mark){a->current, a->n_blocks ? a->block[a->current].used : 0};
 }
 
+/* Walks back block by block, so that what each of them held is poisoned; a release inside one block is one step. */
 void acf_arena_release(acf_arena *a, acf_mark mark) {
     if (a->n_blocks == 0) return;
     ACF_ASSERT(mark.block <= a->current);

@@ -59,7 +59,7 @@ size_t acf_arena_used(const acf_arena *a);       /* bytes handed out now */
 size_t acf_arena_high_water(const acf_arena *a); /* most bytes ever handed out at once */
 size_t acf_arena_reserved(const acf_arena *a);   /* bytes held in blocks */
 
-/* For tests: allocations this thread made so far, and how many blocks it holds; make the n-th allocation from now
+/* For tests: allocations this thread made so far, and how many of them it holds; make the n-th allocation from now
  * (1 = the next) and every later one fail; 0 = off. */
 int64_t acf_alloc_count(void);
 int64_t acf_alloc_live(void);

@@ -9,9 +9,11 @@
 #include <Random123/philox.h>
 #pragma GCC diagnostic pop
 
+/* The counter as drawn in rng.h. Row and stream share a word, so a row has 48 bits: five hundred years of a million
+ * rows a minute would not use them up. */
 void acf_rng_bits(acf_place at, uint32_t out[4]) {
-    philox4x32_ctr_t ctr = {{(uint32_t)at.row, (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff), at.column,
-                             at.draw}};
+    uint32_t high = (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff);
+    philox4x32_ctr_t ctr = {{(uint32_t)at.row, high, at.column, at.draw}};
     philox4x32_key_t key = {{(uint32_t)at.seed, (uint32_t)(at.seed >> 32)}};
     philox4x32_ctr_t bits = philox4x32(ctr, key);
     for (int i = 0; i < 4; i++) out[i] = bits.v[i];
@@ -28,6 +30,7 @@ double acf_rng_uniform(acf_place at) {
     return acf_rng_unit(w[0], w[1]);
 }
 
+/* Only the cosine half is used: the sine would be a second value of the same place, and nobody has a name for it. */
 double acf_rng_normal(acf_place at) {
     uint32_t w[4];
     acf_rng_bits(at, w);
@@ -35,6 +38,7 @@ double acf_rng_normal(acf_place at) {
     return radius * cos(2.0 * 3.14159265358979323846 * acf_rng_unit(w[2], w[3]));
 }
 
+/* One pass to sum, one to find: K is small (tens), and a cumulative table would need memory. */
 int64_t acf_rng_categorical(acf_place at, const double *weight, int64_t n) {
     double sum = 0.0;
     for (int64_t k = 0; k < n; k++) sum += weight[k];

@@ -40,7 +40,7 @@ typedef struct acf_place {
 /* The 128 bits of a place. */
 void acf_rng_bits(acf_place at, uint32_t out[4]);
 
-/* Uniform on the open interval (0, 1), 53 bits. */
+/* Uniform on the open interval (0, 1): one of 2^52 equally spaced values, symmetric about 1/2. */
 double acf_rng_uniform(acf_place at);
 
 /* Standard normal, by Box-Muller on the two halves of the 128 bits; |value| < 8.7. */

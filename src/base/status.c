@@ -18,9 +18,11 @@ static const struct {
     [ACF_OK] = {"ACF_OK", 0},           [ACF_EINTERNAL] = {"ACF_EINTERNAL", 1}, [ACF_EUSAGE] = {"ACF_EUSAGE", 2},
     [ACF_ESHAPE] = {"ACF_ESHAPE", 2},   [ACF_ESPACE] = {"ACF_ESPACE", 2},       [ACF_EDATA] = {"ACF_EDATA", 3},
     [ACF_EIO] = {"ACF_EIO", 3},         [ACF_EMODEL] = {"ACF_EMODEL", 4},       [ACF_EMEMORY] = {"ACF_EMEMORY", 5},
-    [ACF_EDEVICE] = {"ACF_EDEVICE", 5}, [ACF_ENUMERIC] = {"ACF_ENUMERIC", 6},   [ACF_EINTERRUPT] = {"ACF_EINTERRUPT", 130},
+    [ACF_EDEVICE] = {"ACF_EDEVICE", 5}, [ACF_ENUMERIC] = {"ACF_ENUMERIC", 6},
+    [ACF_EINTERRUPT] = {"ACF_EINTERRUPT", 130},
 };
 
+/* Statuses arrive from other languages as plain integers: never index with one unchecked. */
 static bool known(acf_status status) { return (unsigned)status < ACF_STATUS_COUNT; }
 
 const char *acf_status_name(acf_status status) { return known(status) ? statuses[status].name : "ACF_UNKNOWN"; }
@@ -51,6 +53,8 @@ void acf_failure_save(acf_failure *out) { *out = last; }
 
 acf_status acf_failure_restore(const acf_failure *f) {
     last = *f;
+    trace_len = 0; /* the trace belongs to the failure that is being replaced */
+    trace_text[0] = '\0';
     return f->status;
 }
 
@@ -61,6 +65,8 @@ void acf_error_clear(void) {
     trace_text[0] = '\0';
 }
 
+/* Called once per ACF_TRY that forwards a failure, innermost first. When it is full the outer part of the way is lost,
+ * which is the part that is easier to guess. */
 void acf_trace(const char *file, int line, const char *expr) {
     if (trace_len + 1 >= sizeof trace_text) return;
     int n = snprintf(trace_text + trace_len, sizeof trace_text - trace_len, "%s:%d: %s\n", file, line, expr);

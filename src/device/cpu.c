@@ -1,5 +1,5 @@
 /* The CPU as a device: OpenBLAS on tiles, OpenMP over them. See device.h and cpu.h. */
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "device/cpu.h"
 
 #include <cblas.h>
@@ -98,9 +98,15 @@ void acf_cpu_colsum(const acf_device *dev, acf_real *out, const acf_real *x, int
 
 /* ---- the table -------------------------------------------------------------------------------------------------- */
 
+#define CORES_MAX 65536
+
+/* taskset and containers make it fewer than the machine has; the set is sized for machines beyond cpu_set_t's 1,024. */
 int acf_cores(void) {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
+    union {
+        cpu_set_t set;
+        char room[CORES_MAX / 8];
+    } mask;
+    if (sched_getaffinity(0, sizeof mask, &mask.set) == 0) return CPU_COUNT_S(sizeof mask, &mask.set);
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
 }

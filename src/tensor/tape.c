@@ -33,6 +33,7 @@ void acf_tape_begin(acf_tape *t, bool record) {
     t->last = NULL;
     t->n_nodes = 0;
     t->record = record;
+    t->ran_back = false;
     t->failure.status = ACF_OK;
     t->empty = (acf_tensor){.ndim = 1};
 }
@@ -224,9 +225,9 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in) {
     if (t->failure.status) return NULL;
-    ACF_ASSERT(n_in <= ACF_MAX_IN);
     acf_node *n = acf_arena_alloc(t->host, sizeof *n);
-    void *attr = n ? acf_arena_alloc(t->host, attr_bytes) : NULL;
+    acf_tensor **inputs = n ? acf_arena_alloc(t->host, (size_t)n_in * sizeof *inputs) : NULL;
+    void *attr = inputs ? acf_arena_alloc(t->host, attr_bytes) : NULL;
     if (!attr) {
         acf_tape_fail(t, op);
         return NULL;
@@ -235,6 +236,7 @@ acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_i
     memset(attr, 0, attr_bytes);
     n->op = op;
     n->attr = attr;
+    n->in = inputs;
     n->n_in = n_in;
     for (int i = 0; i < n_in; i++) {
         n->in[i] = in[i];
@@ -274,7 +276,12 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
         acf_fail(ACF_ESHAPE, "backward: the loss has shape %s; expected one element", acf_tensor_shape(loss, shape));
         return acf_tape_fail(t, NULL);
     }
+    if (t->ran_back) {
+        acf_fail(ACF_EUSAGE, "backward: it has run already since begin; add the losses up and call it once");
+        return acf_tape_fail(t, NULL);
+    }
     ACF_TRY(acf_tape_check(t, loss));
+    t->ran_back = true;
     acf_real *seed = acf_grad(t, loss);
     if (!seed) return acf_tape_status(t); /* depends on no parameter: nothing to do */
     const acf_real one = 1;

@@ -17,7 +17,6 @@
 #include "device/device.h"
 #include "tensor/tensor.h"
 
-#define ACF_MAX_IN 8
 #define ACF_MAX_OUT 4
 
 typedef struct acf_tape acf_tape;
@@ -40,7 +39,7 @@ typedef struct acf_op {
 struct acf_node {
     const acf_op *op;
     acf_node *before; /* the node recorded before this one */
-    acf_tensor *in[ACF_MAX_IN], *out[ACF_MAX_OUT];
+    acf_tensor **in, *out[ACF_MAX_OUT];
     int n_in, n_out;
     bool save;        /* a backward may come: keep what it needs */
     void *attr;       /* op-private struct in host memory: sizes, attributes, pointers to saved numbers */
@@ -53,6 +52,7 @@ struct acf_tape {
     acf_node *last;
     int64_t n_nodes;
     bool record;         /* false: scoring and sampling, nothing is kept for a backward */
+    bool ran_back;       /* backward has run: what it kept may be overwritten */
     acf_failure failure; /* the first failure since begin; status ACF_OK while there is none */
     acf_tensor empty;    /* what operations return after a failure */
 };
@@ -66,7 +66,7 @@ void acf_tape_begin(acf_tape *t, bool record);
 
 /* Runs the derivatives of `loss` (one element) back to the parameters, adding to their gradients. Returns the step's
  * first failure; a loss that is not finite is ACF_ENUMERIC and names the first operation with such an output, its row
- * and column. */
+ * and column. Once per begin: operations reuse what they kept as scratch (a second call is ACF_EUSAGE). */
 acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss);
 
 /* First failure since begin, ACF_OK when there was none; also makes it the thread's last error. */

@@ -1,0 +1,220 @@
+/* Speed of the engine, as ratios inside one run: GRU and MLP against one large sgemm on the same cores, ragged against full
+ * subsets, batched LU against LAPACK, the tape's own cost. Machines are shared and noisy, so every figure is the best of
+ * several interleaved rounds, and none is compared with a figure of another run.
+ *
+ *     bench-engine [--threads N] [--rounds N]          prints one table; bench/run.sh adds PyTorch's GRU where it is installed */
+#define _GNU_SOURCE
+#include "ops/gru.h"
+
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void need(acf_status status) {
+    if (!status) return;
+    fprintf(stderr, "bench: %s\n", acf_error());
+    exit(acf_status_exit(status));
+}
+
+static void *get(size_t bytes) {
+    void *p = acf_alloc(bytes, "a benchmark");
+    if (!p) need(ACF_EMEMORY);
+    return p;
+}
+
+static void fill(acf_real *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) x[i] = (acf_real)((double)(i * 2654435761u % 2000) / 1000.0 - 1.0);
+}
+
+/* ---- one workload: something to time, and the FLOPs it does ------------------------------------------------------- */
+
+typedef struct bench bench;
+struct bench {
+    const char *name;
+    double flops;          /* of one run; 0 where a rate makes no sense */
+    void (*run)(bench *b);
+    double best;           /* seconds */
+    acf_device *dev;
+    acf_tape *tape;
+    acf_params *params;
+    uint8_t *observed;     /* (N,D) or NULL */
+    int64_t N, D;
+    acf_param *p[16];
+    acf_real *x, *y, *w;
+    int64_t count;
+};
+
+static void time_all(bench *b, int n, int rounds) {
+    for (int i = 0; i < n; i++) b[i].run(&b[i]), b[i].best = 1e30; /* warm up: arenas, pages, threads */
+    for (int r = 0; r < rounds; r++)
+        for (int i = 0; i < n; i++) {
+            double t0 = now();
+            b[i].run(&b[i]);
+            double s = now() - t0;
+            if (s < b[i].best) b[i].best = s;
+        }
+}
+
+/* ---- sgemm --------------------------------------------------------------------------------------------------------- */
+
+#define GEMM 1536
+
+/* OpenBLAS with its own threads: what the machine can do. */
+static void run_sgemm(bench *b) {
+    openblas_set_num_threads(b->dev->threads);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, GEMM, GEMM, GEMM, 1, b->x, GEMM, b->w, GEMM, 0, b->y, GEMM);
+    openblas_set_num_threads(1);
+}
+
+static void run_tiled(bench *b) {
+    need(acf_device_gemm(b->dev, &(acf_gemm){.tb = true, .M = GEMM, .N = GEMM, .K = GEMM, .alpha = 1, .a = b->x, .lda = GEMM,
+                                             .b = b->w, .ldb = GEMM, .c = b->y, .ldc = GEMM}));
+}
+
+static void make_gemm(bench *b, bench *tiled, acf_device *dev) {
+    int64_t n = (int64_t)GEMM * GEMM;
+    *b = (bench){.name = "sgemm 1536, OpenBLAS threads", .flops = 2.0 * GEMM * GEMM * GEMM, .run = run_sgemm, .dev = dev};
+    b->x = get((size_t)n * sizeof *b->x), b->w = get((size_t)n * sizeof *b->w), b->y = get((size_t)n * sizeof *b->y);
+    fill(b->x, n), fill(b->w, n);
+    *tiled = *b;
+    tiled->name = "sgemm 1536, acflow's tiles";
+    tiled->run = run_tiled;
+}
+
+/* ---- GRU: hidden 256, 2 layers, batch 256, 8 steps ------------------------------------------------------------------ */
+
+enum { HIDDEN = 256, BATCH = 256, STEPS = 8, LAYERS = 2 };
+
+static void open_engine(bench *b, acf_device *dev) {
+    b->dev = dev;
+    need(acf_tape_create(dev, NULL, &b->tape));
+    need(acf_params_create(dev, &b->params));
+}
+
+/* Forward, backward and the loss sum of x over the subset; the loss's own cost is that of one linear layer with one output. */
+static void run_gru(bench *b) {
+    acf_tape *t = b->tape;
+    const acf_subset *u;
+    acf_tape_begin(t, true);
+    need(acf_params_zero_grad(b->params));
+    need(acf_subset_build(t->mem, b->observed, NULL, b->N, b->D, &u));
+    acf_tensor *x = acf_tensor_wrap(t, b->x, 2, (int64_t[]){u->T, HIDDEN});
+    x = acf_tensor_as_packed(t, x, u);
+    acf_gru w[LAYERS];
+    for (int l = 0; l < LAYERS; l++)
+        w[l] = (acf_gru){acf_p(b->p[l * 4]), NULL, acf_p(b->p[l * 4 + 1]), acf_p(b->p[l * 4 + 2]), acf_p(b->p[l * 4 + 3])};
+    acf_tensor *h = acf_gru_stack(t, x, NULL, LAYERS, w, u);
+    /* (T,H) · (1,H)ᵀ, then (1,T) · (1,T)ᵀ: a scalar with gradients everywhere. */
+    acf_tensor *y = acf_linear(t, h, acf_p(b->p[8]), NULL, ACF_IDENTITY);
+    acf_tensor *ones = acf_tensor_wrap(t, b->y, 2, (int64_t[]){1, u->T});
+    need(acf_tape_backward(t, acf_linear(t, acf_tensor_view(t, y, 2, (int64_t[]){1, u->T}), ones, NULL, ACF_IDENTITY)));
+}
+
+static void make_gru(bench *b, acf_device *dev, const char *name, bool half) {
+    *b = (bench){.name = name, .run = run_gru, .N = BATCH, .D = STEPS};
+    open_engine(b, dev);
+    for (int l = 0; l < LAYERS; l++) {
+        const char *names[4] = {"wx", "bx", "wh", "bh"};
+        for (int k = 0; k < 4; k++) {
+            char full[32];
+            snprintf(full, sizeof full, "%d.%s", l, names[k]);
+            b->p[l * 4 + k] = k % 2 ? acf_param_add(b->params, full, ACF_INIT_CONST, 0, 1, (int64_t[]){3 * HIDDEN})
+                                    : acf_param_add(b->params, full, ACF_INIT_UNIFORM, 1, 2, (int64_t[]){3 * HIDDEN, HIDDEN});
+        }
+    }
+    b->p[8] = acf_param_add(b->params, "head", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){1, HIDDEN});
+    need(acf_params_build(b->params, 1, true));
+    int64_t cells = b->N * b->D, T = 0;
+    b->observed = get((size_t)cells);
+    for (int64_t i = 0; i < cells; i++) { /* half: Bernoulli(1/2) masks, as in training */
+        b->observed[i] = half && (i * 2654435761u >> 7 & 1);
+        T += !b->observed[i];
+    }
+    b->x = get((size_t)(T * HIDDEN) * sizeof *b->x), b->y = get((size_t)T * sizeof *b->y);
+    fill(b->x, T * HIDDEN);
+    for (int64_t i = 0; i < T; i++) b->y[i] = ACF_R(1e-3);
+    b->flops = 3.0 * LAYERS * 2.0 * (double)T * 3.0 * HIDDEN * (2.0 * HIDDEN); /* x and h sides, forward and twice backward */
+    b->flops -= 2.0 * (double)T * 3.0 * HIDDEN * HIDDEN;                       /* no dx for the first layer's input */
+}
+
+/* ---- MLP: 256 -> 256 -> 256 -> 256, tanh, batch 2048 ------------------------------------------------------------------ */
+
+enum { MLP_BATCH = 2048, MLP_LAYERS = 3 };
+
+static void run_mlp(bench *b) {
+    acf_tape *t = b->tape;
+    acf_tape_begin(t, true);
+    need(acf_params_zero_grad(b->params));
+    acf_tensor *h = acf_tensor_wrap(t, b->x, 2, (int64_t[]){MLP_BATCH, HIDDEN});
+    for (int l = 0; l < MLP_LAYERS; l++) h = acf_linear(t, h, acf_p(b->p[l * 2]), acf_p(b->p[l * 2 + 1]), ACF_TANH);
+    acf_tensor *y = acf_linear(t, h, acf_p(b->p[8]), NULL, ACF_IDENTITY);
+    acf_tensor *ones = acf_tensor_wrap(t, b->y, 2, (int64_t[]){1, MLP_BATCH});
+    need(acf_tape_backward(t, acf_linear(t, acf_tensor_view(t, y, 2, (int64_t[]){1, MLP_BATCH}), ones, NULL, ACF_IDENTITY)));
+}
+
+static void make_mlp(bench *b, acf_device *dev) {
+    *b = (bench){.name = "MLP 3x256 tanh, batch 2048, forward+backward", .run = run_mlp};
+    open_engine(b, dev);
+    for (int l = 0; l < MLP_LAYERS; l++) {
+        char name[32];
+        snprintf(name, sizeof name, "w%d", l);
+        b->p[l * 2] = acf_param_add(b->params, name, ACF_INIT_UNIFORM, 1, 2, (int64_t[]){HIDDEN, HIDDEN});
+        snprintf(name, sizeof name, "b%d", l);
+        b->p[l * 2 + 1] = acf_param_add(b->params, name, ACF_INIT_CONST, 0, 1, (int64_t[]){HIDDEN});
+    }
+    b->p[8] = acf_param_add(b->params, "head", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){1, HIDDEN});
+    need(acf_params_build(b->params, 1, true));
+    b->x = get((size_t)(MLP_BATCH * HIDDEN) * sizeof *b->x), b->y = get((size_t)MLP_BATCH * sizeof *b->y);
+    fill(b->x, MLP_BATCH * HIDDEN);
+    for (int64_t i = 0; i < MLP_BATCH; i++) b->y[i] = ACF_R(1e-3);
+    b->flops = (3.0 * MLP_LAYERS - 1) * 2.0 * MLP_BATCH * HIDDEN * HIDDEN; /* no dx for the first layer */
+}
+
+/* ---- the tape's own cost: 1,000 operations on one element, recorded, run forward and back ------------------------------- */
+
+enum { TAPE_OPS = 1000 };
+
+static void run_tape(bench *b) {
+    acf_tape_begin(b->tape, true);
+    acf_tensor *x = acf_tensor_view(b->tape, acf_p(b->p[0]), 1, (int64_t[]){1});
+    for (int i = 0; i < TAPE_OPS; i++) x = acf_act(b->tape, ACF_TANH, x);
+    need(acf_tape_backward(b->tape, x));
+}
+
+static void make_tape(bench *b, acf_device *dev) {
+    *b = (bench){.name = "tape: 1,000 tiny operations, forward+backward", .run = run_tape};
+    open_engine(b, dev);
+    b->p[0] = acf_param_add(b->params, "x", ACF_INIT_CONST, 0.5, 1, (int64_t[]){1});
+    need(acf_params_build(b->params, 1, true));
+}
+
+int main(int argc, char **argv) {
+    int threads = 0, rounds = 15;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--threads") == 0) threads = atoi(argv[i + 1]);
+        if (strcmp(argv[i], "--rounds") == 0) rounds = atoi(argv[i + 1]);
+    }
+    acf_device *dev;
+    need(acf_device_open_cpu(threads, &dev));
+    bench b[6];
+    make_gemm(&b[0], &b[1], dev);
+    make_gru(&b[2], dev, "GRU 2x256, batch 256, 8 steps, forward+backward", false);
+    make_gru(&b[3], dev, "the same, half the columns observed", true);
+    make_mlp(&b[4], dev);
+    make_tape(&b[5], dev);
+    time_all(b, 6, rounds);
+    for (int i = 0; i < 5; i++)
+        printf("%-50s %8.2f ms %7.1f GFLOP/s  %.2f of sgemm\n", b[i].name, b[i].best * 1e3, b[i].flops / b[i].best * 1e-9,
+               b[i].flops / b[i].best / (b[0].flops / b[0].best));
+    printf("tape %.3f us per op\n", b[5].best / TAPE_OPS * 1e6);
+    printf("half/full %.2f\n", b[3].best / b[2].best);
+    return 0;
+}

@@ -1,0 +1,81 @@
+/* Public options: argument checks at the door, then the mechanism in base/options.h and base/flags.h.
+ *
+ * The contracts are in acflow.h and not repeated here. Each function checks everything its caller could have got wrong;
+ * behind this file arguments are trusted. */
+#include "api/door.h"
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/flags.h"
+
+#define CONFIG_BYTES_MAX ((size_t)1 << 20) /* a config file of a megabyte is a wrong file */
+
+/* A function and not only a macro: the library that is loaded may not be the one that was compiled against. */
+const char *acf_version(void) { return ACF_VERSION; }
+
+acf_status acf_options_create(acf_options **out) {
+    ACF_NEED(out);
+    return acf_opts_create(acf_option_table, acf_option_count, out);
+}
+
+void acf_options_free(acf_options *o) { acf_opts_free(o); }
+
+acf_status acf_options_set(acf_options *o, const char *name, const char *value) {
+    ACF_NEED(o);
+    ACF_NEED(name);
+    ACF_NEED(value);
+    return acf_opts_set(o, name, value);
+}
+
+acf_status acf_options_load(acf_options *o, const char *path) {
+    ACF_NEED(o);
+    ACF_NEED(path);
+    char *text;
+    size_t n;
+    json_t *object;
+    acf_json_source from = {path, ACF_EUSAGE}; /* a wrong config is wrong usage; an unreadable one is ACF_EIO */
+    ACF_TRY(acf_file_read(path, CONFIG_BYTES_MAX, &text, &n));
+    acf_status status = acf_json_parse(from, text, n, CONFIG_BYTES_MAX, &object);
+    acf_release(text);
+    if (status != ACF_OK) return status;
+    status = acf_opts_from_json(o, from, object, ACF_FROM_FILE);
+    json_decref(object);
+    return status;
+}
+
+acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(o);
+    ACF_NEED(name);
+    ACF_NEED_ROOM(out, cap);
+    acf_text t = acf_text_into(out, cap);
+    ACF_TRY(acf_opts_write(o, name, &t));
+    return acf_text_done(&t, needed);
+}
+
+acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(o);
+    ACF_NEED_ROOM(out, cap);
+    acf_text t = acf_text_into(out, cap);
+    acf_opts_help(o, &t);
+    return acf_text_done(&t, needed);
+}
+
+acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv, int *n_rest) {
+    ACF_NEED(o);
+    if (n_flags != 0) ACF_NEED(flags);
+    if (argc != 0) ACF_NEED(argv);
+    ACF_NEED(n_rest);
+    if (n_flags < 0 || argc < 0)
+        return acf_fail(ACF_EUSAGE, "acf_options_parse: counts of %d flags and %d arguments", n_flags, argc);
+    for (int i = 0; i < n_flags; i++)
+        if (!flags[i].name || !flags[i].value)
+            return acf_fail(ACF_EUSAGE, "acf_options_parse: flag %d has no name or no place for its value", i);
+    /* argv usually ends in a NULL that is not counted; one inside the count is a mistake of the caller. */
+    for (int i = 0; i < argc; i++)
+        if (!argv[i]) return acf_fail(ACF_EUSAGE, "acf_options_parse: argument %d is NULL", i);
+    return acf_flags_parse(o, flags, n_flags, argc, argv, n_rest);
+}
+
+/* A guess has no error to report: with nothing to choose from the answer is "none". */
+int acf_nearest_name(const char *word, const char *const *names, int n) {
+    return word && names && n > 0 ? acf_text_nearest(word, names, n) : -1;
+}

@@ -1,0 +1,208 @@
+/* Files: see file.h.
+ *
+ *     write:  open temp -> write ... -> fsync -> close -> rename -> fsync folder
+ *                 |           |           |        |         |
+ *                 +-----------+-----------+--------+---------+---> on failure: unlink temp, target untouched
+ *
+ * System calls and not stdio: a buffer between us and the disk would hide which write failed, and fsync needs the
+ * descriptor anyway. */
+#include "base/file.h"
+
+#include "base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+#define READ_FIRST ((size_t)1 << 14)
+
+/* read() that goes on after a signal. */
+static ssize_t read_some(int fd, char *p, size_t n) {
+    ssize_t got;
+    do got = read(fd, p, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Twice the room, contents kept. Doubling keeps the copying linear in the size of the file. */
+static acf_status grow(char **data, size_t len, size_t *cap) {
+    char *more = acf_alloc(*cap * 2, "a file");
+    if (!more) return ACF_EMEMORY;
+    memcpy(more, *data, len);
+    acf_release(*data);
+    *data = more;
+    *cap *= 2;
+    return ACF_OK;
+}
+
+/* Reads to the end instead of asking for the size first: a pipe has none, /proc says 0, and a file may grow meanwhile.
+ * One byte of room is kept for the NUL. */
+static acf_status read_all(int fd, const char *path, size_t max, char **out, size_t *len) {
+    acf_status status = ACF_OK;
+    size_t n = 0, cap = READ_FIRST;
+    char *data = acf_alloc(cap, "a file");
+    if (!data) return ACF_EMEMORY;
+    for (;;) {
+        ssize_t got = read_some(fd, data + n, cap - 1 - n);
+        if (got < 0) {
+            status = acf_fail(ACF_EIO, "cannot read '%s': %s", path, strerror(errno));
+            goto done;
+        }
+        n += (size_t)got;
+        if (n > max) {
+            status = acf_fail(ACF_EIO, "'%s' is larger than the %zu bytes allowed here", path, max);
+            goto done;
+        }
+        if (got == 0) break;
+        if (n + 1 == cap) ACF_TRY_DONE(grow(&data, n, &cap));
+    }
+    data[n] = '\0';
+    *out = data;
+    *len = n;
+    return ACF_OK;
+done:
+    acf_release(data);
+    return status;
+}
+
+acf_status acf_file_read(const char *path, size_t max, char **out, size_t *len) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return acf_fail(ACF_EIO, "cannot open '%s': %s", path, strerror(errno));
+    acf_status status = read_all(fd, path, max, out, len);
+    close(fd);
+    return status;
+}
+
+/* ---- replacing -------------------------------------------------------------------------------------------------- */
+
+struct acf_outfile {
+    int fd;
+    char path[PATH_MAX];      /* the target, links resolved */
+    char temp[PATH_MAX + 64]; /* beside it */
+};
+
+/* Where the bytes will go: the target itself, or what it links to. Refuses what cannot be replaced by renaming: a
+ * rename over /dev/null would remove the device. */
+static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode, bool *exists) {
+    struct stat st;
+    *exists = stat(path, &st) == 0;
+    if (*exists) {
+        if (S_ISDIR(st.st_mode)) return acf_fail(ACF_EIO, "cannot write '%s': it is a folder", path);
+        if (!S_ISREG(st.st_mode)) return acf_fail(ACF_EIO, "cannot write '%s': it is not a regular file", path);
+        *mode = st.st_mode & 07777;
+        if (realpath(path, out)) return ACF_OK;
+    } else if (errno == ENOENT && strlen(path) < PATH_MAX) {
+        strcpy(out, path);
+        return ACF_OK;
+    }
+    return acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno));
+}
+
+/* Bytes of the folder part of a path, with its last slash; 0 for a plain name. */
+static size_t folder_bytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* A new file beside the target. Its name is short whatever the target's is, so a name as long as the file system allows
+ * can be written. Not mkstemp: its mode is 0600, and the umask can't be read without changing it. */
+static int open_temp(acf_outfile *f) {
+    for (int i = 0; i < 100; i++) {
+        snprintf(f->temp, sizeof f->temp, "%.*s.acflow-%ld-%d.tmp", (int)folder_bytes(f->path), f->path, (long)getpid(),
+                 i);
+        int fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+acf_status acf_outfile_open(const char *path, acf_outfile **out) {
+    acf_outfile *f = acf_alloc(sizeof *f, "a file to write");
+    if (!f) return ACF_EMEMORY;
+    bool exists;
+    mode_t mode = 0;
+    acf_status status = resolve(path, f->path, &mode, &exists);
+    if (status == ACF_OK && (f->fd = open_temp(f)) < 0)
+        status = acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno));
+    if (status != ACF_OK) {
+        acf_release(f);
+        return status;
+    }
+    if (exists) (void)!fchmod(f->fd, mode); /* a replaced file keeps its permissions where that is allowed */
+    *out = f;
+    return ACF_OK;
+}
+
+/* write() may take less than it was given, on a full disk or after a signal: the loop goes on until it says why. */
+acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n) {
+    const char *p = data;
+    while (n > 0) {
+        ssize_t put = write(f->fd, p, n);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return acf_fail(ACF_EIO, "cannot write '%s': %s", f->path, strerror(errno));
+        p += put;
+        n -= (size_t)put;
+    }
+    return ACF_OK;
+}
+
+/* Also the clean-up of a commit that failed, where the descriptor is closed already. */
+void acf_outfile_abort(acf_outfile *f) {
+    if (!f) return;
+    if (f->fd >= 0) close(f->fd);
+    unlink(f->temp);
+    acf_release(f);
+}
+
+/* The rename itself is an entry of the folder: without this it may be lost in a power cut. Not every file system can
+ * sync a folder; the file is whole in either case, so that is no failure. */
+static void sync_folder(const char *path) {
+    char folder[PATH_MAX];
+    size_t n = folder_bytes(path);
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    int fd = open(n ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)!fsync(fd);
+    close(fd);
+}
+
+/* The order matters: data first (fsync), then the name (rename), or a crash leaves the new name on empty blocks. */
+acf_status acf_outfile_commit(acf_outfile *f) {
+    bool ok = fsync(f->fd) == 0;
+    int why = errno;
+    if (close(f->fd) != 0 && ok) { /* network file systems report a full disk only here */
+        ok = false;
+        why = errno;
+    }
+    f->fd = -1;
+    if (ok && rename(f->temp, f->path) != 0) {
+        ok = false;
+        why = errno;
+    }
+    acf_status status = ok ? ACF_OK : acf_fail(ACF_EIO, "cannot write '%s': %s", f->path, strerror(why));
+    if (!ok) {
+        acf_outfile_abort(f);
+        return status;
+    }
+    sync_folder(f->path);
+    acf_release(f);
+    return ACF_OK;
+}
+
+/* For what is in memory anyway: configs, metadata. Large outputs are written piece by piece. */
+acf_status acf_file_write(const char *path, const void *data, size_t n) {
+    acf_outfile *f;
+    ACF_TRY(acf_outfile_open(path, &f));
+    acf_status status = acf_outfile_write(f, data, n);
+    if (status == ACF_OK) return acf_outfile_commit(f);
+    acf_outfile_abort(f);
+    return status;
+}

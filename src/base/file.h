@@ -1,0 +1,30 @@
+/* Files: read one whole, or replace one so that a reader never sees half of it.
+ *
+ * Used for config files, model headers and results. A new file is written beside its target under a temporary name,
+ * synced, renamed over the target, and the folder synced: after a crash there is the old file or the new one. On any
+ * failure the old file is as it was and the temporary one is gone. */
+#ifndef ACF_BASE_FILE_H
+#define ACF_BASE_FILE_H
+
+#include "base/status.h"
+
+/* Reads all of a file, at most `max` bytes, and adds a NUL that is not counted in *len. Gives *out; free it with
+ * acf_release. Works for pipes and /proc, whose size is not known before. Fails: ACF_EIO, ACF_EMEMORY. */
+acf_status acf_file_read(const char *path, size_t max, char **out, size_t *len);
+
+/* A file being replaced. */
+typedef struct acf_outfile acf_outfile;
+
+/* Starts replacing `path`, which must be absent or a regular file; a link to a file stays one.
+ * Gives *out; end it with acf_outfile_commit or acf_outfile_abort. Fails: ACF_EIO, ACF_EMEMORY. */
+acf_status acf_outfile_open(const char *path, acf_outfile **out);
+acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n);
+
+/* Puts the new file in place, or leaves everything as it was. Frees f either way. */
+acf_status acf_outfile_commit(acf_outfile *f);
+void acf_outfile_abort(acf_outfile *f); /* NULL is allowed */
+
+/* The three in one: replaces `path` by these bytes. */
+acf_status acf_file_write(const char *path, const void *data, size_t n);
+
+#endif

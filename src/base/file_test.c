@@ -1,0 +1,218 @@
+/* Tests of file.h: whole reads, and replacements that happen entirely or not at all. */
+#include "base/file.h"
+
+#include "base/arena.h"
+#include "harness/check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static int set_up(void **state) {
+    (void)state;
+    strcpy(folder, "/tmp/acflow-file-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int entries(void) {
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    int n = 0;
+    for (struct dirent *e; (e = readdir(d));) n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(d);
+    return n;
+}
+
+static void assert_content(const char *path, const char *expected) {
+    char *text;
+    size_t n;
+    assert_int_equal(acf_file_read(path, 1 << 20, &text, &n), ACF_OK);
+    assert_int_equal(n, strlen(expected));
+    assert_string_equal(text, expected);
+    acf_release(text);
+}
+
+static void what_is_written_is_read(void **state) {
+    (void)state;
+    const char *path = in_folder("a.txt");
+    assert_int_equal(acf_file_write(path, "first", 5), ACF_OK);
+    assert_content(path, "first");
+    assert_int_equal(acf_file_write(path, "", 0), ACF_OK);
+    assert_content(path, "");
+    assert_int_equal(entries(), 1);
+}
+
+static void large_files_grow(void **state) {
+    (void)state;
+    size_t n = 300001, got; /* more than the first read, and no power of two */
+    char *data = acf_alloc(n, "test data"), *back;
+    for (size_t i = 0; i < n; i++) data[i] = (char)(i * 31 % 251);
+    const char *path = in_folder("large");
+    assert_int_equal(acf_file_write(path, data, n), ACF_OK);
+    assert_int_equal(acf_file_read(path, n, &back, &got), ACF_OK); /* the limit itself is allowed */
+    assert_int_equal(got, n);
+    assert_memory_equal(back, data, n);
+    acf_release(back);
+    assert_int_equal(acf_file_read(path, n - 1, &back, &got), ACF_EIO);
+    assert_non_null(strstr(acf_error(), "larger than"));
+    acf_release(data);
+}
+
+static void refusals_say_why(void **state) {
+    (void)state;
+    char *text;
+    size_t n;
+    assert_int_equal(acf_file_read(in_folder("absent"), 10, &text, &n), ACF_EIO);
+    assert_non_null(strstr(acf_error(), "absent': No such file"));
+    assert_int_equal(acf_file_read(folder, 10, &text, &n), ACF_EIO);
+    assert_int_equal(acf_file_write(folder, "x", 1), ACF_EIO);
+    assert_non_null(strstr(acf_error(), "is a folder"));
+    assert_int_equal(acf_file_write("/dev/null", "x", 1), ACF_EIO);
+    assert_non_null(strstr(acf_error(), "not a regular file"));
+    assert_int_equal(acf_file_write(in_folder("no/such/folder"), "x", 1), ACF_EIO);
+    char longer[PATH_MAX + 10];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_int_equal(acf_file_write(longer, "x", 1), ACF_EIO);
+}
+
+static void a_full_disk_leaves_the_old_file(void **state) {
+    (void)state;
+    const char *path = in_folder("kept");
+    assert_int_equal(acf_file_write(path, "old", 3), ACF_OK);
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 1000; /* writes beyond it fail half-way, as on a full disk */
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    char data[5000] = {0};
+    acf_status status = acf_file_write(path, data, sizeof data);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(status, ACF_EIO);
+    assert_content(path, "old");
+    assert_int_equal(entries(), 1); /* no temporary file is left */
+}
+
+static void a_rename_that_fails_leaves_no_trace(void **state) {
+    (void)state;
+    const char *path = in_folder("target");
+    acf_outfile *f;
+    assert_int_equal(acf_outfile_open(path, &f), ACF_OK);
+    assert_int_equal(acf_outfile_write(f, "new", 3), ACF_OK);
+    assert_int_equal(mkdir(path, 0777), 0); /* a folder takes the name in the meantime */
+    assert_int_equal(acf_outfile_commit(f), ACF_EIO);
+    assert_int_equal(entries(), 1);
+}
+
+static void abort_leaves_the_old_file(void **state) {
+    (void)state;
+    const char *path = in_folder("a");
+    assert_int_equal(acf_file_write(path, "old", 3), ACF_OK);
+    acf_outfile *f;
+    assert_int_equal(acf_outfile_open(path, &f), ACF_OK);
+    assert_int_equal(acf_outfile_write(f, "new", 3), ACF_OK);
+    assert_content(path, "old"); /* a reader in between sees the old file */
+    assert_int_equal(entries(), 2);
+    acf_outfile_abort(f);
+    acf_outfile_abort(NULL);
+    assert_content(path, "old");
+    assert_int_equal(entries(), 1);
+}
+
+static void permissions_and_links_are_kept(void **state) {
+    (void)state;
+    char real[256], link_path[256];
+    strcpy(real, in_folder("real"));
+    strcpy(link_path, in_folder("link"));
+    assert_int_equal(acf_file_write(real, "old", 3), ACF_OK);
+    assert_int_equal(chmod(real, 0640), 0);
+    assert_int_equal(symlink("real", link_path), 0);
+    assert_int_equal(acf_file_write(link_path, "new", 3), ACF_OK);
+    struct stat st;
+    assert_int_equal(lstat(link_path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_content(real, "new");
+    assert_int_equal(stat(real, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+static void the_longest_name_can_be_written(void **state) {
+    (void)state;
+    char name[NAME_MAX + 1];
+    memset(name, 'n', NAME_MAX);
+    name[NAME_MAX] = '\0';
+    char path[NAME_MAX + 100];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(acf_file_write(path, "x", 1), ACF_OK);
+    assert_content(path, "x");
+}
+
+static void two_writers_do_not_meet(void **state) {
+    (void)state;
+    const char *path = in_folder("shared");
+    acf_outfile *a, *b;
+    assert_int_equal(acf_outfile_open(path, &a), ACF_OK);
+    assert_int_equal(acf_outfile_open(path, &b), ACF_OK);
+    assert_int_equal(acf_outfile_write(a, "aaaa", 4), ACF_OK);
+    assert_int_equal(acf_outfile_write(b, "b", 1), ACF_OK);
+    assert_int_equal(acf_outfile_commit(a), ACF_OK);
+    assert_content(path, "aaaa");
+    assert_int_equal(acf_outfile_commit(b), ACF_OK);
+    assert_content(path, "b");
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    char path[256], *text;
+    size_t n;
+    strcpy(path, in_folder("f"));
+    static char data[100000];
+    assert_int_equal(acf_file_write(path, data, sizeof data), ACF_OK);
+    int64_t live = acf_alloc_live();
+    int failures = 0;
+    for (int64_t i = 1;; i++) {
+        acf_alloc_fail_at(i);
+        acf_status status = acf_file_read(path, sizeof data, &text, &n);
+        acf_alloc_fail_at(0);
+        if (status == ACF_OK) break;
+        failures++;
+        assert_int_equal(status, ACF_EMEMORY);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    acf_release(text);
+    assert_int_equal(failures, 4); /* the first room and three times twice as much */
+    acf_alloc_fail_at(1);
+    assert_int_equal(acf_file_write(path, data, 1), ACF_EMEMORY);
+    acf_alloc_fail_at(0);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+ACF_TESTS(file, IN_FOLDER(what_is_written_is_read), IN_FOLDER(large_files_grow), IN_FOLDER(refusals_say_why),
+          IN_FOLDER(a_full_disk_leaves_the_old_file), IN_FOLDER(a_rename_that_fails_leaves_no_trace),
+          IN_FOLDER(abort_leaves_the_old_file), IN_FOLDER(permissions_and_links_are_kept),
+          IN_FOLDER(the_longest_name_can_be_written), IN_FOLDER(two_writers_do_not_meet),
+          IN_FOLDER(every_allocation_may_fail))

@@ -1,0 +1,112 @@
+/* Command lines: see flags.h.
+ *
+ * Not getopt_long: its table is another place to write names, it prints by itself, and it keeps its position in
+ * globals. */
+#include "base/flags.h"
+
+#include <string.h>
+
+#define NAME_ROOM 64
+#define NAMES_MAX 256
+
+/* What is being read: the command line and how far we are. */
+typedef struct reader {
+    acf_options *options;
+    const acf_flag *flags;
+    int n_flags;
+    char **argv;
+    int argc, next; /* next: first argument not looked at */
+} reader;
+
+/* Flags come before options of the same name, so a program can replace one of the table's by its own. */
+static const acf_flag *find_flag(const reader *r, const char *name) {
+    for (int i = 0; i < r->n_flags; i++)
+        if (acf_text_same_name(r->flags[i].name, name)) return &r->flags[i];
+    return NULL;
+}
+
+/* Fails with the nearest of all names, options and flags alike. */
+static acf_status unknown(const reader *r, const char *name) {
+    const char *names[NAMES_MAX];
+    int n = 0;
+    for (int i = 0; i < r->n_flags && n < NAMES_MAX; i++) names[n++] = r->flags[i].name;
+    for (int i = 0; i < acf_opts_count(r->options) && n < NAMES_MAX; i++)
+        names[n++] = acf_opts_row(r->options, i)->name;
+    int near = acf_text_nearest(name, names, n);
+    char seen[ACF_EXCERPT_MAX];
+    acf_text_excerpt(seen, name);
+    if (near < 0) return acf_fail(ACF_EUSAGE, "unknown option '--%s'", seen);
+    return acf_fail(ACF_EUSAGE, "unknown option '--%s'; did you mean '--%s'?", seen, names[near]);
+}
+
+/* The value of a flag: what is joined to it, or the next argument. */
+static acf_status take_value(reader *r, const char *shown, const char *joined, const char **out) {
+    if (!joined && r->next == r->argc) return acf_fail(ACF_EUSAGE, "option '%s' needs a value", shown);
+    *out = joined ? joined : r->argv[r->next++];
+    return ACF_OK;
+}
+
+/* A program's own flag. A second one is refused: of two outputs one would be lost without a word. Options of the table
+ * may come twice, the last one counts, so that a script can append to a given command line. */
+static acf_status read_flag(reader *r, const acf_flag *f, const char *shown, const char *joined) {
+    const char *value = "";
+    if (f->takes_value)
+        ACF_TRY(take_value(r, shown, joined, &value));
+    else if (joined)
+        return acf_fail(ACF_EUSAGE, "option '%s' takes no value", shown);
+    if (*f->value) return acf_fail(ACF_EUSAGE, "option '%s' is given twice", shown);
+    *f->value = value;
+    return ACF_OK;
+}
+
+/* --name or --name=value. A true-or-false option takes no second argument: "--flag file" leaves the file alone. */
+static acf_status read_long(reader *r, const char *arg) {
+    char shown[NAME_ROOM + 2];
+    const char *name = shown + 2, *equals = strchr(arg, '='), *value = NULL;
+    size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+    if (n >= sizeof shown) return unknown(r, arg + 2);
+    memcpy(shown, arg, n);
+    shown[n] = '\0';
+    const char *joined = equals ? equals + 1 : NULL;
+    const acf_flag *f = find_flag(r, name);
+    if (f) return read_flag(r, f, shown, joined);
+    const acf_option *d = acf_opts_find(r->options, name);
+    if (d && d->type == ACF_OPTION_BOOL) return acf_opts_set(r->options, name, joined ? joined : "true");
+    if (d) {
+        ACF_TRY(take_value(r, shown, joined, &value));
+        return acf_opts_set(r->options, name, value);
+    }
+    if (strncmp(name, "no-", 3) == 0 || strncmp(name, "no_", 3) == 0) d = acf_opts_find(r->options, name + 3);
+    if (!d || d->type != ACF_OPTION_BOOL) return unknown(r, name);
+    if (joined) return acf_fail(ACF_EUSAGE, "option '%s' takes no value", shown);
+    return acf_opts_set(r->options, name + 3, "false");
+}
+
+/* -x, -x value or -xvalue. */
+static acf_status read_short(reader *r, const char *arg) {
+    char shown[] = {'-', arg[1], '\0'};
+    for (int i = 0; i < r->n_flags; i++)
+        if (r->flags[i].letter == arg[1]) return read_flag(r, &r->flags[i], shown, arg[2] ? arg + 2 : NULL);
+    char seen[ACF_EXCERPT_MAX];
+    return acf_fail(ACF_EUSAGE, "unknown option '%s'; an argument that begins with a dash goes behind '--'",
+                    acf_text_excerpt(seen, arg));
+}
+
+/* Arguments and flags may be mixed, as users type them. */
+acf_status acf_flags_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv, int *n_rest) {
+    reader r = {o, flags, n_flags, argv, argc, 0};
+    int rest = 0; /* never ahead of r.next, so moving to the front loses nothing */
+    while (r.next < argc) {
+        char *arg = argv[r.next++];
+        if (strcmp(arg, "--") == 0) break;
+        if (strncmp(arg, "--", 2) == 0)
+            ACF_TRY(read_long(&r, arg));
+        else if (arg[0] == '-' && arg[1])
+            ACF_TRY(read_short(&r, arg));
+        else
+            argv[rest++] = arg; /* "-" alone is an argument: standard input or output */
+    }
+    while (r.next < argc) argv[rest++] = argv[r.next++];
+    *n_rest = rest;
+    return ACF_OK;
+}

@@ -1,0 +1,117 @@
+/* Tests of flags.h: every spelling of a flag, what is left over, and what is refused. */
+#include "base/flags.h"
+
+#include "harness/check.h"
+
+#include <string.h>
+
+static const acf_option table[] = {
+    {"epochs", ACF_OPTION_INT, -5, 1000, "10", "passes", NULL, NULL, 0},
+    {"long-format", ACF_OPTION_BOOL, 0, 0, "false", "one row a draw", NULL, NULL, 0},
+    {"no-header", ACF_OPTION_BOOL, 0, 0, "false", "the file has none", NULL, NULL, 0},
+    {"note", ACF_OPTION_TEXT, 0, 100, "", "any text", NULL, NULL, 0},
+};
+
+/* One command line: what the reader found. */
+typedef struct found {
+    acf_options *options;
+    const char *output, *json;
+    char *argv[16];
+    int n_rest;
+    acf_status status;
+} found;
+
+/* Reads a line of words separated by spaces; `line` is cut up. */
+static found read_line(char *line) {
+    found f = {0};
+    int argc = 0;
+    for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) f.argv[argc++] = word;
+    assert_int_equal(acf_opts_create(table, 4, &f.options), ACF_OK);
+    const acf_flag flags[] = {{"output", 'o', 1, &f.output}, {"json", 0, 0, &f.json}};
+    f.n_rest = -1;
+    f.status = acf_flags_parse(f.options, flags, 2, argc, f.argv, &f.n_rest);
+    return f;
+}
+
+static void every_spelling_is_read(void **state) {
+    (void)state;
+    char line[] = "a.csv --epochs 7 --long-format b.csv -o out --note=x=y --json - -- --epochs -z";
+    found f = read_line(line);
+    assert_int_equal(f.status, ACF_OK);
+    assert_int_equal(acf_options_int(f.options, "epochs"), 7);
+    assert_true(acf_options_bool(f.options, "long-format")); /* and b.csv was left alone */
+    assert_string_equal(acf_options_text(f.options, "note"), "x=y");
+    assert_string_equal(f.output, "out");
+    assert_string_equal(f.json, "");
+    assert_int_equal(f.n_rest, 5);
+    static const char *const rest[] = {"a.csv", "b.csv", "-", "--epochs", "-z"};
+    for (int i = 0; i < 5; i++) assert_string_equal(f.argv[i], rest[i]);
+    acf_opts_free(f.options);
+}
+
+static void values_may_begin_with_a_dash(void **state) {
+    (void)state;
+    char line[] = "--epochs -3 --output=-x";
+    found f = read_line(line);
+    assert_int_equal(f.status, ACF_OK);
+    assert_int_equal(acf_options_int(f.options, "epochs"), -3);
+    assert_string_equal(f.output, "-x");
+    assert_null(f.json);
+    assert_int_equal(f.n_rest, 0);
+    acf_opts_free(f.options);
+}
+
+static void no_turns_off_and_names_may_begin_with_it(void **state) {
+    (void)state;
+    char line[] = "--long_format --no-long-format --no-header";
+    found f = read_line(line);
+    assert_int_equal(f.status, ACF_OK);
+    assert_false(acf_options_bool(f.options, "long-format"));
+    assert_true(acf_options_bool(f.options, "no-header"));
+    assert_int_equal(acf_options_origin(f.options, "long-format"), ACF_FROM_USER);
+    acf_opts_free(f.options);
+    char joined[] = "--long-format=true -oout --note=";
+    f = read_line(joined);
+    assert_int_equal(f.status, ACF_OK);
+    assert_true(acf_options_bool(f.options, "long-format"));
+    assert_string_equal(f.output, "out");
+    assert_string_equal(acf_options_text(f.options, "note"), "");
+    acf_opts_free(f.options);
+}
+
+static void mistakes_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *sentence;
+    } bad[] = {
+        {"--epoch 7", "unknown option '--epoch'; did you mean '--epochs'?"},
+        {"--outptu x", "unknown option '--outptu'; did you mean '--output'?"},
+        {"--zebra", "unknown option '--zebra'"},
+        {"--no-epochs", "unknown option '--no-epochs'; did you mean '--epochs'?"},
+        {"--=3", "unknown option '--'"},
+        {"--epochs", "option '--epochs' needs a value"},
+        {"-o", "option '-o' needs a value"},
+        {"--json=1", "option '--json' takes no value"},
+        {"--no-long-format=1", "option '--no-long-format' takes no value"},
+        {"--json --json", "option '--json' is given twice"},
+        {"-x", "unknown option '-x'; an argument that begins with a dash goes behind '--'"},
+        {"--epochs=5000", "option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[128];
+        strcpy(line, bad[i].line);
+        found f = read_line(line);
+        assert_int_equal(f.status, ACF_EUSAGE);
+        assert_string_equal(acf_error(), bad[i].sentence);
+        assert_int_equal(f.n_rest, -1); /* written only on success */
+        acf_opts_free(f.options);
+    }
+    char longest[400] = "--"; /* a name longer than any */
+    memset(longest + 2, 'e', 300);
+    found f = read_line(longest);
+    assert_int_equal(f.status, ACF_EUSAGE);
+    acf_opts_free(f.options);
+}
+
+ACF_TESTS(flags, cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),
+          cmocka_unit_test(no_turns_off_and_names_may_begin_with_it), cmocka_unit_test(mistakes_are_named))

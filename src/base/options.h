@@ -1,0 +1,84 @@
+/* Options: one table of definitions, and a set of values that obeys it.
+ *
+ * Whatever names an option goes through here: --flags, config files, the C API, the model file. So a name, its range,
+ * its default and its help are written once, in a table (option_table.h has acflow's; tests bring their own).
+ *
+ *     table  { name, type, min, max, default, help, ... }   const, shared
+ *       |
+ *       v
+ *     acf_options { value, origin } per row                 one per handle
+ *
+ * A value remembers where it comes from, and a nearer origin is never overwritten by a farther one: default <
+ * environment < file < user. So a config file may be read before or after the flags, with the same result. Names are
+ * spelled with dashes; an underscore is taken as a dash. Tables have tens of rows: lookups are linear. */
+#ifndef ACF_BASE_OPTIONS_H
+#define ACF_BASE_OPTIONS_H
+
+#include "base/json.h"
+
+typedef enum acf_option_type {
+    ACF_OPTION_INT,   /* whole number in [min, max], both within ±2^53 */
+    ACF_OPTION_REAL,  /* finite number in [min, max] */
+    ACF_OPTION_BOOL,  /* min, max not used */
+    ACF_OPTION_TEXT,  /* UTF-8 of min to max bytes */
+    ACF_OPTION_CHOICE /* one of `choices`; the value is its index */
+} acf_option_type;
+
+enum { ACF_OPTION_RECORDED = 1 }; /* flag: a model file stores this option */
+
+typedef struct acf_option {
+    const char *name;
+    acf_option_type type;
+    double min, max;
+    const char *standard; /* the default, as a user would write it: it passes the same checks */
+    const char *help;     /* one line, no full stop */
+    const char *choices;  /* "a|b|c", for CHOICE */
+    const char *env;      /* environment variable that supplies the default: machine facts only; or NULL */
+    unsigned flags;
+} acf_option;
+
+typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_ENV, ACF_FROM_FILE, ACF_FROM_USER } acf_origin;
+
+/* The table of this build (option_table.h). */
+extern const acf_option acf_option_table[];
+extern const int acf_option_count;
+
+/* A set with every option at its default, or at what the environment says. Keeps table. Gives *out; free it with
+ * acf_opts_free. Fails: ACF_EMEMORY, ACF_EUSAGE (a wrong value in the environment). */
+acf_status acf_opts_create(const acf_option *table, int n, acf_options **out);
+void acf_opts_free(acf_options *o); /* NULL is allowed */
+
+/* Sets one option from text, as the user's word. Fails: ACF_EUSAGE with the nearest name or the range; ACF_EMEMORY. */
+acf_status acf_opts_set(acf_options *o, const char *name, const char *value);
+
+/* Takes an object {"name": value}: all of it or, on failure, nothing. `origin` is FILE or USER.
+ * Fails: from.status, ACF_EMEMORY. */
+acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin);
+
+/* Which options to write: every one, those a file or the user set, or those a model file stores. */
+typedef enum acf_opts_which { ACF_OPTS_ALL, ACF_OPTS_CHANGED, ACF_OPTS_RECORDED } acf_opts_which;
+
+/* The values as an object that acf_opts_from_json reads back exactly. Gives *out. Fails: ACF_EMEMORY. */
+acf_status acf_opts_to_json(const acf_options *o, acf_opts_which which, json_t **out);
+
+/* One value as text. Fails: ACF_EUSAGE (unknown name). */
+acf_status acf_opts_write(const acf_options *o, const char *name, acf_text *out);
+
+/* Help for every option, a paragraph each. */
+void acf_opts_help(const acf_options *o, acf_text *out);
+
+/* Typed reading for library code: the name must be in the table with that type (our defect otherwise). Text is
+ * borrowed until the option is set again. */
+int64_t acf_options_int(const acf_options *o, const char *name);
+double acf_options_real(const acf_options *o, const char *name);
+bool acf_options_bool(const acf_options *o, const char *name);
+int acf_options_choice(const acf_options *o, const char *name);
+const char *acf_options_text(const acf_options *o, const char *name);
+acf_origin acf_options_origin(const acf_options *o, const char *name);
+
+/* The definition of a name, with its bounds, or NULL; and row i of the set's table, for those who list them. */
+const acf_option *acf_opts_find(const acf_options *o, const char *name);
+const acf_option *acf_opts_row(const acf_options *o, int i);
+int acf_opts_count(const acf_options *o);
+
+#endif

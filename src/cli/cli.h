@@ -1,0 +1,43 @@
+/* The command line's own shared pieces: the list of subcommands and how one speaks to its user.
+ *
+ * This folder uses the public header only, like any other program. Data goes to stdout, everything else to stderr. */
+#ifndef ACF_CLI_H
+#define ACF_CLI_H
+
+#include "acflow.h"
+
+#include <stdbool.h>
+
+/* A subcommand: one file, one line in main.c's list. `run` gets the arguments behind its name and returns the exit
+ * code; `help` prints its page. */
+typedef struct cli_command {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+    int (*help)(void);
+} cli_command;
+
+extern const cli_command cli_info;
+
+/* Levels of --log-level, in its order. */
+typedef enum cli_level { CLI_QUIET, CLI_ERROR, CLI_WARN, CLI_INFO, CLI_DEBUG } cli_level;
+
+/* Says a sentence on stderr, "acflow: ..." (a warning is called one), unless the level asked for is lower. */
+void cli_say(cli_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* From here on, speak at the level of the option "log-level". */
+void cli_listen(const acf_options *o);
+
+/* Says the library's last error, with a hint to --help when the command line is to blame; returns the exit code. */
+int cli_failed(const char *command);
+
+/* The same for a mistake the command found itself: exit code 2. */
+int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes to stdout. cli_close flushes it at the end and turns a write that failed (a full disk) into exit code 3. */
+void cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int cli_close(int exit_code);
+
+/* Prints what the option table says, for help pages. */
+int cli_print_options(void);
+
+#endif

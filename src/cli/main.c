@@ -1,0 +1,77 @@
+/* acflow, the command line: picks the subcommand and runs it.
+ *
+ * A new subcommand is one file, one declaration in cli.h and one entry in `commands`; help, "did you mean" and
+ * dispatch follow from the list. */
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <string.h>
+
+static const cli_command *const commands[] = {&cli_info};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const cli_command *find(const char *name) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    return NULL;
+}
+
+/* The first page a new user sees: what it is, the commands, and two lines that work. */
+static int general_help(void) {
+    cli_print("acflow: one model of a table that answers every conditional question about it\n"
+              "\n"
+              "Usage: acflow COMMAND [OPTIONS]\n"
+              "\n");
+    for (int i = 0; i < N_COMMANDS; i++) cli_print("  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    cli_print("  %-8s %s\n", "help", "show this page, or that of a command");
+    cli_print("\n"
+              "  -h, --help     show this page\n"
+              "  --version      show the version\n"
+              "\n"
+              "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
+              "6 training diverged, 130 interrupted.\n"
+              "\n"
+              "Examples:\n"
+              "  acflow info\n"
+              "  acflow help info\n");
+    return 0;
+}
+
+/* Fails with the command that was probably meant; "help" is one of them. */
+static int unknown(const char *word) {
+    const char *names[N_COMMANDS + 1];
+    for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i]->name;
+    names[N_COMMANDS] = "help";
+    int near = acf_nearest_name(word, names, N_COMMANDS + 1);
+    if (near < 0) return cli_usage("", "unknown command '%s'", word);
+    return cli_usage("", "unknown command '%s'; did you mean '%s'?", word, names[near]);
+}
+
+/* acflow help [COMMAND]: the same page as acflow COMMAND --help. */
+static int help_on(int argc, char **argv) {
+    if (argc == 0) return general_help();
+    if (argc > 1) return cli_usage("", "help takes one command, but there is also '%s'", argv[1]);
+    if (strcmp(argv[0], "help") == 0) return general_help();
+    const cli_command *c = find(argv[0]);
+    return c ? c->help() : unknown(argv[0]);
+}
+
+/* Options belong to a command and follow it; only --help and --version stand alone. */
+static int dispatch(int argc, char **argv) {
+    if (argc < 2) return cli_usage("", "no command given");
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return general_help();
+    if (strcmp(word, "help") == 0) return help_on(argc - 2, argv + 2);
+    if (strcmp(word, "--version") == 0) {
+        cli_print("acflow %s\n", acf_version());
+        return 0;
+    }
+    if (word[0] == '-') return cli_usage("", "unknown option '%s'; options follow the command", word);
+    const cli_command *c = find(word);
+    return c ? c->run(argc - 2, argv + 2) : unknown(word);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a reader that leaves early is no reason to die half-way: cli_close decides */
+    return cli_close(dispatch(argc, argv));
+}

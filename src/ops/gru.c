@@ -1,0 +1,273 @@
+/* GRU on products: see gru.h; formulas and derivatives in docs/math.md, 5.
+ *
+ * Workload: H = 256, batch 256 to 4096, |u| up to 60, so T = 1,000 to 100,000 packed elements. Forward and backward cost
+ * 6·T·3H·(I + H) FLOP; all but the gate arithmetic is products. The products of a step are (n_t,H)·(H,3H) and its
+ * transpose; everything that does not wait for the step before (input projections, all weight gradients, dx) is one product
+ * over all T. The gates of element p are kept side by side so that each of these is a plain sub-matrix:
+ *
+ *     gates (T,4H)   | r | z | b_n | n |     forward
+ *                    | a_r | a_z | b_n | a_n |     backward, as gradients: columns 0..3H belong to the state's side (wh),
+ *                                                  columns 0..2H and 3H..4H to the input's (wx) */
+#include "ops/gru.h"
+
+#include "base/vmath.h"
+
+#include <string.h>
+
+/* c (M,N) = a (M,K) · bᵀ, b (N,K) ; or without the transpose, or with a transposed: the three shapes used here. */
+static void product(const acf_device *dev, bool ta, bool tb, int64_t M, int64_t N, int64_t K, const acf_real *a,
+                    int64_t lda, const acf_real *b, int64_t ldb, acf_real beta, acf_real *c, int64_t ldc) {
+    acf_cpu_gemm(dev, &(acf_gemm){ta, tb, M, N, K, 1, a, lda, b, ldb, beta, c, ldc}, NULL, NULL);
+}
+
+/* The gates of one element. In: gates holds a without cond and bias in columns r, z and n; s (3H) is h whᵀ, NULL where h is
+ * zero. Out: gates = [r, z, b_n, n], h. */
+static void gates_row(acf_real *restrict gates, acf_real *restrict h, const acf_real *restrict s,
+                      const acf_real *restrict cond, const acf_real *restrict bx, const acf_real *restrict bh,
+                      const acf_real *restrict past, int64_t H) {
+    ACF_SIMD
+    for (int64_t j = 0; j < H; j++) {
+        acf_real ar = gates[j], az = gates[H + j], an = gates[3 * H + j];
+        acf_real br = bh[j], bz = bh[H + j], bn = bh[2 * H + j];
+        if (cond) ar += cond[j], az += cond[H + j], an += cond[2 * H + j];
+        if (bx) ar += bx[j], az += bx[H + j], an += bx[2 * H + j];
+        if (s) br += s[j], bz += s[H + j], bn += s[2 * H + j];
+        acf_real r = acf_sigmoid(ar + br), z = acf_sigmoid(az + bz), n = acf_tanh(an + r * bn);
+        acf_real old = past ? past[j] : 0;
+        gates[j] = r, gates[H + j] = z, gates[2 * H + j] = bn, gates[3 * H + j] = n;
+        h[j] = n + z * (old - n);
+    }
+}
+
+void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
+                        int64_t H) {
+    product(dev, false, true, T, 2 * H, I, x, I, wx, I, 0, gates, 4 * H);
+    product(dev, false, true, T, H, I, x, I, wx + 2 * H * I, I, 0, gates + 3 * H, 4 * H);
+}
+
+void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
+                         const acf_real *cond, const int32_t *row, const acf_real *bx, const acf_real *wh,
+                         const acf_real *bh, int64_t n, int64_t H) {
+    if (past) product(dev, false, true, n, 3 * H, H, past, H, wh, H, 0, s, 3 * H);
+    ACF_PARALLEL(dev, n * H * 4)
+    for (int64_t k = 0; k < n; k++)
+        gates_row(gates + k * 4 * H, h + k * H, past ? s + k * 3 * H : NULL,
+                  cond ? cond + (row ? row[k] : k) * 3 * H : NULL, bx, bh, past ? past + k * H : NULL, H);
+}
+
+void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, acf_real *gates, acf_real *s,
+                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *wx, const acf_real *bx,
+                     const acf_real *wh, const acf_real *bh) {
+    int64_t H = p->H;
+    acf_gru_inputs_cpu(dev, gates, x, wx, p->first[p->steps], p->I, H);
+    for (int64_t t = 0; t < p->steps; t++) {
+        const acf_real *past = t ? h + p->first[t - 1] * H : h0;
+        acf_gru_advance_cpu(dev, h + p->first[t] * H, gates + p->first[t] * 4 * H, s, past, cond, p->row, bx, wh, bh,
+                            p->active[t], H);
+    }
+}
+
+/* Gradients of one element's gates from dh = dout + carry. gates: [r, z, b_n, n] in, gradients of [a_r, a_z, b_n, a_n]
+ * out. carry: what came from the next step (has_carry) in, the part z·dh that goes straight to the step before out. */
+static void dgates_row(acf_real *restrict gates, acf_real *restrict carry, const acf_real *restrict dout,
+                       const acf_real *restrict past, bool has_carry, int64_t H) {
+    ACF_SIMD
+    for (int64_t j = 0; j < H; j++) {
+        acf_real r = gates[j], z = gates[H + j], bn = gates[2 * H + j], n = gates[3 * H + j];
+        acf_real old = past ? past[j] : 0;
+        acf_real dh = dout[j] + (has_carry ? carry[j] : 0);
+        acf_real dan = dh * (1 - z) * (1 - n * n);
+        acf_real dz = dh * (old - n);
+        gates[j] = dan * bn * r * (1 - r);
+        gates[H + j] = dz * z * (1 - z);
+        gates[2 * H + j] = dan * r;
+        gates[3 * H + j] = dan;
+        carry[j] = dh * z;
+    }
+}
+
+/* The states each step started from, in the packed order of the steps that have one: past (T - from, H). */
+static void gather_past(const acf_device *dev, const acf_gru_plan *p, acf_real *past, const acf_real *h, const acf_real *h0) {
+    int64_t H = p->H, from = h0 ? 0 : p->first[acf_min(1, p->steps)];
+    for (int64_t t = h0 ? 0 : 1; t < p->steps; t++) {
+        const acf_real *src = t ? h + p->first[t - 1] * H : h0;
+        acf_real *dst = past + (p->first[t] - from) * H;
+        ACF_PARALLEL(dev, p->active[t] * H)
+        for (int64_t k = 0; k < p->active[t]; k++) memcpy(dst + k * H, src + k * H, (size_t)H * sizeof *dst);
+    }
+}
+
+/* Sums a row's gradients of [a_r, a_z, a_n] over its steps, in the order of the steps: dcond (N,3H) += . */
+static void add_cond(const acf_device *dev, const acf_gru_plan *p, acf_real *dcond, const acf_real *gates) {
+    int64_t H = p->H;
+    for (int64_t t = 0; t < p->steps; t++) {
+        ACF_PARALLEL(dev, p->active[t] * H * 3)
+        for (int64_t k = 0; k < p->active[t]; k++) {
+            acf_real *d = dcond + (p->row ? p->row[k] : k) * 3 * H;
+            const acf_real *g = gates + (p->first[t] + k) * 4 * H;
+            ACF_SIMD
+            for (int64_t j = 0; j < 2 * H; j++) d[j] += g[j];
+            ACF_SIMD
+            for (int64_t j = 0; j < H; j++) d[2 * H + j] += g[3 * H + j];
+        }
+    }
+}
+
+void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past,
+                         const acf_real *wh, int64_t n, int64_t later, int64_t H) {
+    ACF_PARALLEL(dev, n * H * 4)
+    for (int64_t k = 0; k < n; k++)
+        dgates_row(gates + k * 4 * H, carry + k * H, dh + k * H, past ? past + k * H : NULL, k < later, H);
+    if (past) product(dev, false, false, n, H, 3 * H, gates, 4 * H, wh, H, 1, carry, H);
+}
+
+void acf_gru_dinputs_cpu(const acf_device *dev, acf_real *dx, int64_t ldx, const acf_real *gates, const acf_real *wx,
+                         int64_t T, int64_t I, int64_t ldw, int64_t H) {
+    product(dev, false, false, T, I, 2 * H, gates, 4 * H, wx, ldw, 1, dx, ldx);
+    product(dev, false, false, T, I, H, gates + 3 * H, 4 * H, wx + 2 * H * ldw, ldw, 1, dx, ldx);
+}
+
+void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *gates,
+                         acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0) {
+    int64_t H = p->H, I = p->I, T = p->first[p->steps], L = 4 * H;
+    int64_t from = h0 ? 0 : p->first[acf_min(1, p->steps)]; /* elements before it started from zero */
+    if (g->wh) {
+        gather_past(dev, p, past, h, h0);
+        product(dev, true, false, 3 * H, H, T - from, gates + from * L, L, past, H, 1, g->wh, H);
+    }
+    if (g->bh) acf_cpu_colsum(dev, g->bh, gates, T, 3 * H, L);
+    if (g->cond) add_cond(dev, p, g->cond, gates);
+    if (g->bx) {
+        acf_cpu_colsum(dev, g->bx, gates, T, 2 * H, L);
+        acf_cpu_colsum(dev, g->bx + 2 * H, gates + 3 * H, T, H, L);
+    }
+    if (g->wx) {
+        product(dev, true, false, 2 * H, I, T, gates, L, x, I, 1, g->wx, I);
+        product(dev, true, false, H, I, T, gates + 3 * H, L, x, I, 1, g->wx + 2 * H * I, I);
+    }
+}
+
+void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *dh,
+                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
+                     const acf_real *h0, const acf_real *wx, const acf_real *wh) {
+    int64_t H = p->H;
+    for (int64_t t = p->steps - 1; t >= 0; t--) {
+        int64_t at = p->first[t], later = t + 1 < p->steps ? p->active[t + 1] : 0;
+        const acf_real *before = t ? h + p->first[t - 1] * H : h0;
+        acf_gru_retreat_cpu(dev, gates + at * 4 * H, carry, dh + at * H, before, wh, p->active[t], later, H);
+    }
+    if (g->h0)
+        for (int64_t i = 0; i < (p->steps ? p->active[0] : 0) * H; i++) g->h0[i] += carry[i];
+    acf_gru_weights_cpu(dev, p, g, gates, past, h, x, h0);
+    if (g->x) acf_gru_dinputs_cpu(dev, g->x, p->I, gates, wx, p->first[p->steps], p->I, p->I, H);
+}
+
+/* ---- nodes: a sequence and a step differ only in their plan -------------------------------------------------------- */
+
+enum { X, COND, H0, WX, BX, WH, BH, INPUTS };
+
+typedef struct attrs {
+    acf_gru_plan plan;
+    int32_t active[1], first[2]; /* of a single step */
+    acf_real *gates;             /* (T,4H); kept when a backward may come */
+} attrs;
+
+static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
+
+static acf_status forward(acf_tape *t, acf_node *n) {
+    attrs *a = n->attr;
+    const acf_gru_plan *p = &a->plan;
+    int64_t T = p->first[p->steps], most = p->steps ? p->active[0] : 0;
+    acf_mark mark = acf_arena_mark(t->mem);
+    a->gates = acf_tape_reals(t, T * 4 * p->H);
+    if (n->save) mark = acf_arena_mark(t->mem);
+    acf_real *s = acf_tape_reals(t, most * 3 * p->H);
+    ACF_TRY(acf_tape_status(t));
+    acf_gru_fwd_cpu(t->dev, p, n->out[0]->data, a->gates, s, data_of(n->in[X]), data_of(n->in[COND]), data_of(n->in[H0]),
+                    data_of(n->in[WX]), data_of(n->in[BX]), data_of(n->in[WH]), data_of(n->in[BH]));
+    acf_arena_release(t->mem, mark);
+    return ACF_OK;
+}
+
+static acf_status backward(acf_tape *t, acf_node *n) {
+    attrs *a = n->attr;
+    const acf_gru_plan *p = &a->plan;
+    acf_gru_grads g = {acf_grad(t, n->in[X]),  acf_grad(t, n->in[COND]), acf_grad(t, n->in[H0]), acf_grad(t, n->in[WX]),
+                       acf_grad(t, n->in[BX]), acf_grad(t, n->in[WH]),   acf_grad(t, n->in[BH])};
+    acf_mark mark = acf_arena_mark(t->mem);
+    acf_real *carry = acf_tape_reals(t, (p->steps ? p->active[0] : 0) * p->H);
+    acf_real *past = acf_tape_reals(t, p->first[p->steps] * p->H);
+    ACF_TRY(acf_tape_status(t));
+    acf_gru_bwd_cpu(t->dev, p, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, data_of(n->in[X]),
+                    data_of(n->in[H0]), data_of(n->in[WX]), data_of(n->in[WH]));
+    acf_arena_release(t->mem, mark);
+    return ACF_OK;
+}
+
+const acf_op acf_op_gru_seq = {"gru_seq", ACF_OP_gru_seq, {forward, backward}};
+const acf_op acf_op_gru_step = {"gru_step", ACF_OP_gru_step, {forward, backward}};
+
+/* True when the weights fit each other and x; otherwise the tape has failed with a sentence. */
+static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_tensor *cond, const acf_gru *w, int64_t N) {
+    char sx[ACF_SHAPE_TEXT], sw[ACF_SHAPE_TEXT], sh[ACF_SHAPE_TEXT];
+    int64_t H = w->wh->ndim == 2 ? w->wh->dim[1] : -1;
+    if (H < 1 || w->wh->dim[0] != 3 * H || w->wx->ndim != 2 || w->wx->dim[0] != 3 * H || x->ndim != 2 ||
+        x->dim[1] != w->wx->dim[1]) {
+        acf_reject(t, op, "x is %s, wx is %s and wh is %s; expected (rows, I), (3H, I) and (3H, H)", acf_tensor_shape(x, sx),
+                   acf_tensor_shape(w->wx, sw), acf_tensor_shape(w->wh, sh));
+    } else if (acf_tensor_count(w->bx) != 3 * H || acf_tensor_count(w->bh) != 3 * H) {
+        acf_reject(t, op, "the biases have %lld and %lld elements; expected 3H = %lld", (long long)acf_tensor_count(w->bx),
+                   (long long)acf_tensor_count(w->bh), (long long)(3 * H));
+    } else if (cond && (cond->ndim != 2 || cond->dim[0] != N || cond->dim[1] != 3 * H)) {
+        acf_reject(t, op, "the conditioning is %s; expected (%lld, %lld)", acf_tensor_shape(cond, sx), (long long)N,
+                   (long long)(3 * H));
+    }
+    return t->failure.status == ACF_OK;
+}
+
+static acf_node *node(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *cond, acf_tensor *h0, const acf_gru *w) {
+    /* cond has the bias in it already. */
+    acf_tensor *in[INPUTS] = {
+        [X] = x, [COND] = cond, [H0] = h0, [WX] = w->wx, [BX] = cond ? NULL : w->bx, [WH] = w->wh, [BH] = w->bh};
+    return acf_node_new(t, op, sizeof(attrs), INPUTS, in);
+}
+
+acf_tensor *acf_gru_condition(acf_tape *t, acf_tensor *c, const acf_gru *w) {
+    return c && w->wc ? acf_linear(t, c, w->wc, w->bx, ACF_IDENTITY) : NULL;
+}
+
+acf_tensor *acf_gru_seq(acf_tape *t, acf_tensor *x, acf_tensor *cond, const acf_gru *w, const acf_subset *u) {
+    acf_node *n = node(t, &acf_op_gru_seq, x, cond, NULL, w);
+    if (!n || !fits(t, n->op, x, cond, w, u->N)) return &t->empty;
+    char sx[ACF_SHAPE_TEXT];
+    if (x->sub != u)
+        return acf_reject(t, n->op, "x is %s, which is not packed over the subset given (%lld elements)",
+                          acf_tensor_shape(x, sx), (long long)u->T);
+    int64_t H = w->wh->dim[1];
+    ((attrs *)n->attr)->plan = (acf_gru_plan){u->steps, w->wx->dim[1], H, u->active, u->first, u->row};
+    n->out[0] = acf_tensor_packed(t, u, H);
+    return acf_node_run(t, n);
+}
+
+acf_tensor *acf_gru_stack(acf_tape *t, acf_tensor *x, acf_tensor *c, int layers, const acf_gru *w, const acf_subset *u) {
+    for (int l = 0; l < layers; l++) x = acf_gru_seq(t, x, acf_gru_condition(t, c, &w[l]), &w[l], u);
+    return x;
+}
+
+acf_tensor *acf_gru_step(acf_tape *t, acf_tensor *x, acf_tensor *h, acf_tensor *cond, const acf_gru *w,
+                         const acf_subset *u) {
+    acf_node *n = node(t, &acf_op_gru_step, x, cond, h, w);
+    if (!n || !fits(t, n->op, x, cond, w, u ? u->N : acf_tensor_rows(x))) return &t->empty;
+    char sh[ACF_SHAPE_TEXT];
+    int64_t H = w->wh->dim[1], rows = x->dim[0];
+    if (u && rows > u->N)
+        return acf_reject(t, n->op, "x has %lld rows; the subset has %lld", (long long)rows, (long long)u->N);
+    if (h && (h->ndim != 2 || h->dim[0] < rows || h->dim[1] != H))
+        return acf_reject(t, n->op, "the state is %s; expected at least (%lld, %lld)", acf_tensor_shape(h, sh),
+                          (long long)rows, (long long)H);
+    attrs *a = n->attr;
+    a->active[0] = a->first[1] = (int32_t)rows;
+    a->plan = (acf_gru_plan){1, w->wx->dim[1], H, a->active, a->first, u ? u->row : NULL};
+    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){rows, H});
+    return acf_node_run(t, n);
+}

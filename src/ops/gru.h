@@ -1,0 +1,88 @@
+/* The gated recurrent unit over ragged sequences, and its single step for loops that feed their own output back.
+ *
+ * Reset-after convention, gate order r, z, n, as in cuDNN and PyTorch:
+ *
+ *     r = sigmoid(a_r + b_r)     a = x wxᵀ + c wcᵀ + bx    from the input, and from the row's conditioning vector
+ *     z = sigmoid(a_z + b_z)     b = h whᵀ + bh            from the state
+ *     n = tanh(a_n + r·b_n)      h' = (1-z)·n + z·h
+ *
+ * What depends on the row alone (c, the observed values and masks) is projected once per row and layer by an ordinary
+ * linear layer, acf_gru_condition; the known inputs of all steps go through one product; each step then multiplies only
+ * the rows that still have a column. h starts at zero. */
+#ifndef ACF_OPS_GRU_H
+#define ACF_OPS_GRU_H
+
+#include "ops/linear.h"
+
+#define ACF_GRU_GATES 3
+
+/* The weights of one layer: H units, I inputs a step, C conditioning values a row. */
+typedef struct acf_gru {
+    acf_tensor *wx; /* (3H,I) */
+    acf_tensor *wc; /* (3H,C), or NULL: the layer does not see the conditioning vector */
+    acf_tensor *bx; /* (3H) */
+    acf_tensor *wh; /* (3H,H) */
+    acf_tensor *bh; /* (3H) */
+} acf_gru;
+
+/* What a layer takes from c (N,C) before any step: (N,3H) = c wcᵀ + bx. NULL when c or the layer's wc is NULL. */
+acf_tensor *acf_gru_condition(acf_tape *t, acf_tensor *c, const acf_gru *w);
+
+/* One layer over the packed sequences of u: x (T,I) -> (T,H). cond (N,3H) from acf_gru_condition, or NULL. */
+acf_tensor *acf_gru_seq(acf_tape *t, acf_tensor *x, acf_tensor *cond, const acf_gru *w, const acf_subset *u);
+
+/* Several layers, each on the outputs of the one before and, where it has wc, on c (N,C; may be NULL). */
+acf_tensor *acf_gru_stack(acf_tape *t, acf_tensor *x, acf_tensor *c, int layers, const acf_gru *w, const acf_subset *u);
+
+/* One step: x (n,I), h (at least n rows, H) -> (n,H), rows in rank order. h NULL is the zero state. With a subset, n is the
+ * number of rows active at the step, row k of x and h belongs to batch row u->row[k], and so does its row of cond (N,3H);
+ * h of the step before has as many rows or more, and the first n are used. u NULL: row k is batch row k. */
+acf_tensor *acf_gru_step(acf_tape *t, acf_tensor *x, acf_tensor *h, acf_tensor *cond, const acf_gru *w,
+                         const acf_subset *u);
+
+/* The sequences a kernel works on: a whole batch, or a single step (steps = 1, active = {n}, first = {0, n}). */
+typedef struct acf_gru_plan {
+    int64_t steps, I, H;
+    const int32_t *active, *first; /* (steps), (steps+1): rows of a step, and where they begin */
+    const int32_t *row;            /* rank -> batch row, for cond; NULL: the same */
+} acf_gru_plan;
+
+/* h (T,H) from x (T,I). gates (T,4H) is filled with [r | z | b_n | n] for the backward; s (active[0],3H) is scratch.
+ * cond, bx, h0 may be NULL; h0 (active[0],H) is in rank order. */
+void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, acf_real *gates, acf_real *s,
+                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *wx, const acf_real *bx,
+                     const acf_real *wh, const acf_real *bh);
+
+/* Gradients of the above; every pointer may be NULL. */
+typedef struct acf_gru_grads {
+    acf_real *x, *cond, *h0, *wx, *bx, *wh, *bh;
+} acf_gru_grads;
+
+/* Adds to g from dh (T,H). Overwrites gates with the gradients of [a_r | a_z | b_n | a_n]. Scratch: carry (active[0],H) and
+ * past (T,H). */
+void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *dh,
+                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
+                     const acf_real *h0, const acf_real *wx, const acf_real *wh);
+
+/* ---- the pieces of the two above, for loops that must go step by step through all layers ------------------------------ */
+
+/* The input's side: gates (T,4H) columns r, z and n = x (T,I) wxᵀ. */
+void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
+                        int64_t H);
+/* One step of n rows: gates (n,4H) holds the input's side and becomes [r | z | b_n | n]; h (n,H) from past (n,H), NULL for the
+ * zero state. s (n,3H) is scratch. Row k reads cond at row[k], or k. */
+void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
+                         const acf_real *cond, const int32_t *row, const acf_real *bx, const acf_real *wh,
+                         const acf_real *bh, int64_t n, int64_t H);
+/* One step back: gates (n,4H) become gradients, from dh (n,H) and, for the first `later` rows, from what the next step left
+ * in carry (n,H); carry becomes the gradient of past. */
+void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past,
+                         const acf_real *wh, int64_t n, int64_t later, int64_t H);
+/* dx (T,I) += the input's side through wx; ldx and ldw: leading dimensions of dx and wx. */
+void acf_gru_dinputs_cpu(const acf_device *dev, acf_real *dx, int64_t ldx, const acf_real *gates, const acf_real *wx,
+                         int64_t T, int64_t I, int64_t ldw, int64_t H);
+/* Everything that waits for no step: adds to g->wx, wh, bx, bh and cond from the gates' gradients of all steps. */
+void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *gates,
+                         acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0);
+
+#endif

@@ -1,0 +1,202 @@
+/* GRU: cases for the harness against plain loops, and the identities that tie sequence, stack and step together. */
+#include "ops/gru.h"
+
+#include "harness/lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEQ, SEQ_COND, STACK, STEP, STEP_COND, STEP_FIRST, WIDE };
+
+static int64_t units(const acf_lab *l) { return l->big ? 33 : 3; }
+static int64_t inputs(const acf_lab *l) { return l->c->variant == WIDE ? 5 : l->big ? 17 : 2; }
+#define CONDITIONS 2
+
+static acf_gru layer(acf_lab *l, int64_t I, bool cond) {
+    int64_t H3 = 3 * units(l), H = units(l);
+    acf_gru w = {0};
+    w.wx = acf_leaf(l, "wx", -1, 1, 2, (int64_t[]){H3, I});
+    if (cond) w.wc = acf_leaf(l, "wc", -1, 1, 2, (int64_t[]){H3, CONDITIONS});
+    w.bx = acf_leaf(l, "bx", -1, 1, 1, (int64_t[]){H3});
+    w.wh = acf_leaf(l, "wh", -1, 1, 2, (int64_t[]){H3, H});
+    w.bh = acf_leaf(l, "bh", -1, 1, 1, (int64_t[]){H3});
+    return w;
+}
+
+/* Leaves of the sequence cases: x, [c], then wx, [wc], bx, wh, bh for each layer. */
+static void build_seq(acf_lab *l) {
+    int kind = l->c->variant;
+    bool cond = kind == SEQ_COND || kind == STACK;
+    acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, inputs(l)), *c = NULL;
+    if (cond) c = acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONDITIONS});
+    acf_gru w[2];
+    w[0] = layer(l, inputs(l), cond);
+    if (kind == STACK) w[1] = layer(l, units(l), cond);
+    acf_result(l, acf_gru_stack(l->t, x, c, kind == STACK ? 2 : 1, w, l->u));
+}
+
+/* One unit of one step, straight from the definition. a and b are the input's and the state's sums for r, z, n. */
+static double unit(const double a[3], const double b[3], double old) {
+    double r = 1 / (1 + exp(-(a[0] + b[0]))), z = 1 / (1 + exp(-(a[1] + b[1]))), n = tanh(a[2] + r * b[2]);
+    return (1 - z) * n + z * old;
+}
+
+static double dot(const acf_real *w, const double *v, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += (double)w[i] * v[i];
+    return sum;
+}
+
+typedef struct naive_layer {
+    const acf_real *wx, *wc, *bx, *wh, *bh;
+} naive_layer;
+
+static naive_layer naive_layer_at(const acf_lab *l, int first, bool cond) {
+    const acf_lab_leaf *f = l->leaf + first;
+    return (naive_layer){f[0].value, cond ? f[1].value : NULL, f[1 + cond].value, f[2 + cond].value, f[3 + cond].value};
+}
+
+/* next (H) from x (I), c (CONDITIONS or NULL), old (H). */
+static void naive_step(naive_layer w, int64_t I, int64_t H, const double *x, const acf_real *c, const double *old,
+                       double *next) {
+    for (int64_t j = 0; j < H; j++) {
+        double a[3], b[3];
+        for (int64_t g = 0; g < 3; g++) {
+            int64_t o = g * H + j;
+            a[g] = dot(w.wx + o * I, x, I) + (double)w.bx[o];
+            for (int64_t k = 0; c && k < CONDITIONS; k++) a[g] += (double)w.wc[o * CONDITIONS + k] * (double)c[k];
+            b[g] = dot(w.wh + o * H, old, H) + (double)w.bh[o];
+        }
+        next[j] = unit(a, b, old[j]);
+    }
+}
+
+/* Row by row, step by step, layer by layer. */
+static void naive_seq(const acf_lab *l, double *const *out) {
+    int kind = l->c->variant, layers = kind == STACK ? 2 : 1;
+    bool cond = kind == SEQ_COND || kind == STACK;
+    int64_t H = units(l), I = inputs(l);
+    naive_layer w[2] = {naive_layer_at(l, 1 + cond, cond)};
+    if (kind == STACK) w[1] = naive_layer_at(l, 7, cond);
+    for (int64_t i = 0; i < l->N; i++) {
+        double state[2][64] = {{0}}, next[64], x[64];
+        for (int64_t s = 0; s < l->u->size[i]; s++) {
+            int64_t p = acf_subset_at(l->u, i, s);
+            for (int64_t k = 0; k < I; k++) x[k] = (double)l->leaf[0].value[p * I + k];
+            for (int k = 0; k < layers; k++) {
+                naive_step(w[k], k ? H : I, H, x, cond ? l->leaf[1].value + i * CONDITIONS : NULL, state[k], next);
+                memcpy(state[k], next, sizeof next);
+                memcpy(x, next, sizeof next);
+            }
+            memcpy(out[0] + p * H, x, (size_t)H * sizeof(double));
+        }
+    }
+}
+
+/* Leaves: x (n,I), [h (N,H)], [c], wx, [wc], bx, wh, bh; n = rows active at the first step. */
+static void build_step(acf_lab *l) {
+    int kind = l->c->variant;
+    int64_t n = l->u ? l->u->active[0] : 0;
+    acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){n, inputs(l)}), *h = NULL, *c = NULL;
+    if (kind != STEP_FIRST) h = acf_leaf(l, "h", -1, 1, 2, (int64_t[]){l->N, units(l)});
+    if (kind == STEP_COND) c = acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONDITIONS});
+    acf_gru w = layer(l, inputs(l), kind == STEP_COND);
+    acf_result(l, acf_gru_step(l->t, x, h, acf_gru_condition(l->t, c, &w), &w, l->u));
+}
+
+static void naive_one_step(const acf_lab *l, double *const *out) {
+    int kind = l->c->variant;
+    bool cond = kind == STEP_COND;
+    int64_t H = units(l), I = inputs(l);
+    int first = 1 + (kind != STEP_FIRST) + cond;
+    naive_layer w = naive_layer_at(l, first, cond);
+    for (int64_t k = 0; k < l->u->active[0]; k++) {
+        double x[64], old[64] = {0};
+        for (int64_t i = 0; i < I; i++) x[i] = (double)l->leaf[0].value[k * I + i];
+        for (int64_t j = 0; j < H && kind != STEP_FIRST; j++) old[j] = (double)l->leaf[1].value[k * H + j];
+        naive_step(w, I, H, x, cond ? l->leaf[2].value + l->u->row[k] * CONDITIONS : NULL, old, out[0] + k * H);
+    }
+}
+
+static const acf_case cases[] = {
+    {"one layer", build_seq, naive_seq, .variant = SEQ},
+    {"one layer with conditioning", build_seq, naive_seq, .variant = SEQ_COND},
+    {"two layers with conditioning", build_seq, naive_seq, .variant = STACK, .big_N = 300},
+    {"more inputs than units", build_seq, naive_seq, .variant = WIDE},
+    {"step", build_step, naive_one_step, .variant = STEP},
+    {"step with conditioning", build_step, naive_one_step, .variant = STEP_COND},
+    /* From the zero state wh is never multiplied, so a NaN in it cannot show. */
+    {"first step, from zero", build_step, naive_one_step, .variant = STEP_FIRST, .hides_nonfinite = true},
+};
+ACF_CASES(gru, cases)
+
+/* A loop of steps over the shrinking prefix of rows gives the bits of the sequence (same products, row by row the same
+ * sums: up to rounding where a product is cut differently, hence a tolerance). */
+static void steps_make_the_sequence(void **state) {
+    (void)state;
+    acf_lab l;
+    const acf_case c = {"steps", NULL, NULL, .variant = SEQ_COND};
+    acf_lab_open(&l, 2, 23, 6, ACF_MASK_RANDOM, 5);
+    l.c = &c;
+    acf_tensor *x = acf_leaf_packed(&l, "x", -1, 1, 2), *cv = acf_leaf(&l, "c", -1, 1, 2, (int64_t[]){23, CONDITIONS});
+    acf_gru w = layer(&l, 2, true);
+    acf_tensor *cond = acf_gru_condition(l.t, cv, &w), *all = acf_gru_seq(l.t, x, cond, &w, l.u), *h = NULL;
+    for (int64_t s = 0; s < l.u->steps; s++) {
+        int64_t n = l.u->active[s], at = l.u->first[s];
+        acf_tensor *xs = acf_tensor_wrap(l.t, x->data + at * 2, 2, (int64_t[]){n, 2});
+        h = acf_gru_step(l.t, xs, h, cond, &w, l.u);
+        assert_int_equal(acf_tape_status(l.t), ACF_OK);
+        for (int64_t i = 0; i < n * 3; i++)
+            acf_assert_close((double)h->data[i], (double)all->data[at * 3 + i], 32 * (double)ACF_REAL_EPS, "step against sequence");
+    }
+    acf_lab_close(&l);
+}
+
+static void refuses_what_does_not_fit(void **state) {
+    (void)state;
+    acf_lab l;
+    const acf_case c = {"refuses", NULL, NULL, .variant = SEQ};
+    acf_lab_open(&l, 1, 4, 5, ACF_MASK_ALL, 5);
+    l.c = &c;
+    acf_gru w = layer(&l, 2, false);
+    acf_tensor *plain = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){20, 2});
+    acf_gru_seq(l.t, plain, NULL, &w, l.u);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    assert_string_equal(acf_error(), "gru_seq: x is (20, 2), which is not packed over the subset given (20 elements)");
+    acf_lab_close(&l);
+
+    acf_lab_open(&l, 1, 4, 5, ACF_MASK_ALL, 5);
+    l.c = &c;
+    w = layer(&l, 2, false);
+    acf_gru_seq(l.t, acf_leaf_packed(&l, "x", -1, 1, 3), NULL, &w, l.u);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    acf_lab_close(&l);
+
+    acf_lab_open(&l, 1, 4, 5, ACF_MASK_ALL, 5);
+    l.c = &c;
+    w = layer(&l, 2, false);
+    acf_tensor *x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){4, 2}), *h = acf_leaf(&l, "h", -1, 1, 2, (int64_t[]){3, 3});
+    acf_gru_step(l.t, x, h, NULL, &w, l.u);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    assert_string_equal(acf_error(), "gru_step: the state is (3, 3); expected at least (4, 3)");
+    acf_lab_close(&l);
+}
+
+/* Large weights saturate the gates; nothing overflows. */
+static void saturates(void **state) {
+    (void)state;
+    acf_lab l;
+    const acf_case c = {"saturates", NULL, NULL, .variant = SEQ};
+    acf_lab_open(&l, 1, 4, 5, ACF_MASK_ALL, 5);
+    l.c = &c;
+    acf_gru w = layer(&l, 2, false);
+    for (int64_t i = 0; i < acf_tensor_count(w.wx); i++) w.wx->data[i] *= ACF_R(1e30);
+    acf_tensor *h = acf_gru_seq(l.t, acf_leaf_packed(&l, "x", -1, 1, 2), NULL, &w, l.u);
+    assert_int_equal(acf_tape_check(l.t, h), ACF_OK);
+    for (int64_t i = 0; i < acf_tensor_count(h); i++) assert_true(h->data[i] >= -1 && h->data[i] <= 1);
+    acf_lab_close(&l);
+}
+
+ACF_TESTS(gru, cmocka_unit_test(steps_make_the_sequence), cmocka_unit_test(refuses_what_does_not_fit),
+          cmocka_unit_test(saturates))

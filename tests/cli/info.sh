@@ -1,0 +1,2 @@
+# What a bug report should begin with.
+"$ACFLOW" info --threads 3

@@ -1,0 +1,68 @@
+#!/bin/bash
+# Installs into an empty folder and uses what is there as a stranger would: the program, the header, both libraries
+# and the pkg-config file. install.sh; B is the build folder, "build" by default.
+set -u
+cd "$(dirname "$0")/.."
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+passed=0 failed=0
+
+# check WHAT COMMAND...: runs it, shows its output only when it fails.
+check() {
+    local what=$1
+    shift
+    if "$@" >"$tmp/log" 2>&1; then
+        echo "ok    $what"
+        passed=$((passed + 1))
+    else
+        echo "FAIL  $what"
+        tail -n 10 "$tmp/log" | sed 's/^/        /'
+        failed=$((failed + 1))
+    fi
+}
+
+cat >"$tmp/use.c" <<'END'
+#include <acflow.h>
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+    acf_options *o;
+    char text[16];
+    if (strcmp(acf_version(), ACF_VERSION) || acf_options_create(&o)) return 1;
+    if (acf_options_set(o, "threads", "3") || acf_options_get(o, "threads", text, sizeof text, NULL)) return 2;
+    acf_options_free(o);
+    return printf("%s\n", text) != 2 || strcmp(text, "3") != 0;
+}
+END
+
+export PKG_CONFIG_PATH=$tmp/usr/lib/pkgconfig
+installed() { make -s B="${B:-build}" install PREFIX="$tmp/usr"; }
+version() { [ "$(pkg-config --modversion acflow)" = "$("$tmp/usr/bin/acflow" --version | cut -d' ' -f2)" ]; }
+header() {
+    echo '#include <acflow.h>' | "$@" -Wall -Wextra -Werror -pedantic -fsyntax-only $(pkg-config --cflags acflow) -
+}
+dynamic() {
+    cc -o "$tmp/dynamic" "$tmp/use.c" $(pkg-config --cflags --libs acflow) &&
+        ldd "$tmp/dynamic" | grep -q libacflow.so && LD_LIBRARY_PATH=$tmp/usr/lib "$tmp/dynamic"
+}
+# Without the shared library beside it, -lacflow means the archive.
+archive() {
+    rm "$tmp"/usr/lib/libacflow.so*
+    cc -o "$tmp/archive" "$tmp/use.c" $(pkg-config --static --cflags --libs acflow) &&
+        ! { ldd "$tmp/archive" | grep libacflow; } && "$tmp/archive"
+}
+staged() {
+    make -s B="${B:-build}" install PREFIX=/usr DESTDIR="$tmp/stage" && [ -x "$tmp/stage/usr/bin/acflow" ] &&
+        grep -qx 'prefix=/usr' "$tmp/stage/usr/lib/pkgconfig/acflow.pc"
+}
+
+check "make install" installed
+check "the installed program" "$tmp/usr/bin/acflow" info
+check "pkg-config and program tell the same version" version
+check "the header alone, as C99" header cc -std=c99 -xc
+command -v c++ >/dev/null && check "the header alone, as C++" header c++ -std=c++11 -xc++
+check "a program with the shared library" dynamic
+check "a program with the archive" archive
+check "make install DESTDIR=" staged
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
