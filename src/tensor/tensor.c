@@ -33,7 +33,23 @@ const char *acf_tensor_shape(const acf_tensor *x, char buf[ACF_SHAPE_TEXT]) {
     return buf;
 }
 
+/* Element i of a list of matrices: its row by bisection, and the table column it multiplies. */
+static void place_in_square(const acf_subset *u, int64_t i, int64_t *row, int64_t *column) {
+    int64_t low = 0, high = u->N;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (u->square[middle] <= i) low = middle;
+        else high = middle;
+    }
+    *row = low;
+    *column = u->cols[low * u->D + (i - u->square[low]) % u->size[low]];
+}
+
 void acf_tensor_place(const acf_tensor *x, int64_t i, int64_t *row, int64_t *column) {
+    if (x->square) {
+        place_in_square(x->square, i, row, column);
+        return;
+    }
     int64_t width = acf_tensor_width(x), first = width ? i / width : 0;
     *row = x->sub ? x->sub->row_of[first] : first;
     *column = x->sub ? x->sub->col_of[first] : (width ? i % width : 0);
