@@ -10,12 +10,14 @@
 
 #ifdef ACF_DOUBLE
 typedef double acf_real;
+typedef uint64_t acf_bits; /* as wide as acf_real */
 #define ACF_REAL_NAME "double"
 #define ACF_REAL_EPS DBL_EPSILON
 #define ACF_REAL_MAX DBL_MAX
 #define ACF_REAL_MIN DBL_MIN
 #else
 typedef float acf_real;
+typedef uint32_t acf_bits;
 #define ACF_REAL_NAME "float"
 #define ACF_REAL_EPS FLT_EPSILON
 #define ACF_REAL_MAX FLT_MAX

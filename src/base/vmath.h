@@ -18,65 +18,87 @@
 
 #include <math.h>
 
-#ifdef ACF_DOUBLE
-typedef uint64_t acf_bits;
-#define ACF_MANTISSA 52
-#define ACF_BIAS 1023
-#define ACF_ROUND 0x1.8p52       /* adding it rounds to an integer, which then sits in the low bits */
-#define ACF_LN2_HI 0x1.62e42fee00000p-1
-#define ACF_LN2_LO 0x1.a39ef35793c76p-33
-#define ACF_EXP_MIN (-708.0)
-#define ACF_EXP_MAX 709.782712893383973096
-#else
-typedef uint32_t acf_bits;
-#define ACF_MANTISSA 23
-#define ACF_BIAS 127
-#define ACF_ROUND 0x1.8p23f
-#define ACF_LN2_HI 0x1.62e400p-1f
-#define ACF_LN2_LO 0x1.7f7d1cp-20f
-#define ACF_EXP_MIN (-86.9f)
-#define ACF_EXP_MAX 88.72283905206835f
-#endif
+#define ACF_EXP_MAX_DOUBLE 709.782712893383973096 /* logs of the largest finite numbers */
+#define ACF_EXP_MAX_FLOAT 88.72283905206835f
 
-/* x = n ln2 + r.  *half is 2^(n-1) (so that n = 128 does not overflow), the result is e^r - 1. */
-static inline acf_real acf_exp_reduce(acf_real x, acf_real *half) {
+/* The reduction x = n ln2 + r, once per type: the result is e^r - 1, *half is 2^(n-1) (so that n = 128 does not
+ * overflow). Adding 1.5·2^52 (float: 2^23) rounds to an integer, which then sits in the low bits; shifted up, those bits
+ * are the exponent. */
+static inline double acf_exp_reduce_double(double x, double *half) {
     union {
-        acf_real f;
-        acf_bits i;
+        double f;
+        uint64_t i;
     } t, s;
-    t.f = x * ACF_R(1.44269504088896340736) + ACF_ROUND;
-    acf_real n = t.f - ACF_ROUND;
-    acf_real r = (x - n * ACF_LN2_HI) - n * ACF_LN2_LO;
-    s.i = (acf_bits)((t.i + (ACF_BIAS - 1)) << ACF_MANTISSA);
+    t.f = x * 1.44269504088896340736 + 0x1.8p52;
+    double n = t.f - 0x1.8p52;
+    double r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33; /* ln2 in two parts: n times the first is exact */
+    s.i = (t.i + 1022) << 52;
     *half = s.f;
-#ifdef ACF_DOUBLE
-    acf_real p = 1.0 / 6227020800.0;
+    double p = 1.0 / 6227020800.0;
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
     p = p * r + 1.0 / 3628800.0;
     p = p * r + 1.0 / 362880.0;
     p = p * r + 1.0 / 40320.0;
     p = p * r + 1.0 / 5040.0;
-#else
-    acf_real p = ACF_R(1.0 / 5040.0);
-#endif
-    p = p * r + ACF_R(1.0 / 720.0);
-    p = p * r + ACF_R(1.0 / 120.0);
-    p = p * r + ACF_R(1.0 / 24.0);
-    p = p * r + ACF_R(1.0 / 6.0);
-    p = p * r + ACF_R(0.5);
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
     return r + r * r * p;
 }
 
-static inline acf_real acf_exp(acf_real x) {
-    /* Comparisons are false for NaN, so a NaN passes both clamps and comes out as NaN. */
-    acf_real c = x < ACF_EXP_MIN ? ACF_EXP_MIN : x;
-    c = c > ACF_EXP_MAX ? ACF_EXP_MAX : c;
-    acf_real half, p = acf_exp_reduce(c, &half);
-    acf_real y = (half * p + half) * ACF_R(2.0);
-    y = x < ACF_EXP_MIN ? ACF_R(0.0) : y;
-    return x > ACF_EXP_MAX ? (acf_real)INFINITY : y;
+static inline float acf_exp_reduce_float(float x, float *half) {
+    union {
+        float f;
+        uint32_t i;
+    } t, s;
+    t.f = x * 1.44269504088896340736f + 0x1.8p23f;
+    float n = t.f - 0x1.8p23f;
+    float r = (x - n * 0x1.62e400p-1f) - n * 0x1.7f7d1cp-20f;
+    s.i = (t.i + 126) << 23;
+    *half = s.f;
+    float p = 1.0f / 5040.0f;
+    p = p * r + 1.0f / 720.0f;
+    p = p * r + 1.0f / 120.0f;
+    p = p * r + 1.0f / 24.0f;
+    p = p * r + 1.0f / 6.0f;
+    p = p * r + 0.5f;
+    return r + r * r * p;
 }
+
+/* In double also where acf_real is float: densities are evaluated there. */
+static inline double acf_exp_double(double x) {
+    const double min = -708.0, max = ACF_EXP_MAX_DOUBLE;
+    /* Comparisons are false for NaN, so a NaN passes both clamps and comes out as NaN. */
+    double c = x < min ? min : x;
+    c = c > max ? max : c;
+    double half, p = acf_exp_reduce_double(c, &half);
+    double y = (half * p + half) * 2.0;
+    y = x < min ? 0.0 : y;
+    return x > max ? (double)INFINITY : y;
+}
+
+static inline float acf_exp_float(float x) {
+    const float min = -86.9f, max = ACF_EXP_MAX_FLOAT;
+    float c = x < min ? min : x;
+    c = c > max ? max : c;
+    float half, p = acf_exp_reduce_float(c, &half);
+    float y = (half * p + half) * 2.0f;
+    y = x < min ? 0.0f : y;
+    return x > max ? (float)INFINITY : y;
+}
+
+#ifdef ACF_DOUBLE
+#define acf_exp acf_exp_double
+#define acf_exp_reduce acf_exp_reduce_double
+#define ACF_EXP_MAX ACF_EXP_MAX_DOUBLE
+#else
+#define acf_exp acf_exp_float
+#define acf_exp_reduce acf_exp_reduce_float
+#define ACF_EXP_MAX ACF_EXP_MAX_FLOAT
+#endif
 
 static inline acf_real acf_expm1(acf_real x) {
     acf_real c = x < ACF_R(-60.0) ? ACF_R(-60.0) : x;

@@ -67,7 +67,6 @@ int main(int argc, char **argv) {
         total += suites[i].n;
         failed += (size_t)_cmocka_run_group_tests(suites[i].name, suites[i].tests, suites[i].n, NULL, NULL);
     }
-    for (size_t i = 0; i < n_suites; i++) free(suites[i].tests);
     if (total == 0) fprintf(stderr, "no such suite; --list shows them\n");
     printf("%zu passed, %zu failed, %zu skipped\n", total - failed - n_skipped, failed, n_skipped);
     return failed || total == 0;
