@@ -9,8 +9,8 @@
  * whose first omitted term is below half a unit in the last place (7 terms for float, 13 for double). Keeping e^r - 1
  * instead of e^r is what makes tanh and elu accurate to relative, not only absolute, precision near zero.
  *
- * Error bounds (measured in vmath_test.c): exp, expm1, sigmoid, tanh within 4 units in the last place; results below the
- * smallest normal number become 0. NaN gives NaN, infinities their limits. */
+ * Error bounds (measured in vmath_test.c): exp, expm1, sigmoid, tanh within 4 units in the last place, softplus within 2;
+ * results of exp below 1.6 times the smallest normal number become 0. NaN gives NaN, infinities their limits. */
 #ifndef ACF_BASE_VMATH_H
 #define ACF_BASE_VMATH_H
 

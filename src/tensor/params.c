@@ -61,27 +61,35 @@ static bool grow(acf_params *ps) {
     return true;
 }
 
+/* Can this be declared? Fewer than 2^32 elements: an initial value is a function of 32 bits of its place. */
+static acf_status declarable(const acf_params *ps, const char *name, acf_init init, const acf_tensor *t) {
+    char shape[ACF_SHAPE_TEXT];
+    int64_t n = 1;
+    if (acf_params_find(ps, name)) return acf_fail(ACF_EUSAGE, "parameter '%s' is declared twice", name);
+    if (t->ndim != 2 && (init == ACF_INIT_IDENTITY || init == ACF_INIT_ORTHO))
+        return acf_fail(ACF_EUSAGE, "parameter '%s' has %d dimensions; this initialisation needs a matrix", name, t->ndim);
+    for (int i = 0; i < t->ndim; i++)
+        if (t->dim[i] < 0 || __builtin_mul_overflow(n, t->dim[i], &n) || n > UINT32_MAX)
+            return acf_fail(ACF_EUSAGE, "parameter '%s' has the shape %s; expected sizes from 0, fewer than 2^32 elements in all",
+                            name, acf_tensor_shape(t, shape));
+    return ACF_OK;
+}
+
 acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double scale, int ndim, const int64_t *dim) {
     ACF_ASSERT(ndim >= 0 && ndim <= ACF_MAX_DIM && !ps->value);
-    if (acf_params_find(ps, name)) {
-        acf_fail(ACF_EUSAGE, "parameter '%s' is declared twice", name);
-        return NULL;
-    }
-    if (ndim != 2 && (init == ACF_INIT_IDENTITY || init == ACF_INIT_ORTHO)) {
-        acf_fail(ACF_EUSAGE, "parameter '%s' has %d dimensions; this initialisation needs a matrix", name, ndim);
-        return NULL;
-    }
+    acf_tensor t = {.ndim = ndim};
+    for (int i = 0; i < ndim; i++) t.dim[i] = dim[i];
+    if (declarable(ps, name, init, &t)) return NULL;
     acf_param *p = grow(ps) ? acf_alloc_zero(sizeof *p, "a parameter") : NULL;
     if (p) p->name = acf_alloc_text(name, "a parameter's name");
     if (!p || !p->name) {
         free_param(p);
         return NULL;
     }
+    p->t = t;
     p->init = init;
     p->scale = scale;
     p->decay = ndim >= 2;
-    p->t.ndim = ndim;
-    for (int i = 0; i < ndim; i++) p->t.dim[i] = dim[i];
     ps->list[ps->n++] = p;
     return p;
 }
@@ -122,7 +130,7 @@ static void init_values(const acf_param *p, uint64_t seed, acf_real *w) {
         w[i] = (acf_real)x;
     }
     if (p->init != ACF_INIT_ORTHO) return;
-    orthonormal_rows(w, p->t.dim[0], p->t.dim[1]);
+    if (n) orthonormal_rows(w, p->t.dim[0], p->t.dim[1]);
     for (int64_t i = 0; i < n; i++) w[i] *= (acf_real)p->scale;
 }
 

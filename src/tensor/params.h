@@ -45,7 +45,7 @@ void acf_params_free(acf_params *ps);
 
 /* Declares a parameter before the slabs are built. Borrows name. The pointer stays valid until acf_params_free. With decay
  * left to the set: matrices decay, vectors and scalars do not (change p->decay before the build where that is wrong).
- * NULL on failure: ACF_EMEMORY, ACF_EUSAGE (a name that exists). */
+ * NULL on failure: ACF_EMEMORY, ACF_EUSAGE (a name that exists, a shape that cannot be). */
 acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double scale, int ndim, const int64_t *dim);
 
 /* Lays out and fills the slabs; values depend on (seed, name, element) only. For inference (train = false) only `value`

@@ -14,6 +14,7 @@ acf_status acf_tape_create(acf_device *dev, const acf_kernel *kernels, acf_tape 
     t->kernels = kernels;
     ACF_TRY_DONE(acf_arena_create(&acf_heap, 0, &t->host));
     ACF_TRY_DONE(acf_arena_create(&dev->memory, (size_t)1 << 20, &t->mem));
+    acf_tape_begin(t, false);
     *out = t;
 done:
     if (status) acf_tape_free(t);
@@ -39,7 +40,7 @@ void acf_tape_begin(acf_tape *t, bool record) {
 }
 
 acf_tape_mark acf_tape_position(const acf_tape *t) {
-    return (acf_tape_mark){acf_arena_mark(t->host), acf_arena_mark(t->mem), t->last};
+    return (acf_tape_mark){acf_arena_mark(t->host), acf_arena_mark(t->mem), t->last, t->n_nodes};
 }
 
 void acf_tape_rewind(acf_tape *t, acf_tape_mark mark) {
@@ -47,6 +48,7 @@ void acf_tape_rewind(acf_tape *t, acf_tape_mark mark) {
     acf_arena_release(t->host, mark.host);
     acf_arena_release(t->mem, mark.mem);
     t->last = mark.last;
+    t->n_nodes = mark.n_nodes;
 }
 
 /* ---- failures --------------------------------------------------------------------------------------------------- */

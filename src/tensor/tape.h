@@ -64,9 +64,9 @@ void acf_tape_free(acf_tape *t);
 /* Forgets every node and tensor of the step before, and its failure. */
 void acf_tape_begin(acf_tape *t, bool record);
 
-/* Runs the derivatives of `loss` (one element) back to the parameters, adding to their gradients. Returns the step's
- * first failure; a loss that is not finite is ACF_ENUMERIC and names the first operation with such an output, its row
- * and column. Once per begin: operations reuse what they kept as scratch (a second call is ACF_EUSAGE). */
+/* Runs the derivatives of `loss` (one element, made by an operation) back to the parameters, adding to their gradients.
+ * Returns the step's first failure; a loss that is not finite is ACF_ENUMERIC and names the first operation with such an
+ * output, its row and column. Once per begin: operations reuse what they kept as scratch (a second call is ACF_EUSAGE). */
 acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss);
 
 /* First failure since begin, ACF_OK when there was none; also makes it the thread's last error. */
@@ -79,6 +79,7 @@ acf_status acf_tape_check(acf_tape *t, const acf_tensor *x);
 typedef struct acf_tape_mark {
     acf_mark host, mem;
     acf_node *last;
+    int64_t n_nodes;
 } acf_tape_mark;
 acf_tape_mark acf_tape_position(const acf_tape *t);
 void acf_tape_rewind(acf_tape *t, acf_tape_mark mark);

@@ -1,0 +1,44 @@
+/* The optimiser: Adam with decoupled weight decay, the global gradient norm for clipping, and averaged weights.
+ *
+ * Not operations of the tape: they run between two steps, once over the slabs of params.h.
+ *
+ *     double norm;
+ *     ACF_TRY(acf_grad_norm(ps, &norm));
+ *     ACF_TRY(acf_adam_step(ps, &(acf_adam){.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}, step,
+ *                           acf_clip_factor(norm, 1.0)));
+ *     ACF_TRY(acf_average_step(ps, 0.999));
+ *
+ * Same bits for any thread count. The gaps of the slabs stay zero: there g = m = v = w = 0, and so is every update. */
+#ifndef ACF_OPS_ADAM_H
+#define ACF_OPS_ADAM_H
+
+#include "device/cpu.h"
+#include "tensor/params.h"
+
+typedef struct acf_adam {
+    double lr;           /* step size, >= 0 */
+    double beta1, beta2; /* memory of the two moments, in [0,1) */
+    double eps;          /* > 0, also as acf_real */
+    double decay;        /* weights shrink by lr·decay a step, >= 0; the first ps->decayed elements only */
+} acf_adam;
+
+/* The Euclidean norm of all gradients, summed in double. Fails: ACF_ENUMERIC when it is not finite; the sentence names the
+ * parameter, its row and its column. */
+acf_status acf_grad_norm(const acf_params *ps, double *norm);
+
+/* What to multiply gradients with so that their norm is at most max_norm; 1 when it is already, or max_norm <= 0. */
+double acf_clip_factor(double norm, double max_norm);
+
+/* One step, counted from 1, on gradients times `scale`. Fails: ACF_EUSAGE (a setting out of its range). */
+acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, double scale);
+
+/* average = beta·average + (1-beta)·value, beta in [0,1]. Fails: ACF_EUSAGE. */
+acf_status acf_average_step(acf_params *ps, double beta);
+
+/* The kernels, on slabs of n elements. Bytes an element in float: 4, 28 and 12. */
+double acf_sum_squares_cpu(const acf_device *dev, const acf_real *x, int64_t n);
+void acf_adam_cpu(const acf_device *dev, acf_real *value, acf_real *m, acf_real *v, const acf_real *grad, int64_t n,
+                  int64_t decayed, const acf_adam *cfg, int64_t step, double scale);
+void acf_average_cpu(const acf_device *dev, acf_real *average, const acf_real *value, int64_t n, double beta);
+
+#endif
