@@ -5,7 +5,7 @@
 #include "device/cpu.h"
 #include "ops/ops.h"
 
-/* (M, C1 + C2 + ...) the rows of x[0], x[1], ... side by side: 1 to 8 tensors (M,C), or (M) for (M,1), plain or all packed
+/* (M, C1 + C2 + ...) the rows of x[0], x[1], ... side by side: any number of tensors (M,C), or (M) for (M,1), plain or all packed
  * over the same subset. */
 acf_tensor *acf_concat(acf_tape *t, int n, acf_tensor *const *x);
 

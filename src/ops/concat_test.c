@@ -71,10 +71,9 @@ static void refuses_wrong_shapes(void **state) {
     acf_lab l;
     acf_lab_open(&l, 1, 4, 3, ACF_MASK_ALL, 1);
     acf_tensor *x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){12, 2}), *nine[9] = {x, x, x, x, x, x, x, x, x};
-    acf_concat(l.t, 9, nine);
-    refused(&l, "concat: 9 tensors; expected 1 to 8");
+    assert_int_equal(acf_concat(l.t, 9, nine)->dim[1], 18);
     acf_concat(l.t, 0, NULL);
-    refused(&l, "concat: 0 tensors; expected 1 to 8");
+    refused(&l, "concat: 0 tensors; expected at least one");
     x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){12, 2});
     acf_concat(l.t, 2, (acf_tensor *[]){x, acf_leaf(&l, "y", -1, 1, 2, (int64_t[]){11, 2})});
     refused(&l, "concat: tensor 0 is (12, 2) and tensor 1 is (11, 2); expected (M, C) or (M) with the same rows");
