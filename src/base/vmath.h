@@ -9,8 +9,8 @@
  * whose first omitted term is below half a unit in the last place (7 terms for float, 13 for double). Keeping e^r - 1
  * instead of e^r is what makes tanh and elu accurate to relative, not only absolute, precision near zero.
  *
- * Error bounds (measured in vmath_test.c): exp, expm1, sigmoid, tanh within 4 units in the last place; results below the
- * smallest normal number become 0. NaN gives NaN, infinities their limits. */
+ * Error bounds (measured in vmath_test.c): exp, expm1, sigmoid, tanh within 4 units in the last place; results below
+ * the smallest normal number become 0. NaN gives NaN, infinities their limits. */
 #ifndef ACF_BASE_VMATH_H
 #define ACF_BASE_VMATH_H
 
@@ -22,8 +22,8 @@
 #define ACF_EXP_MAX_FLOAT 88.72283905206835f
 
 /* The reduction x = n ln2 + r, once per type: the result is e^r - 1, *half is 2^(n-1) (so that n = 128 does not
- * overflow). Adding 1.5·2^52 (float: 2^23) rounds to an integer, which then sits in the low bits; shifted up, those bits
- * are the exponent. */
+ * overflow). Adding 1.5·2^52 (float: 2^23) rounds to an integer, which then sits in the low bits; shifted up, those
+ * bits are the exponent. */
 static inline double acf_exp_reduce_double(double x, double *half) {
     union {
         double f;
@@ -31,7 +31,7 @@ static inline double acf_exp_reduce_double(double x, double *half) {
     } t, s;
     t.f = x * 1.44269504088896340736 + 0x1.8p52;
     double n = t.f - 0x1.8p52;
-    double r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33; /* ln2 in two parts: n times the first is exact */
+    double r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33; /* n times the first part of ln2 is exact */
     s.i = (t.i + 1022) << 52;
     *half = s.f;
     double p = 1.0 / 6227020800.0;
