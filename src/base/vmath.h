@@ -20,10 +20,12 @@
 
 #define ACF_EXP_MAX_DOUBLE 709.782712893383973096 /* logs of the largest finite numbers */
 #define ACF_EXP_MAX_FLOAT 88.72283905206835f
+#define ACF_EXP_MIN_DOUBLE (-708.0) /* below, exp is 0 */
+#define ACF_EXP_MIN_FLOAT (-86.9f)
 
 /* The reduction x = n ln2 + r, once per type: the result is e^r - 1, *half is 2^(n-1) (so that n = 128 does not
- * overflow). Adding 1.5·2^52 (float: 2^23) rounds to an integer, which then sits in the low bits; shifted up, those bits
- * are the exponent. */
+ * overflow). Adding 1.5·2^52 (float: 2^23) rounds to an integer, which then sits in the low bits; shifted up, those
+ * bits are the exponent. */
 static inline double acf_exp_reduce_double(double x, double *half) {
     union {
         double f;
@@ -31,7 +33,7 @@ static inline double acf_exp_reduce_double(double x, double *half) {
     } t, s;
     t.f = x * 1.44269504088896340736 + 0x1.8p52;
     double n = t.f - 0x1.8p52;
-    double r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33; /* ln2 in two parts: n times the first is exact */
+    double r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33; /* n times the first part of ln2 is exact */
     s.i = (t.i + 1022) << 52;
     *half = s.f;
     double p = 1.0 / 6227020800.0;
@@ -56,7 +58,7 @@ static inline float acf_exp_reduce_float(float x, float *half) {
     } t, s;
     t.f = x * 1.44269504088896340736f + 0x1.8p23f;
     float n = t.f - 0x1.8p23f;
-    float r = (x - n * 0x1.62e400p-1f) - n * 0x1.7f7d1cp-20f;
+    float r = (x - n * 0.693359375f) + n * 2.12194440054690581e-4f; /* 9 bits: exact without FMA too */
     s.i = (t.i + 126) << 23;
     *half = s.f;
     float p = 1.0f / 5040.0f;
@@ -70,7 +72,7 @@ static inline float acf_exp_reduce_float(float x, float *half) {
 
 /* In double also where acf_real is float: densities are evaluated there. */
 static inline double acf_exp_double(double x) {
-    const double min = -708.0, max = ACF_EXP_MAX_DOUBLE;
+    const double min = ACF_EXP_MIN_DOUBLE, max = ACF_EXP_MAX_DOUBLE;
     /* Comparisons are false for NaN, so a NaN passes both clamps and comes out as NaN. */
     double c = x < min ? min : x;
     c = c > max ? max : c;
@@ -81,7 +83,7 @@ static inline double acf_exp_double(double x) {
 }
 
 static inline float acf_exp_float(float x) {
-    const float min = -86.9f, max = ACF_EXP_MAX_FLOAT;
+    const float min = ACF_EXP_MIN_FLOAT, max = ACF_EXP_MAX_FLOAT;
     float c = x < min ? min : x;
     c = c > max ? max : c;
     float half, p = acf_exp_reduce_float(c, &half);
@@ -94,10 +96,12 @@ static inline float acf_exp_float(float x) {
 #define acf_exp acf_exp_double
 #define acf_exp_reduce acf_exp_reduce_double
 #define ACF_EXP_MAX ACF_EXP_MAX_DOUBLE
+#define ACF_EXP_MIN ACF_EXP_MIN_DOUBLE
 #else
 #define acf_exp acf_exp_float
 #define acf_exp_reduce acf_exp_reduce_float
 #define ACF_EXP_MAX ACF_EXP_MAX_FLOAT
+#define ACF_EXP_MIN ACF_EXP_MIN_FLOAT
 #endif
 
 static inline acf_real acf_expm1(acf_real x) {

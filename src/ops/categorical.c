@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* ---- log-probability ---------------------------------------------------------------------------------------------- */
+/* ---- log-probability -------------------------------------------------------------------------------------------- */
 
 /* The slice's largest logit, NaN passed over, and *sum = Σ e^(logit - largest), where a NaN surfaces. */
 static double exp_sum(const acf_real *logit, int64_t n, double *sum) {
@@ -21,7 +21,8 @@ static double exp_sum(const acf_real *logit, int64_t n, double *sum) {
 }
 
 void acf_categorical_logp_fwd_cpu(const acf_device *dev, acf_real *logp, const acf_real *logits, const int32_t *codes,
-                                  const int32_t *column, const int32_t *first, const int32_t *count, int64_t T, int64_t W) {
+                                  const int32_t *column, const int32_t *first, const int32_t *count, int64_t T,
+                                  int64_t W) {
     ACF_PARALLEL_UNEVEN(dev, T * W * 4)
     for (int64_t i = 0; i < T; i++) {
         const acf_real *logit = logits + i * W + first[column[i]];
@@ -30,11 +31,11 @@ void acf_categorical_logp_fwd_cpu(const acf_device *dev, acf_real *logp, const a
     }
 }
 
-/* d logp / d logit_k = [k = code] - softmax_k. The softmax is formed again in double: from a float logp it would be off by
- * a percent where the log-probability is in the ten thousands. */
-void acf_categorical_logp_bwd_cpu(const acf_device *dev, acf_real *dlogits, const acf_real *dlogp, const acf_real *logits,
-                                  const int32_t *codes, const int32_t *column, const int32_t *first, const int32_t *count,
-                                  int64_t T, int64_t W) {
+/* d logp / d logit_k = [k = code] - softmax_k. The softmax is formed again in double: from a float logp it would be off
+ * by a thousandth where the log-probability is -1e4. */
+void acf_categorical_logp_bwd_cpu(const acf_device *dev, acf_real *dlogits, const acf_real *dlogp,
+                                  const acf_real *logits, const int32_t *codes, const int32_t *column,
+                                  const int32_t *first, const int32_t *count, int64_t T, int64_t W) {
     ACF_PARALLEL_UNEVEN(dev, T * W * 4)
     for (int64_t i = 0; i < T; i++) {
         int64_t at = i * W + first[column[i]], n = count[column[i]];
@@ -47,7 +48,7 @@ void acf_categorical_logp_bwd_cpu(const acf_device *dev, acf_real *dlogits, cons
     }
 }
 
-/* ---- most probable class, sample ------------------------------------------------------------------------------------- */
+/* ---- most probable class, sample -------------------------------------------------------------------------------- */
 
 /* The first largest of n numbers, -1 when one is NaN. */
 static int32_t first_largest(const acf_real *x, int32_t n) {
@@ -59,8 +60,9 @@ static int32_t first_largest(const acf_real *x, int32_t n) {
     return best;
 }
 
-void acf_categorical_argmax_fwd_cpu(const acf_device *dev, int32_t *codes, const acf_real *logits, const int32_t *column,
-                                    const int32_t *first, const int32_t *count, int64_t T, int64_t W) {
+void acf_categorical_argmax_fwd_cpu(const acf_device *dev, int32_t *codes, const acf_real *logits,
+                                    const int32_t *column, const int32_t *first, const int32_t *count, int64_t T,
+                                    int64_t W) {
     ACF_PARALLEL_UNEVEN(dev, T * W)
     for (int64_t i = 0; i < T; i++) codes[i] = first_largest(logits + i * W + first[column[i]], count[column[i]]);
 }
@@ -90,7 +92,7 @@ void acf_categorical_sample_fwd_cpu(const acf_device *dev, int32_t *codes, const
                         acf_rng_uniform(acf_draw_place(d, ACF_STREAM_CATEGORY, i)));
 }
 
-/* ---- operations -------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------- */
 
 typedef struct attrs {
     acf_classes classes;  /* on the tape, in device memory; the host's until then */
@@ -117,7 +119,8 @@ static int64_t first_bad(const attrs *a, const int32_t *codes, int64_t T) {
     for (int64_t i = 0; i < T; i++) {
         int32_t n = a->classes.count[at->column[i]], code = codes ? codes[i] : 0;
         if (code >= 0 && code < n) continue;
-        if (bad < 0 || at->row[i] < at->row[bad] || (at->row[i] == at->row[bad] && at->column[i] < at->column[bad])) bad = i;
+        if (bad < 0 || at->row[i] < at->row[bad] || (at->row[i] == at->row[bad] && at->column[i] < at->column[bad]))
+            bad = i;
     }
     return bad;
 }
@@ -127,8 +130,8 @@ static acf_status check_codes(const attrs *a, const int32_t *codes, int64_t T) {
     if (i < 0) return ACF_OK;
     int row = a->draw.at.row[i], column = a->draw.at.column[i], n = a->classes.count[column];
     if (n == 0) return acf_fail(ACF_EDATA, "row %d, column %d: the column has no classes", row, column);
-    return acf_fail(ACF_EDATA, "row %d, column %d: the code is %d, but the column has %d classes (0 to %d)", row, column,
-                    (int)codes[i], n, n - 1);
+    return acf_fail(ACF_EDATA, "row %d, column %d: the code is %d, but the column has %d classes (0 to %d)", row,
+                    column, (int)codes[i], n, n - 1);
 }
 
 /* After argmax and sample, which leave -1 where the logits allow no choice. */
@@ -163,8 +166,8 @@ static acf_status argmax_forward(acf_tape *t, acf_node *n) {
     attrs *a = n->attr;
     int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
     ACF_TRY(check_codes(a, NULL, T));
-    acf_categorical_argmax_fwd_cpu(t->dev, a->found, n->in[0]->data, a->draw.at.column, a->classes.first, a->classes.count,
-                                   T, W);
+    acf_categorical_argmax_fwd_cpu(t->dev, a->found, n->in[0]->data, a->draw.at.column, a->classes.first,
+                                   a->classes.count, T, W);
     return check_found(a, T);
 }
 
@@ -172,7 +175,8 @@ static acf_status sample_forward(acf_tape *t, acf_node *n) {
     attrs *a = n->attr;
     int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
     ACF_TRY(check_codes(a, NULL, T));
-    acf_categorical_sample_fwd_cpu(t->dev, a->found, n->in[0]->data, &a->draw, a->classes.first, a->classes.count, T, W);
+    acf_categorical_sample_fwd_cpu(t->dev, a->found, n->in[0]->data, &a->draw, a->classes.first, a->classes.count, T,
+                                   W);
     return check_found(a, T);
 }
 
@@ -212,7 +216,8 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *logits, cons
         return NULL;
     }
     if (!classes_fit(t, op, logits, c)) return NULL;
-    a->classes = (acf_classes){c->D, keep_ints(t, c->first, c->D, ACF_TO_DEVICE), keep_ints(t, c->count, c->D, ACF_TO_DEVICE)};
+    a->classes =
+        (acf_classes){c->D, keep_ints(t, c->first, c->D, ACF_TO_DEVICE), keep_ints(t, c->count, c->D, ACF_TO_DEVICE)};
     return n;
 }
 

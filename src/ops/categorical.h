@@ -1,7 +1,7 @@
 /* Categories of columns with different numbers of classes: log-probability, most probable class, sample; formulas in
  * docs/math.md, likelihoods.
  *
- * One row of logits serves every column of the table; the classes of column j are the slice [first[j], first[j]+count[j]):
+ * One row of logits serves every column of the table; the classes of column j are count[j] logits from first[j] on:
  *
  *     logits (T,W)   [ column 0: 3 classes | column 2: 2 classes | column 5: 4 classes ]     W = 9
  *                                            ^ an element of column 2 reads and trains these two only
@@ -21,12 +21,12 @@ typedef struct acf_classes {
     const int32_t *first, *count; /* (D) */
 } acf_classes;
 
-/* (T): logit[code] - log Σ_slice e^logit. logits (T,W) are packed over u; codes (T) are copied when a backward may come. */
+/* (T): logit[code] - log Σ_slice e^logit. logits (T,W) are packed over u; codes (T) are borrowed for the call. */
 acf_tensor *acf_categorical_logp(acf_tape *t, acf_tensor *logits, const int32_t *codes, const acf_classes *classes,
                                  const acf_subset *u);
 
-/* (T) the most probable class of each element, the lowest of equals; on the tape, NULL after a failure. at places the rows of
- * logits, {NULL, NULL} where they are packed. A NaN among the logits of a slice is ACF_ENUMERIC. */
+/* (T) the most probable class of each element, the lowest of equals; on the tape, NULL after a failure. at places the
+ * rows of logits, {NULL, NULL} where they are packed. A NaN among the logits of a slice is ACF_ENUMERIC. */
 const int32_t *acf_categorical_argmax(acf_tape *t, acf_tensor *logits, const acf_classes *classes, acf_cells at);
 
 /* (T) one draw a cell from stream CATEGORY; otherwise as argmax. Borrows d and its arrays. */
@@ -34,15 +34,17 @@ const int32_t *acf_categorical_sample(acf_tape *t, acf_tensor *logits, const acf
 
 /* column (T); first and count (D); every code within its slice. */
 void acf_categorical_logp_fwd_cpu(const acf_device *dev, acf_real *logp, const acf_real *logits, const int32_t *codes,
-                                  const int32_t *column, const int32_t *first, const int32_t *count, int64_t T, int64_t W);
+                                  const int32_t *column, const int32_t *first, const int32_t *count, int64_t T,
+                                  int64_t W);
 /* Adds to dlogits (T,W), inside the slices. */
-void acf_categorical_logp_bwd_cpu(const acf_device *dev, acf_real *dlogits, const acf_real *dlogp, const acf_real *logits,
-                                  const int32_t *codes, const int32_t *column, const int32_t *first, const int32_t *count,
-                                  int64_t T, int64_t W);
+void acf_categorical_logp_bwd_cpu(const acf_device *dev, acf_real *dlogits, const acf_real *dlogp,
+                                  const acf_real *logits, const int32_t *codes, const int32_t *column,
+                                  const int32_t *first, const int32_t *count, int64_t T, int64_t W);
 
 /* codes (T); -1 where a logit is NaN (argmax) or the weights are not finite (sample). */
-void acf_categorical_argmax_fwd_cpu(const acf_device *dev, int32_t *codes, const acf_real *logits, const int32_t *column,
-                                    const int32_t *first, const int32_t *count, int64_t T, int64_t W);
+void acf_categorical_argmax_fwd_cpu(const acf_device *dev, int32_t *codes, const acf_real *logits,
+                                    const int32_t *column, const int32_t *first, const int32_t *count, int64_t T,
+                                    int64_t W);
 void acf_categorical_sample_fwd_cpu(const acf_device *dev, int32_t *codes, const acf_real *logits, const acf_draw *d,
                                     const int32_t *first, const int32_t *count, int64_t T, int64_t W);
 

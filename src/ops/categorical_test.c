@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- cases ------------------------------------------------------------------------------------------------------------ */
+/* ---- cases ------------------------------------------------------------------------------------------------------ */
 
 /* 3, 1, 5, 2, 3, 1 ... classes, one after another, behind two logits that belong to nobody. */
 #define MAX_D 64
@@ -97,7 +97,10 @@ static void naive_sample(const acf_lab *l, double *const *out) {
         const acf_real *logit = l->leaf[0].value + i * W + firsts[j];
         double w[5];
         for (int32_t k = 0; k < counts[j]; k++) w[k] = exp((double)logit[k]);
-        acf_place at = {.seed = 3, .row = (uint64_t)l->u->row_of[i], .stream = ACF_STREAM_CATEGORY, .column = (uint32_t)j,
+        acf_place at = {.seed = 3,
+                        .row = (uint64_t)l->u->row_of[i],
+                        .stream = ACF_STREAM_CATEGORY,
+                        .column = (uint32_t)j,
                         .draw = 2};
         out[0][i] = (double)acf_rng_categorical(at, w, counts[j]);
     }
@@ -112,7 +115,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(categorical, cases)
 
-/* ---- identities --------------------------------------------------------------------------------------------------------- */
+/* ---- identities ------------------------------------------------------------------------------------------------- */
 
 /* One row of logits for columns of 4, 0 and 3 classes; n elements of one column. */
 #define W9 9
@@ -162,6 +165,22 @@ static void gradient_stays_in_the_slice(void **state) {
     acf_lab_close(&l);
 }
 
+/* The caller's codes may be gone when the backward comes. */
+static void keeps_the_codes(void **state) {
+    (void)state;
+    static const int32_t one_first[1] = {0}, one_count[1] = {3};
+    acf_lab l;
+    acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
+    acf_lab_begin(&l, true);
+    acf_tensor *logits = acf_leaf_packed(&l, "logits", -1, 1, 3);
+    int32_t code = 2;
+    acf_tensor *y = acf_categorical_logp(l.t, logits, &code, &(acf_classes){1, one_first, one_count}, l.u);
+    code = 0;
+    assert_int_equal(acf_tape_backward(l.t, y), ACF_OK);
+    assert_true(logits->grad[0] < 0 && logits->grad[1] < 0 && logits->grad[2] > 0);
+    acf_lab_close(&l);
+}
+
 static void stays_finite_far_out(void **state) {
     (void)state;
     acf_lab l;
@@ -199,7 +218,7 @@ static void samples_follow_the_probabilities(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- choices and errors ----------------------------------------------------------------------------------------------------- */
+/* ---- choices and errors ----------------------------------------------------------------------------------------- */
 
 /* A lab of 2 rows and 3 columns, all modelled: packed order is column 0 of rows 0 and 1, column 1 of both, column 2. */
 static acf_tensor *logits6(acf_lab *l, const acf_real *row) {
@@ -295,7 +314,7 @@ static void refuses_what_does_not_fit(void **state) {
 }
 
 ACF_TESTS(categorical, cmocka_unit_test(probabilities_sum_to_one), cmocka_unit_test(logits_may_be_shifted),
-          cmocka_unit_test(gradient_stays_in_the_slice), cmocka_unit_test(stays_finite_far_out),
-          cmocka_unit_test(samples_follow_the_probabilities), cmocka_unit_test(argmax_takes_the_first_of_equals),
-          cmocka_unit_test(names_bad_codes), cmocka_unit_test(shows_nan_in_the_slice),
-          cmocka_unit_test(refuses_what_does_not_fit))
+          cmocka_unit_test(gradient_stays_in_the_slice), cmocka_unit_test(keeps_the_codes),
+          cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(samples_follow_the_probabilities),
+          cmocka_unit_test(argmax_takes_the_first_of_equals), cmocka_unit_test(names_bad_codes),
+          cmocka_unit_test(shows_nan_in_the_slice), cmocka_unit_test(refuses_what_does_not_fit))

@@ -19,19 +19,20 @@ typedef struct table {
 } table;
 
 /* Parameters of a global cell, width numbers. */
-static acf_tensor *params(acf_tape *t, int64_t width, const int32_t *row, const int32_t *column, const uint64_t *id, int64_t n) {
+static acf_tensor *params(acf_tape *t, int64_t width, const int32_t *row, const int32_t *column, const uint64_t *id,
+                          int64_t n) {
     acf_tensor *x = acf_tensor_new(t, 2, (int64_t[]){n, width});
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < width; k++)
-            x->data[i * width + k] =
-                ACF_R(acf_lab_random(width == 1 ? 50 : 51, (int64_t)(id[row[i]] * D + (uint64_t)column[i]) * 100 + k, -1, 1));
+            x->data[i * width + k] = ACF_R(
+                acf_lab_random(width == 1 ? 50 : 51, (int64_t)(id[row[i]] * D + (uint64_t)column[i]) * 100 + k, -1, 1));
     return x;
 }
 
 static acf_tensor *as_vector(acf_tape *t, acf_tensor *x) { return acf_tensor_view(t, x, 1, x->dim); }
 
-/* Draws the elements [a, b) of u and files them under their global rows. whole: the tensors are packed, and the places come
- * from the subset. */
+/* Draws the elements [a, b) of u and files them under their global rows. whole: the tensors are packed, and the places
+ * come from the subset. */
 static void draw_part(acf_tape *t, sampler s, const acf_subset *u, int64_t a, int64_t b, bool whole, acf_draw d,
                       const uint64_t *id, table *out) {
     const int32_t *row = u->row_of + a, *column = u->col_of + a;
@@ -51,7 +52,9 @@ static void draw_part(acf_tape *t, sampler s, const acf_subset *u, int64_t a, in
 }
 
 /* Which cells are modelled, by global row. */
-static uint8_t observed(uint64_t row, int64_t column) { return acf_lab_random(60, (int64_t)row * D + column, 0, 1) < 0.4; }
+static uint8_t observed(uint64_t row, int64_t column) {
+    return acf_lab_random(60, (int64_t)row * D + column, 0, 1) < 0.4;
+}
 
 typedef struct plan {
     int threads;
@@ -91,8 +94,8 @@ static table draw_all(sampler s, plan how) {
 
 static void draws_belong_to_their_cells(void **state) {
     (void)state;
-    static const plan others[] = {{2, false, N, false, 0}, {3, true, N, false, 0}, {2, false, 7, false, 0}, {1, true, 1, false, 0},
-                                  {1, false, N, true, 0},  {2, true, 13, true, 0}};
+    static const plan others[] = {{2, false, N, false, 0}, {3, true, N, false, 0}, {2, false, 7, false, 0},
+                                  {1, true, 1, false, 0},  {1, false, N, true, 0}, {2, true, 13, true, 0}};
     for (int s = 0; s < SAMPLERS; s++) {
         table one = draw_all((sampler)s, (plan){1, false, N, false, 0});
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -106,7 +109,8 @@ static void draws_belong_to_their_cells(void **state) {
 static void draws_differ(void **state) {
     (void)state;
     for (int s = 0; s < SAMPLERS; s++) {
-        table one = draw_all((sampler)s, (plan){1, false, N, false, 0}), two = draw_all((sampler)s, (plan){1, false, N, false, 1});
+        table one = draw_all((sampler)s, (plan){1, false, N, false, 0}),
+              two = draw_all((sampler)s, (plan){1, false, N, false, 1});
         int cells = 0, same = 0;
         for (int i = 0; i < N * D; i++)
             if (one.cell[i] != 0) cells++, same += one.cell[i] == two.cell[i];
@@ -122,7 +126,8 @@ static void place_is_the_whole_key(void **state) {
     const uint64_t id[2] = {(uint64_t)1 << 40, 3};
     acf_draw d = {.seed = 0x123456789abcdefu, .draw = 9, .row_id = id, .at = {row, column}};
     acf_place at = acf_draw_place(&d, ACF_STREAM_NORMAL, 0);
-    assert_true(at.seed == d.seed && at.draw == 9 && at.row == id[0] && at.column == 5 && at.stream == ACF_STREAM_NORMAL);
+    assert_true(at.seed == d.seed && at.draw == 9 && at.row == id[0] && at.column == 5 &&
+                at.stream == ACF_STREAM_NORMAL);
     at = acf_draw_place(&d, ACF_STREAM_CATEGORY, 1);
     assert_true(at.row == 3 && at.column == 7 && at.stream == ACF_STREAM_CATEGORY);
     d.row_id = NULL;

@@ -1,7 +1,7 @@
 /* The Gaussian likelihood: see gaussian.h; formulas in docs/math.md, likelihoods.
  *
- * Workload: 1e3 to 1e6 elements a call, about 40 FLOP each, most of them one exp; vectorised in double. CDF and quantile are asked
- * for after training, by the cell, and stay scalar. */
+ * Workload: 1e3 to 1e6 elements a call, about 40 FLOP each, most of them one exp; vectorised in double. CDF and
+ * quantile are asked for after training, by the cell, and stay scalar. */
 #include "ops/gaussian.h"
 
 #include "base/vmath.h"
@@ -9,10 +9,10 @@
 /* Elements of one iteration of a parallel loop: two doubles each fit the first-level cache. */
 #define PART 1024
 
-/* ---- log-density ------------------------------------------------------------------------------------------------------- */
+/* ---- log-density ------------------------------------------------------------------------------------------------ */
 
-static void logp_chunk(acf_real *logp, const acf_real *z, const acf_real *mean, const acf_real *log_scale, int64_t n, double lo,
-                       double hi) {
+static void logp_chunk(acf_real *logp, const acf_real *z, const acf_real *mean, const acf_real *log_scale, int64_t n,
+                       double lo, double hi) {
     ACF_SIMD
     for (int64_t i = 0; i < n; i++) {
         double s = acf_clamp_scale((double)log_scale[i], lo, hi);
@@ -28,10 +28,11 @@ void acf_gaussian_logp_fwd_cpu(const acf_device *dev, acf_real *logp, const acf_
         logp_chunk(logp + c, z + c, mean + c, log_scale + c, acf_min(PART, n - c), lo, hi);
 }
 
-/* d logp / dz = -e/σ = -d logp / dmean,  d logp / ds = e² - 1 inside the bounds. The sum is rounded once, in double, so that two
- * gradients at the end of the range do not add up to infinity. */
-static void logp_grad_chunk(acf_real *dz, acf_real *dmean, acf_real *dlog_scale, const acf_real *dlogp, const acf_real *z,
-                            const acf_real *mean, const acf_real *log_scale, int64_t n, double lo, double hi) {
+/* d logp / dz = -e/σ = -d logp / dmean,  d logp / ds = e² - 1 inside the bounds. The sum is rounded once, in double, so
+ * that two gradients at the end of the range do not add up to infinity. */
+static void logp_grad_chunk(acf_real *dz, acf_real *dmean, acf_real *dlog_scale, const acf_real *dlogp,
+                            const acf_real *z, const acf_real *mean, const acf_real *log_scale, int64_t n, double lo,
+                            double hi) {
     double dgap[PART], ds[PART]; /* gradients of z - mean and of s */
     ACF_SIMD
     for (int64_t i = 0; i < n; i++) {
@@ -45,20 +46,20 @@ static void logp_grad_chunk(acf_real *dz, acf_real *dmean, acf_real *dlog_scale,
     for (int64_t i = 0; dlog_scale && i < n; i++) dlog_scale[i] = acf_real_from((double)dlog_scale[i] + ds[i]);
 }
 
-void acf_gaussian_logp_bwd_cpu(const acf_device *dev, acf_real *dz, acf_real *dmean, acf_real *dlog_scale, const acf_real *dlogp,
-                               const acf_real *z, const acf_real *mean, const acf_real *log_scale, int64_t n, double lo,
-                               double hi) {
+void acf_gaussian_logp_bwd_cpu(const acf_device *dev, acf_real *dz, acf_real *dmean, acf_real *dlog_scale,
+                               const acf_real *dlogp, const acf_real *z, const acf_real *mean,
+                               const acf_real *log_scale, int64_t n, double lo, double hi) {
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += PART)
-        logp_grad_chunk(dz ? dz + c : NULL, dmean ? dmean + c : NULL, dlog_scale ? dlog_scale + c : NULL, dlogp + c, z + c,
-                        mean + c, log_scale + c, acf_min(PART, n - c), lo, hi);
+        logp_grad_chunk(dz ? dz + c : NULL, dmean ? dmean + c : NULL, dlog_scale ? dlog_scale + c : NULL, dlogp + c,
+                        z + c, mean + c, log_scale + c, acf_min(PART, n - c), lo, hi);
 }
 
-/* ---- tails and quantiles ------------------------------------------------------------------------------------------------ */
+/* ---- tails and quantiles ---------------------------------------------------------------------------------------- */
 
 double acf_normal_tail(double e, bool upper) { return 0.5 * erfc((upper ? e : -e) * 0.70710678118654752440); }
 
-/* Numbers as integers in the same order, and back: from the lowest finite number upwards each is the one before plus 1. */
+/* Numbers as integers in the same order, and back: from the lowest finite number up each is the last plus 1. */
 #define SIGN ((acf_bits)1 << (8 * sizeof(acf_bits) - 1))
 
 static acf_bits to_order(acf_real x) {
@@ -82,8 +83,8 @@ static bool reaches(acf_tail tail, const void *distribution, acf_real z, double 
     return q > 0.5 ? tail(distribution, (double)z, true) <= 1.0 - q : tail(distribution, (double)z, false) >= q;
 }
 
-/* Bisection over the representable numbers instead of over a width: it needs no bracket, takes as many evaluations as acf_real
- * has bits whatever the scales and outliers of the components, and ends on the exact answer. */
+/* Bisection over the representable numbers instead of over a width: it needs no bracket, takes as many evaluations as
+ * acf_real has bits whatever the scales and outliers of the components, and ends on the exact answer. */
 acf_real acf_quantile_search(acf_tail tail, const void *distribution, double q) {
     acf_bits below = to_order(-ACF_REAL_MAX), at = to_order(ACF_REAL_MAX);
     if (!reaches(tail, distribution, ACF_REAL_MAX, q)) return (acf_real)NAN;
@@ -106,8 +107,9 @@ acf_status acf_check_probability(const acf_tensor *q, const acf_tensor *y) {
         found = i, found_row = row, found_column = column;
     }
     if (found < 0) return ACF_OK;
-    return acf_fail(ACF_EUSAGE, "row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are "
-                                "infinite)",
+    return acf_fail(ACF_EUSAGE,
+                    "row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are "
+                    "infinite)",
                     (long long)found_row, (long long)found_column, (double)q->data[found]);
 }
 
@@ -120,7 +122,7 @@ static double tail_of(const void *distribution, double z, bool upper) {
     return acf_normal_tail((z - d->mean) * d->inv, upper);
 }
 
-/* ---- operations --------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------- */
 
 typedef struct attrs {
     double lo, hi;
@@ -146,7 +148,8 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
     acf_tensor *mean = n->in[0], *s = n->in[1], *z = n->in[2], *y = n->out[0];
     acf_real *dmean = acf_grad(t, mean), *ds = acf_grad(t, s), *dz = acf_grad(t, z);
     ACF_TRY(acf_tape_status(t));
-    acf_gaussian_logp_bwd_cpu(t->dev, dz, dmean, ds, y->grad, z->data, mean->data, s->data, acf_tensor_count(y), a->lo, a->hi);
+    acf_gaussian_logp_bwd_cpu(t->dev, dz, dmean, ds, y->grad, z->data, mean->data, s->data, acf_tensor_count(y), a->lo,
+                              a->hi);
     return ACF_OK;
 }
 
@@ -189,8 +192,8 @@ const acf_op acf_op_gaussian_cdf = {"gaussian_cdf", ACF_OP_gaussian_cdf, {cdf_fo
 const acf_op acf_op_gaussian_quantile = {"gaussian_quantile", ACF_OP_gaussian_quantile, {quantile_forward, NULL}};
 const acf_op acf_op_gaussian_sample = {"gaussian_sample", ACF_OP_gaussian_sample, {sample_forward, NULL}};
 
-/* The node of any of them, checked; NULL after a failure. other is z, q or, for a sample, NULL; one_for_all lets it have a single
- * element. */
+/* The node of any of them, checked; NULL after a failure. other is z, q or, for a sample, NULL; one_for_all lets it
+ * have a single element. */
 static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *mean, acf_tensor *log_scale, acf_tensor *other,
                          bool one_for_all, double lo, double hi) {
     char sm[ACF_SHAPE_TEXT], ss[ACF_SHAPE_TEXT], so[ACF_SHAPE_TEXT];
@@ -213,26 +216,31 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *mean, acf_te
     return n;
 }
 
-acf_tensor *acf_gaussian_logp(acf_tape *t, acf_tensor *z, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi) {
+acf_tensor *acf_gaussian_logp(acf_tape *t, acf_tensor *z, acf_tensor *mean, acf_tensor *log_scale, double lo,
+                              double hi) {
     acf_node *n = checked(t, &acf_op_gaussian_logp, mean, log_scale, z, false, lo, hi);
     return n ? acf_node_run(t, n) : &t->empty;
 }
 
-acf_tensor *acf_gaussian_cdf(acf_tape *t, acf_tensor *z, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi) {
+acf_tensor *acf_gaussian_cdf(acf_tape *t, acf_tensor *z, acf_tensor *mean, acf_tensor *log_scale, double lo,
+                             double hi) {
     acf_node *n = checked(t, &acf_op_gaussian_cdf, mean, log_scale, z, false, lo, hi);
     return n ? acf_node_run(t, n) : &t->empty;
 }
 
-acf_tensor *acf_gaussian_quantile(acf_tape *t, acf_tensor *q, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi) {
+acf_tensor *acf_gaussian_quantile(acf_tape *t, acf_tensor *q, acf_tensor *mean, acf_tensor *log_scale, double lo,
+                                  double hi) {
     acf_node *n = checked(t, &acf_op_gaussian_quantile, mean, log_scale, q, true, lo, hi);
     return n ? acf_node_run(t, n) : &t->empty;
 }
 
-acf_tensor *acf_gaussian_sample(acf_tape *t, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi, const acf_draw *d) {
+acf_tensor *acf_gaussian_sample(acf_tape *t, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi,
+                                const acf_draw *d) {
     acf_node *n = checked(t, &acf_op_gaussian_sample, mean, log_scale, NULL, false, lo, hi);
     if (!n) return &t->empty;
     attrs *a = n->attr;
     a->draw = *d;
-    if (mean->ndim != 1 || !acf_cells_resolve(&a->draw.at, mean)) return acf_reject(t, &acf_op_gaussian_sample, ACF_NO_CELLS);
+    if (mean->ndim != 1 || !acf_cells_resolve(&a->draw.at, mean))
+        return acf_reject(t, &acf_op_gaussian_sample, ACF_NO_CELLS);
     return acf_node_run(t, n);
 }

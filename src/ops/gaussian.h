@@ -1,8 +1,9 @@
-/* The Gaussian as a likelihood, one per element: log-density, sample, CDF and quantile; formulas in docs/math.md, likelihoods.
+/* The Gaussian as a likelihood, one per element: log-density, sample, CDF and quantile; formulas in docs/math.md,
+ * likelihoods.
  *
- * The log-scale s is clamped to [lo, hi] (-300 <= lo <= hi <= 300); its gradient is 0 outside. Everything is evaluated in double
- * and rounded once, to the nearest finite number: a log-density of -1e60 becomes the lowest float, its gradients likewise, and
- * neither stops a training step. A NaN, or an infinite z or mean, gives NaN.
+ * The log-scale s is clamped to [lo, hi] (-300 <= lo <= hi <= 300); its gradient is 0 outside. Everything is evaluated
+ * in double and rounded once, to the nearest finite number: a log-density of -1e60 becomes the lowest float, its
+ * gradients likewise, and neither stops a training step. A NaN, or an infinite z or mean, gives NaN.
  *
  * z, mean, log_scale and the result have one shape, any. */
 #ifndef ACF_OPS_GAUSSIAN_H
@@ -13,28 +14,31 @@
 #include "ops/ops.h"
 
 /* log N(z; mean, e^s). */
-acf_tensor *acf_gaussian_logp(acf_tape *t, acf_tensor *z, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi);
+acf_tensor *acf_gaussian_logp(acf_tape *t, acf_tensor *z, acf_tensor *mean, acf_tensor *log_scale, double lo,
+                              double hi);
 
-/* mean + e^s · noise, noise from stream NORMAL at the cell's place. mean and log_scale (T), packed or placed by d->at. Borrows d
- * and its arrays. No derivative. */
-acf_tensor *acf_gaussian_sample(acf_tape *t, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi, const acf_draw *d);
+/* mean + e^s · noise, noise from stream NORMAL at the cell's place. mean and log_scale (T), packed or placed by d->at.
+ * Borrows d and its arrays. No derivative. */
+acf_tensor *acf_gaussian_sample(acf_tape *t, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi,
+                                const acf_draw *d);
 
 /* P(Z <= z); an infinite z gives 0 or 1. No derivative. */
 acf_tensor *acf_gaussian_cdf(acf_tape *t, acf_tensor *z, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi);
 
-/* The smallest number whose CDF reaches q; q has the shape of mean, or one element for all. q outside (0, 1) makes the tape fail
- * with ACF_EUSAGE and names the place: the quantiles of 0 and 1 are infinite. No derivative. */
-acf_tensor *acf_gaussian_quantile(acf_tape *t, acf_tensor *q, acf_tensor *mean, acf_tensor *log_scale, double lo, double hi);
+/* The smallest number whose CDF reaches q; q has the shape of mean, or one element for all. q outside (0, 1) makes the
+ * tape fail with ACF_EUSAGE and names the place: the quantiles of 0 and 1 are infinite. No derivative. */
+acf_tensor *acf_gaussian_quantile(acf_tape *t, acf_tensor *q, acf_tensor *mean, acf_tensor *log_scale, double lo,
+                                  double hi);
 
 /* n elements each. */
 void acf_gaussian_logp_fwd_cpu(const acf_device *dev, acf_real *logp, const acf_real *z, const acf_real *mean,
                                const acf_real *log_scale, int64_t n, double lo, double hi);
 /* Adds to dz, dmean, dlog_scale; NULL = not needed. */
-void acf_gaussian_logp_bwd_cpu(const acf_device *dev, acf_real *dz, acf_real *dmean, acf_real *dlog_scale, const acf_real *dlogp,
-                               const acf_real *z, const acf_real *mean, const acf_real *log_scale, int64_t n, double lo,
-                               double hi);
+void acf_gaussian_logp_bwd_cpu(const acf_device *dev, acf_real *dz, acf_real *dmean, acf_real *dlog_scale,
+                               const acf_real *dlogp, const acf_real *z, const acf_real *mean,
+                               const acf_real *log_scale, int64_t n, double lo, double hi);
 
-/* ---- shared with the mixture ------------------------------------------------------------------------------------------- */
+/* ---- shared with the mixture ------------------------------------------------------------------------------------ */
 
 #define ACF_HALF_LOG_2PI 0.91893853320467274178
 #define ACF_SCALE_BOUND 300.0
@@ -51,8 +55,8 @@ static inline double acf_clamp_scale(double s, double lo, double hi) {
     return s > hi ? hi : s;
 }
 
-/* (z - mean) / sigma, inv = 1 / sigma, kept within 1e150: its square and every gradient built from it stay finite in double. The
- * added zero turns an infinite z or mean, which the cap would hide, into NaN. */
+/* (z - mean) / sigma, inv = 1 / sigma, kept within 1e150: its square and every gradient built from it stay finite in
+ * double. The added zero turns an infinite z or mean, which the cap would hide, into NaN. */
 static inline double acf_standardise(double z, double mean, double inv) {
     double gap = z - mean, e = gap * inv;
     e = e > 1e150 ? 1e150 : e;
@@ -66,10 +70,10 @@ double acf_normal_tail(double e, bool upper);
 /* P(Z <= z) or, with upper, P(Z > z) of some distribution. */
 typedef double (*acf_tail)(const void *distribution, double z, bool upper);
 
-/* The smallest acf_real whose CDF reaches q in (0, 1); NaN where none does, which takes parameters that are not finite. */
+/* The smallest acf_real whose CDF reaches q in (0, 1); NaN where none does (parameters that are not finite). */
 acf_real acf_quantile_search(acf_tail tail, const void *distribution, double q);
 
-/* ACF_EUSAGE naming the lowest cell whose q is outside (0, 1); q has one element, or one per element of the quantiles y. */
+/* ACF_EUSAGE naming the lowest cell whose q is outside (0, 1); q has one element or as many as the result y. */
 acf_status acf_check_probability(const acf_tensor *q, const acf_tensor *y);
 
 #endif

@@ -77,8 +77,11 @@ static void build_sample(acf_lab *l) {
 
 static void naive_sample(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->u->T; i++) {
-        acf_place at = {.seed = 9, .row = (uint64_t)l->u->row_of[i], .stream = ACF_STREAM_NORMAL,
-                        .column = (uint32_t)l->u->col_of[i], .draw = 4};
+        acf_place at = {.seed = 9,
+                        .row = (uint64_t)l->u->row_of[i],
+                        .stream = ACF_STREAM_NORMAL,
+                        .column = (uint32_t)l->u->col_of[i],
+                        .draw = 4};
         out[0][i] = (double)l->leaf[0].value[i] + scale_of(l, i) * acf_rng_normal(at);
     }
 }
@@ -95,20 +98,23 @@ static const acf_case cases[] = {
 };
 ACF_CASES(gaussian, cases)
 
-/* ---- far out -------------------------------------------------------------------------------------------------------- */
+/* ---- far out ---------------------------------------------------------------------------------------------------- */
 
-static long double clip(long double x) { return fminl(fmaxl(x, -(long double)ACF_REAL_MAX), (long double)ACF_REAL_MAX); }
+static long double clip(long double x) {
+    return fminl(fmaxl(x, -(long double)ACF_REAL_MAX), (long double)ACF_REAL_MAX);
+}
 
 static void close_to(acf_real a, long double b, const char *what) {
     assert_true(isfinite(a));
-    acf_assert_close((double)((long double)a / (1 + fabsl(b))), (double)(b / (1 + fabsl(b))), 8 * (double)ACF_REAL_EPS, what);
+    acf_assert_close((double)((long double)a / (1 + fabsl(b))), (double)(b / (1 + fabsl(b))), 8 * (double)ACF_REAL_EPS,
+                     what);
 }
 
 /* Values, and gradients of every input, against long double; the accumulated 2 tells += from =. */
 static void stays_finite_far_out(void **state) {
     (void)state;
-    static const double points[][3] = {{1e30, 0, -7},  {-1e30, 5, -30}, {3e-5, 0, -30}, {1, 1, -30}, {1e5, -1e5, 0},
-                                       {-4, 2, 9},     {1e30, -1e30, 0}, {0, 1e-3, -7}, {7, 0, -40}, {7, 0, 40}};
+    static const double points[][3] = {{1e30, 0, -7}, {-1e30, 5, -30},  {3e-5, 0, -30}, {1, 1, -30}, {1e5, -1e5, 0},
+                                       {-4, 2, 9},    {1e30, -1e30, 0}, {0, 1e-3, -7},  {7, 0, -40}, {7, 0, 40}};
     const double lo = -30, hi = 20;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
@@ -170,7 +176,7 @@ static void density_integrates_to_one(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- quantiles -------------------------------------------------------------------------------------------------------- */
+/* ---- quantiles -------------------------------------------------------------------------------------------------- */
 
 typedef struct point {
     double at; /* all the mass in one point */
@@ -215,7 +221,7 @@ static void tails_are_accurate(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- the exponential it stands on --------------------------------------------------------------------------------------- */
+/* ---- the exponential it stands on ------------------------------------------------------------------------------- */
 
 static void exp_double_is_accurate(void **state) {
     (void)state;
@@ -228,7 +234,7 @@ static void exp_double_is_accurate(void **state) {
     assert_true(isinf(acf_exp_double(710)) && isinf(acf_exp_double(INFINITY)) && isnan(acf_exp_double(NAN)));
 }
 
-/* ---- refusals --------------------------------------------------------------------------------------------------------- */
+/* ---- refusals --------------------------------------------------------------------------------------------------- */
 
 static acf_tensor *packed(acf_lab *l) { return acf_tensor_packed(l->t, l->u, 0); }
 
@@ -244,13 +250,11 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
     acf_tensor *other = acf_tensor_new(l.t, 1, (int64_t[]){6}); /* as many, but not packed */
     acf_gaussian_logp(l.t, other, packed(&l), packed(&l), -1, 1);
-    expect(&l, ACF_ESHAPE,
-           "gaussian_logp: mean is (6 packed), log_scale is (6 packed), z is (6); expected one shape");
+    expect(&l, ACF_ESHAPE, "gaussian_logp: mean is (6 packed), log_scale is (6 packed), z is (6); expected one shape");
     acf_gaussian_logp(l.t, packed(&l), packed(&l), acf_tensor_packed(l.t, l.u, 2), -1, 1);
     expect(&l, ACF_ESHAPE, NULL);
     acf_gaussian_cdf(l.t, packed(&l), packed(&l), packed(&l), 1, -1);
-    expect(&l, ACF_ESHAPE,
-           "gaussian_cdf: the log-scale is bounded by [1, -1]; expected -300 <= lo <= hi <= 300");
+    expect(&l, ACF_ESHAPE, "gaussian_cdf: the log-scale is bounded by [1, -1]; expected -300 <= lo <= hi <= 300");
     acf_gaussian_logp(l.t, packed(&l), packed(&l), packed(&l), (double)NAN, 1);
     expect(&l, ACF_ESHAPE, NULL);
     acf_gaussian_quantile(l.t, acf_tensor_new(l.t, 1, (int64_t[]){2}), packed(&l), packed(&l), -1, 1);
@@ -258,7 +262,8 @@ static void refuses_what_does_not_fit(void **state) {
     other = acf_tensor_new(l.t, 1, (int64_t[]){6});
     acf_gaussian_sample(l.t, other, other, -1, 1, &(acf_draw){.seed = 1});
     expect(&l, ACF_ESHAPE,
-           "gaussian_sample: the elements have no place in the table: expected a packed tensor, or row and column of each element");
+           "gaussian_sample: the elements have no place in the table: expected a packed tensor, or row and column of "
+           "each element");
     acf_lab_close(&l);
 }
 
@@ -269,9 +274,14 @@ static void refuses_probabilities_of_zero_and_one(void **state) {
     acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
     acf_real q[6] = {ACF_R(0.5), 1, ACF_R(0.5), 0, 0, ACF_R(0.5)}, zero[6] = {0};
     acf_tensor *x = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, zero, 1, (int64_t[]){6}), l.u);
-    acf_gaussian_quantile(l.t, acf_tensor_as_packed(l.t, acf_tensor_input(l.t, q, 1, (int64_t[]){6}), l.u), x, x, -1, 1);
+    acf_gaussian_quantile(l.t, acf_tensor_as_packed(l.t, acf_tensor_input(l.t, q, 1, (int64_t[]){6}), l.u), x, x, -1,
+                          1);
     expect(&l, ACF_EUSAGE,
-           "gaussian_quantile: row 0, column 2: the probability is 0; expected 0 < q < 1 (the quantiles of 0 and 1 are infinite)");
+           "gaussian_quantile: row 0, column 2: the probability is 0; expected 0 < q < 1 (the quantiles of 0 and 1 are "
+           "infinite)");
+    x = acf_tensor_input(l.t, zero, 0, NULL);
+    acf_gaussian_quantile(l.t, acf_tensor_input(l.t, &q[1], 0, NULL), x, x, -1, 1);
+    expect(&l, ACF_EUSAGE, NULL);
     acf_lab_close(&l);
 }
 

@@ -64,7 +64,7 @@ static void weights(double *w, const mixture *m) {
     for (int64_t k = 0; k < m->K; k++) w[k] *= inv;
 }
 
-/* ---- log-density -------------------------------------------------------------------------------------------------- */
+/* ---- log-density ------------------------------------------------------------------------------------------------ */
 
 /* One element: log p = LSE_k(l_k - s_k - e_k²/2) - LSE_k(l_k) - log(2π)/2, l the logits; r (K) or NULL. */
 static acf_real logp_one(acf_real *r, const mixture *m, double z, int64_t K, double lo, double hi) {
@@ -120,8 +120,9 @@ static double logp_grad_one(acf_real *dp, double g, const acf_real *r, const mix
     return -pull;
 }
 
-void acf_mixture_logp_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz, const acf_real *dlogp, const acf_real *r,
-                              const acf_real *p, const acf_real *z, int64_t T, int64_t K, double lo, double hi) {
+void acf_mixture_logp_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz, const acf_real *dlogp,
+                              const acf_real *r, const acf_real *p, const acf_real *z, int64_t T, int64_t K, double lo,
+                              double hi) {
     ACF_PARALLEL(dev, T * K * 8)
     for (int64_t i = 0; i < T; i++) {
         mixture m;
@@ -132,7 +133,7 @@ void acf_mixture_logp_bwd_cpu(const acf_device *dev, acf_real *dp, acf_real *dz,
     }
 }
 
-/* ---- mean --------------------------------------------------------------------------------------------------------- */
+/* ---- mean ------------------------------------------------------------------------------------------------------- */
 
 /* Fills w with the weights. */
 static double mean_one(double *w, const mixture *m) {
@@ -168,7 +169,7 @@ void acf_mixture_mean_bwd_cpu(const acf_device *dev, acf_real *dp, const acf_rea
     }
 }
 
-/* ---- sample, CDF, quantile ------------------------------------------------------------------------------------------ */
+/* ---- sample, CDF, quantile -------------------------------------------------------------------------------------- */
 
 void acf_mixture_sample_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_draw *d, int64_t T,
                                 int64_t K, double lo, double hi) {
@@ -219,8 +220,8 @@ void acf_mixture_cdf_fwd_cpu(const acf_device *dev, acf_real *cdf, const acf_rea
     }
 }
 
-void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q, int64_t q_step,
-                                  int64_t T, int64_t K, double lo, double hi) {
+void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q,
+                                  int64_t q_step, int64_t T, int64_t K, double lo, double hi) {
     ACF_PARALLEL(dev, T * K * 1024)
     for (int64_t i = 0; i < T; i++) {
         tails d;
@@ -229,7 +230,7 @@ void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_
     }
 }
 
-/* ---- operations ----------------------------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------------------------- */
 
 typedef struct attrs {
     int64_t K;
@@ -272,13 +273,15 @@ static acf_status mean_backward(acf_tape *t, acf_node *n) {
 
 static acf_status sample_forward(acf_tape *t, acf_node *n) {
     const attrs *a = n->attr;
-    acf_mixture_sample_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, &a->draw, n->out[0]->dim[0], a->K, a->lo, a->hi);
+    acf_mixture_sample_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, &a->draw, n->out[0]->dim[0], a->K, a->lo,
+                               a->hi);
     return ACF_OK;
 }
 
 static acf_status cdf_forward(acf_tape *t, acf_node *n) {
     const attrs *a = n->attr;
-    acf_mixture_cdf_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[1]->data, n->out[0]->dim[0], a->K, a->lo, a->hi);
+    acf_mixture_cdf_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[1]->data, n->out[0]->dim[0], a->K, a->lo,
+                            a->hi);
     return ACF_OK;
 }
 
@@ -302,9 +305,10 @@ static bool one_each(const acf_tensor *x, const acf_tensor *p) {
     return x->ndim == 1 && x->dim[0] == p->dim[0] && x->sub == p->sub;
 }
 
-/* The node of any of them, checked; NULL after a failure. other is z, q or NULL; one_for_all lets it have a single element. */
-static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tensor *other, bool one_for_all, int64_t K, double lo,
-                         double hi) {
+/* The node of any of them, checked; NULL after a failure. other is z, q or NULL; one_for_all lets it have a single
+ * element. */
+static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tensor *other, bool one_for_all, int64_t K,
+                         double lo, double hi) {
     char sp[ACF_SHAPE_TEXT], so[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, op, sizeof(attrs), 2, (acf_tensor *[]){p, other});
     if (!n) return NULL;
@@ -313,8 +317,8 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tenso
     } else if (p->ndim != 2 || p->dim[1] != 3 * K) {
         acf_reject(t, op, "p is %s; expected (T, %lld), that is 3K", acf_tensor_shape(p, sp), (long long)(3 * K));
     } else if (other && !one_each(other, p) && !(one_for_all && acf_tensor_count(other) == 1)) {
-        acf_reject(t, op, "p is %s and %c is %s; expected one for each row of p", acf_tensor_shape(p, sp), one_for_all ? 'q' : 'z',
-                   acf_tensor_shape(other, so));
+        acf_reject(t, op, "p is %s and %c is %s; expected one for each row of p", acf_tensor_shape(p, sp),
+                   one_for_all ? 'q' : 'z', acf_tensor_shape(other, so));
     } else if (!acf_scale_bounds_ok(lo, hi)) {
         acf_reject(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
     } else {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- cases ------------------------------------------------------------------------------------------------------------ */
+/* ---- cases ------------------------------------------------------------------------------------------------------ */
 
 /* Bounds of the log-scale by variant. Leaves keep away from 0, so a bound at 0 clamps half of the values and no finite
  * difference straddles it. */
@@ -82,8 +82,11 @@ static void build_sample(acf_lab *l) {
 
 static void naive_sample(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->u->T; i++) {
-        acf_place at = {.seed = 9, .row = (uint64_t)l->u->row_of[i], .stream = ACF_STREAM_COMPONENT,
-                        .column = (uint32_t)l->u->col_of[i], .draw = 4};
+        acf_place at = {.seed = 9,
+                        .row = (uint64_t)l->u->row_of[i],
+                        .stream = ACF_STREAM_COMPONENT,
+                        .column = (uint32_t)l->u->col_of[i],
+                        .draw = 4};
         double u = acf_rng_uniform(at), w, m = 0, s = 0;
         for (int64_t k = 0; k < K_of(l) && u >= 0; k++) component(l, i, k, &w, &m, &s), u -= w;
         at.stream = ACF_STREAM_NORMAL;
@@ -122,7 +125,8 @@ static const acf_case cases[] = {
     {"logp, one component", build_logp, naive_logp, .variant = SINGLE, .big_N = 2000, .big_D = 20},
     /* the mean does not look at the scales, where the harness may put its NaN */
     {"mean", build_mean, naive_mean, .variant = INSIDE, .hides_nonfinite = true},
-    {"mean, one component", build_mean, naive_mean, .variant = SINGLE, .hides_nonfinite = true, .big_N = 2000, .big_D = 20},
+    {"mean, one component", build_mean, naive_mean, .variant = SINGLE, .hides_nonfinite = true, .big_N = 2000,
+     .big_D = 20},
     {"chain", build_chain, NULL, .variant = INSIDE},
     /* a sample looks at one component only, which need not be the one with the NaN */
     {"sample", build_sample, naive_sample, .variant = CLAMPED_BELOW, .no_grad = true, .hides_nonfinite = true},
@@ -132,7 +136,7 @@ static const acf_case cases[] = {
 };
 ACF_CASES(mixture, cases)
 
-/* ---- a distribution ---------------------------------------------------------------------------------------------------- */
+/* ---- a distribution --------------------------------------------------------------------------------------------- */
 
 /* Four shapes: one Gaussian, overlapping, spiky (scales from 0.02 to 3), far apart. */
 #define MAX_K 5
@@ -215,7 +219,8 @@ static void cdf_slope_is_density(void **state) {
         copies(s, 4);
         for (int i = 0; i < 60; i++) {
             double z = lowest(s, 4) + (highest(s, 4) - lowest(s, 4)) * (i + 0.5) / 60, h = 2e-4;
-            acf_real at[4] = {ACF_R(z - 2 * h), ACF_R(z - h), ACF_R(z + h), ACF_R(z + 2 * h)}, f[4], zr = ACF_R(z), logp;
+            acf_real at[4] = {ACF_R(z - 2 * h), ACF_R(z - h), ACF_R(z + h), ACF_R(z + 2 * h)}, f[4], zr = ACF_R(z),
+                     logp;
             acf_mixture_cdf_fwd_cpu(l.dev, f, params, at, 4, s->K, LO, HI);
             acf_mixture_logp_fwd_cpu(l.dev, &logp, NULL, params, &zr, 1, s->K, LO, HI);
             double slope = (double)(f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h);
@@ -246,7 +251,8 @@ static void quantile_inverts_cdf(void **state) {
         }
         acf_mixture_quantile_fwd_cpu(l.dev, point, params, back, 1, n, K, LO, HI);
         for (int i = 0; i < n; i++)
-            assert_true(fabs((double)point[i] - (double)z[i]) <= 4 * eps * (fabs((double)z[i]) + exp(-(double)logp[i])));
+            assert_true(fabs((double)point[i] - (double)z[i]) <=
+                        4 * eps * (fabs((double)z[i]) + exp(-(double)logp[i])));
     }
     acf_lab_close(&l);
 }
@@ -322,8 +328,10 @@ static void one_component_is_the_gaussian(void **state) {
     acf_lab_begin(&l, true);
     int64_t T = l.u->T;
     acf_tensor *p = acf_leaf_packed(&l, "p", -1, 1, 3), *z = acf_leaf_packed(&l, "z", -2, 2, 0);
-    acf_tensor *m = acf_tensor_packed(l.t, l.u, 0), *s = acf_tensor_packed(l.t, l.u, 0), *q = acf_tensor_packed(l.t, l.u, 0);
-    for (int64_t i = 0; i < T; i++) m->data[i] = p->data[3 * i + 1], s->data[i] = p->data[3 * i + 2], q->data[i] = ACF_R(0.3);
+    acf_tensor *m = acf_tensor_packed(l.t, l.u, 0), *s = acf_tensor_packed(l.t, l.u, 0),
+               *q = acf_tensor_packed(l.t, l.u, 0);
+    for (int64_t i = 0; i < T; i++)
+        m->data[i] = p->data[3 * i + 1], s->data[i] = p->data[3 * i + 2], q->data[i] = ACF_R(0.3);
     acf_draw d = {.seed = 8, .draw = 1};
     acf_tensor *pairs[4][2] = {
         {acf_mixture_logp(l.t, p, z, 1, -7, 7), acf_gaussian_logp(l.t, z, m, s, -7, 7)},
@@ -334,7 +342,8 @@ static void one_component_is_the_gaussian(void **state) {
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int k = 0; k < 4; k++)
         for (int64_t i = 0; i < T; i++)
-            acf_assert_close((double)pairs[k][0]->data[i], (double)pairs[k][1]->data[i], 4 * (double)ACF_REAL_EPS, "pair");
+            acf_assert_close((double)pairs[k][0]->data[i], (double)pairs[k][1]->data[i], 4 * (double)ACF_REAL_EPS,
+                             "pair");
     assert_memory_equal(pairs[3][0]->data, pairs[3][1]->data, (size_t)T * sizeof(acf_real));
     acf_lab_close(&l);
 }
@@ -357,13 +366,16 @@ static void logits_may_be_shifted(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- far out -------------------------------------------------------------------------------------------------------- */
+/* ---- far out ---------------------------------------------------------------------------------------------------- */
 
-static long double clip(long double x) { return fminl(fmaxl(x, -(long double)ACF_REAL_MAX), (long double)ACF_REAL_MAX); }
+static long double clip(long double x) {
+    return fminl(fmaxl(x, -(long double)ACF_REAL_MAX), (long double)ACF_REAL_MAX);
+}
 
 static void close_to(acf_real a, long double b, const char *what) {
     assert_true(isfinite(a));
-    acf_assert_close((double)((long double)a / (1 + fabsl(b))), (double)(b / (1 + fabsl(b))), 16 * (double)ACF_REAL_EPS, what);
+    acf_assert_close((double)((long double)a / (1 + fabsl(b))), (double)(b / (1 + fabsl(b))), 16 * (double)ACF_REAL_EPS,
+                     what);
 }
 
 /* Value and all gradients of one element in long double, which has exponents to spare. */
@@ -374,7 +386,8 @@ static void check_against_long_double(acf_lab *l, const acf_real *p, acf_real z,
     acf_mixture_logp_bwd_cpu(l->dev, dp, &dz, &g, r, p, &z, 1, K, lo, hi);
     acf_mixture_mean_fwd_cpu(l->dev, &mean, p, 1, K);
     acf_mixture_mean_bwd_cpu(l->dev, dmean, &g, p, 1, K);
-    long double top = -INFINITY, best = -INFINITY, all = 0, sum = 0, slope = 0, average = 0, c[MAX_K], e[MAX_K], sigma[MAX_K];
+    long double top = -INFINITY, best = -INFINITY, all = 0, sum = 0, slope = 0, average = 0, c[MAX_K], e[MAX_K],
+                sigma[MAX_K];
     for (int64_t k = 0; k < K; k++) top = fmaxl(top, (long double)p[k]);
     for (int64_t k = 0; k < K; k++) {
         long double s = fminl(fmaxl((long double)p[2 * K + k], lo), hi);
@@ -387,7 +400,8 @@ static void check_against_long_double(acf_lab *l, const acf_real *p, acf_real z,
     close_to(y, clip(best + logl(sum) - logl(all) - 0.5L * logl(2 * acosl(-1))), "value");
     close_to(mean, average, "mean");
     for (int64_t k = 0; k < K; k++) {
-        long double rk = expl(c[k] - best) / sum, w = expl((long double)p[k] - top) / all, s = (long double)p[2 * K + k];
+        long double rk = expl(c[k] - best) / sum, w = expl((long double)p[k] - top) / all,
+                    s = (long double)p[2 * K + k];
         slope += rk * e[k] / sigma[k];
         close_to(dp[k], clip(2 - 1.5L * (rk - w)), "dlogit");
         close_to(dp[K + k], clip(2 - 1.5L * rk * e[k] / sigma[k]), "dmean");
@@ -402,12 +416,12 @@ static void check_against_long_double(acf_lab *l, const acf_real *p, acf_real z,
 static void stays_finite_far_out(void **state) {
     (void)state;
     static const double sets[][9] = {
-        /* logits         means            log-scales */
-        {0, 1, -1,        0, 1, -1,        -7, 0, 2},     /* the widest component takes over */
-        {1e4, -1e4, 0,    -3, 0, 3,        0, 0, 0},      /* one weight is all */
-        {-1e4, -1e4, 1e4, 1e30, 0, -1e30,  -30, -30, -30},
-        {0, 0, 0,         0, 0, 1e-6,      -30, -20, -7}, /* spikes inside each other */
-        {1e30, -1e30, 5,  2, 2, 2,         -50, 50, 1},   /* outside the bounds */
+        /* three logits, three means, three log-scales */
+        {0, 1, -1, 0, 1, -1, -7, 0, 2},    /* the widest component takes over */
+        {1e4, -1e4, 0, -3, 0, 3, 0, 0, 0}, /* one weight is all */
+        {-1e4, -1e4, 1e4, 1e30, 0, -1e30, -30, -30, -30},
+        {0, 0, 0, 0, 0, 1e-6, -30, -20, -7},   /* spikes inside each other */
+        {1e30, -1e30, 5, 2, 2, 2, -50, 50, 1}, /* outside the bounds */
     };
     static const double zs[] = {0, 1e-13, 1e-6, -2, 7000, 1e30, -1e30};
     acf_lab l;
@@ -421,7 +435,25 @@ static void stays_finite_far_out(void **state) {
     acf_lab_close(&l);
 }
 
-/* ---- what is kept, what is refused --------------------------------------------------------------------------------------- */
+/* The largest logit and the nearest component may come last, behind the first vector of components. */
+static void looks_at_every_component(void **state) {
+    (void)state;
+    enum { K = 21 };
+    acf_lab l;
+    open_lab(&l);
+    for (int last = 0; last < K; last++) {
+        acf_real p[3 * K] = {0}, z = ACF_R(0.5), y, r[K], mean;
+        for (int k = 0; k < K; k++) p[K + k] = ACF_R(1e6); /* others too far to count */
+        p[last] = 2000, p[K + last] = 0;
+        acf_mixture_logp_fwd_cpu(l.dev, &y, r, p, &z, 1, K, LO, HI);
+        acf_mixture_mean_fwd_cpu(l.dev, &mean, p, 1, K);
+        acf_assert_close((double)y, -0.125 - 0.5 * log(2 * acos(-1)), (double)ACF_REAL_EPS, "value");
+        assert_true(mean == 0 && r[last] == 1);
+    }
+    acf_lab_close(&l);
+}
+
+/* ---- what is kept, what is refused ------------------------------------------------------------------------------ */
 
 /* Scoring keeps no responsibilities: T·K numbers less than a recorded step. */
 static void keeps_nothing_without_recording(void **state) {
@@ -464,8 +496,9 @@ static void refuses_what_does_not_fit(void **state) {
     expect(&l, ACF_ESHAPE, NULL);
     acf_real one = 1;
     acf_mixture_quantile(l.t, acf_leaf_packed(&l, "p", -1, 1, 3), acf_tensor_input(l.t, &one, 0, NULL), 1, -1, 1);
-    expect(&l, ACF_EUSAGE, "mixture_quantile: row 0, column 0: the probability is 1; expected 0 < q < 1 (the quantiles of 0 "
-                           "and 1 are infinite)");
+    expect(&l, ACF_EUSAGE,
+           "mixture_quantile: row 0, column 0: the probability is 1; expected 0 < q < 1 (the quantiles of 0 "
+           "and 1 are infinite)");
     acf_lab_close(&l);
 }
 
@@ -473,4 +506,5 @@ ACF_TESTS(mixture, cmocka_unit_test(density_mean_and_cdf_agree), cmocka_unit_tes
           cmocka_unit_test(quantile_inverts_cdf), cmocka_unit_test(quantile_is_accurate_in_the_tails),
           cmocka_unit_test(samples_follow_the_cdf), cmocka_unit_test(one_component_is_the_gaussian),
           cmocka_unit_test(logits_may_be_shifted), cmocka_unit_test(stays_finite_far_out),
+          cmocka_unit_test(looks_at_every_component),
           cmocka_unit_test(keeps_nothing_without_recording), cmocka_unit_test(refuses_what_does_not_fit))
