@@ -234,7 +234,7 @@ int main(void) {
     printf("test: mean -log p(x_u | x_o) over random halves of the columns, nats per row (the truth is known here)\n\n");
     printf("   step   model   truth     gap\n");
     clock_t start = clock();
-    double model, truth;
+    double model = 0, truth = 0;
     for (int step = 0; step <= STEPS; step++) {
         if (step % 250 == 0) {
             evaluate(t, &n, s, &model, &truth);
