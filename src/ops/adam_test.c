@@ -241,7 +241,7 @@ static void refuses_settings_out_of_range(void **state) {
     close_bench(&b);
 }
 
-/* An inference build, or a set without parameters, has nothing to step. */
+/* A set without parameters has nothing to step. */
 static void an_empty_set_is_fine(void **state) {
     (void)state;
     bench b;

@@ -1,4 +1,4 @@
-/* The tape: failures, backward, views, memory. With two operations of its own, so that nothing here depends on src/ops. */
+/* The tape: failures, backward, views, memory. With small operations of its own, so that it does not lean on src/ops. */
 #include "tensor/params.h"
 #include "tensor/tape.h"
 
