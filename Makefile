@@ -32,7 +32,7 @@ TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
 BENCH := $(wildcard bench/*.c)
 EXAMPLES := $(wildcard examples/*.c)
 
-.PHONY: all test test-long test-san bench demo install deps need lint clean
+.PHONY: all test test-long print-f64 test-san bench demo install deps need lint clean
 all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
 
 # One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
@@ -80,6 +80,10 @@ demo: need
 test: need
 	$(AGAIN) all $(B)/engine-demo $(B)/bench-engine $(B)/f32/acflow-test $(B)/f64/acflow-test
 	@B=$(B) tests/run.sh
+# For mutate.sh: how the f64 variant is compiled and linked.
+print-f64:
+	@echo '$(CC) $(FLAGS) $(PKG_CFLAGS) $(DEBUG) -DACF_DOUBLE'
+	@echo '$(LIBS) -lcmocka'
 test-long: test
 	@B=$(B) tests/mutate.sh
 test-san:

@@ -72,8 +72,9 @@ void acf_affine_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, co
     }
 }
 
-/* One span of st's gradient. With v = y, less the shift where there is one:
- * draw += (dy v + dl) ds/draw, and dt += dy (forward) or -dy e^s (inverse). */
+/* One span of st's gradient, s and its slope already negated for the inverse:
+ *     forward   draw += (dl + dy x e^s) slope,         dt += dy
+ *     inverse   draw += (dl + dy (x - t) e^s) slope,   dt -= dy e^s */
 static void bwd_head(acf_real *dst, const acf_real *dy, const acf_real *dl, const acf_real *x, const head *h, int64_t C,
                      bool inverse, int64_t n) {
     acf_real draw[ROWS], dt[ROWS];

@@ -34,29 +34,33 @@ static void naive(const acf_lab *l, double *const *out) {
     }
 }
 
-/* One st used forward and back: its gradients must add up, and x comes out again. */
+/* One x and one st used in both directions: their gradients must add up. */
 static void build_there_and_back(acf_lab *l) {
     acf_tensor *x = acf_leaf_packed(l, "x", -2, 2, 0), *st = acf_leaf_packed(l, "st", -3, 3, 2), *there, *back;
-    acf_tensor *z = acf_affine_forward(l->t, x, st, 2, l->u, &there);
-    acf_result(l, acf_affine_inverse(l->t, z, st, 1, l->u, &back));
+    acf_result(l, acf_affine_forward(l->t, x, st, 2, l->u, &there));
+    acf_result(l, acf_affine_inverse(l->t, x, st, 1, l->u, &back));
     acf_result(l, there);
     acf_result(l, back);
 }
 
-/* big_N: several blocks of rows, and enough elements to be threaded. */
+/* Small sizes of every kind, and one with several blocks of rows. */
+static const acf_size sizes[] = {{0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL},    {2, 5, ACF_MASK_NONE}, {3, 4, ACF_MASK_ONE},
+                                 {5, 7, ACF_MASK_RANDOM}, {300, 4, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+
+/* big_N: enough elements to be threaded. */
 static const acf_case cases[] = {
-    {"forward", build, naive, .variant = VALUE | LOGDET, .big_N = 1500},
-    {"inverse", build, naive, .variant = INVERSE | VALUE | LOGDET, .big_N = 1500},
-    {"forward, tight bound", build, naive, .variant = VALUE | LOGDET | TIGHT, .big_N = 1500},
-    {"forward without log-determinant", build, naive, .variant = VALUE, .big_N = 1500},
-    {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .big_N = 1500},
-    {"additive", build, naive, .variant = ADDITIVE | VALUE | LOGDET, .big_N = 1500},
-    {"additive inverse", build, naive, .variant = INVERSE | ADDITIVE | VALUE | LOGDET, .big_N = 1500},
+    {"forward", build, naive, .variant = VALUE | LOGDET, .sizes = sizes, .big_N = 1500},
+    {"inverse", build, naive, .variant = INVERSE | VALUE | LOGDET, .sizes = sizes, .big_N = 1500},
+    {"forward, tight bound", build, naive, .variant = VALUE | LOGDET | TIGHT, .sizes = sizes, .big_N = 1500},
+    {"forward without log-determinant", build, naive, .variant = VALUE, .sizes = sizes, .big_N = 1500},
+    {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .sizes = sizes, .big_N = 1500},
+    {"additive", build, naive, .variant = ADDITIVE | VALUE | LOGDET, .sizes = sizes, .big_N = 1500},
+    {"additive inverse", build, naive, .variant = INVERSE | ADDITIVE | VALUE | LOGDET, .sizes = sizes, .big_N = 1500},
     /* Only the log-determinant is looked at here, which x and the shift do not enter. */
-    {"log-determinant alone", build, naive, .variant = LOGDET, .big_N = 1500, .hides_nonfinite = true},
-    {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .big_N = 1500,
+    {"log-determinant alone", build, naive, .variant = LOGDET, .sizes = sizes, .big_N = 1500, .hides_nonfinite = true},
+    {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .sizes = sizes, .big_N = 1500,
      .hides_nonfinite = true},
-    {"one head there and back", build_there_and_back, NULL, .big_N = 1500},
+    {"one head there and back", build_there_and_back, NULL, .sizes = sizes, .big_N = 1500},
 };
 ACF_CASES(affine, cases)
 

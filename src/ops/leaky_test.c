@@ -36,17 +36,21 @@ static void build_there_and_back(acf_lab *l) {
     acf_result(l, back);
 }
 
+/* Small sizes of every kind, and one with several blocks of rows. */
+static const acf_size sizes[] = {{0, 4, ACF_MASK_RANDOM}, {1, 1, ACF_MASK_ALL},    {2, 5, ACF_MASK_NONE}, {3, 4, ACF_MASK_ONE},
+                                 {5, 7, ACF_MASK_RANDOM}, {300, 4, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+
 /* big: more than 32768 elements, so that threads start. */
 static const acf_case cases[] = {
-    {"forward", build, naive, .variant = VALUE | LOGDET, .big_N = 3000, .big_D = 40},
-    {"inverse", build, naive, .variant = INVERSE | VALUE | LOGDET, .big_N = 3000, .big_D = 40},
-    {"forward without log-determinant", build, naive, .variant = VALUE, .big_N = 3000, .big_D = 40},
-    {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .big_N = 3000, .big_D = 40},
+    {"forward", build, naive, .variant = VALUE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40},
+    {"inverse", build, naive, .variant = INVERSE | VALUE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40},
+    {"forward without log-determinant", build, naive, .variant = VALUE, .sizes = sizes, .big_N = 3000, .big_D = 40},
+    {"inverse without log-determinant", build, naive, .variant = INVERSE | VALUE, .sizes = sizes, .big_N = 3000, .big_D = 40},
     /* Only the log-determinant is looked at here, for which a NaN in x is just an element that is not negative. */
-    {"log-determinant alone", build, naive, .variant = LOGDET, .big_N = 3000, .big_D = 40, .hides_nonfinite = true},
-    {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .big_N = 3000, .big_D = 40,
+    {"log-determinant alone", build, naive, .variant = LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40, .hides_nonfinite = true},
+    {"log-determinant of the inverse alone", build, naive, .variant = INVERSE | LOGDET, .sizes = sizes, .big_N = 3000, .big_D = 40,
      .hides_nonfinite = true},
-    {"one slope there and back", build_there_and_back, NULL, .big_N = 3000, .big_D = 40},
+    {"one slope there and back", build_there_and_back, NULL, .sizes = sizes, .big_N = 3000, .big_D = 40},
 };
 ACF_CASES(leaky, cases)
 

@@ -48,6 +48,14 @@ static void build_twice(acf_lab *l) {
     acf_result(l, acf_linear(l->t, h, w, NULL, ACF_IDENTITY));
 }
 
+/* One input used by two layers: so must its own. */
+static void build_input_twice(acf_lab *l) {
+    acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, 3});
+    acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){2, 3}), *v = acf_leaf(l, "v", -1, 1, 2, (int64_t[]){4, 3});
+    acf_result(l, acf_linear(l->t, x, w, NULL, ACF_TANH));
+    acf_result(l, acf_linear(l->t, x, v, NULL, ACF_IDENTITY));
+}
+
 static const acf_case cases[] = {
     {"identity", build, naive, .variant = ACF_IDENTITY},
     {"relu", build, naive, .variant = ACF_RELU},
@@ -57,8 +65,27 @@ static const acf_case cases[] = {
     {"softplus", build, naive, .variant = ACF_SOFTPLUS},
     {"elu", build, naive, .variant = ACF_ELU},
     {"one weight used twice", build_twice, NULL},
+    {"one input used twice", build_input_twice, NULL},
 };
 ACF_CASES(linear, cases)
+
+/* Large enough for several tiles in each direction: every tile must take its own biases. */
+static void several_tiles(void **state) {
+    (void)state;
+    enum { M = 150, I = 301, O = 1300 };
+    acf_lab l;
+    acf_lab_open(&l, 2, M, 1, ACF_MASK_ALL, 3);
+    acf_tensor *x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){M, I}), *w = acf_leaf(&l, "w", -1, 1, 2, (int64_t[]){O, I});
+    acf_tensor *b = acf_leaf(&l, "b", -9, 9, 1, (int64_t[]){O}), *y = acf_linear(l.t, x, w, b, ACF_RELU);
+    assert_int_equal(acf_tape_status(l.t), ACF_OK);
+    for (int64_t r = 0; r < M; r++)
+        for (int64_t o = 0; o < O; o++) {
+            double sum = (double)b->data[o];
+            for (int64_t i = 0; i < I; i++) sum += (double)x->data[r * I + i] * (double)w->data[o * I + i];
+            acf_assert_close((double)y->data[r * O + o], fmax(sum, 0), 500 * (double)ACF_REAL_EPS, "element of a tile");
+        }
+    acf_lab_close(&l);
+}
 
 static void refuses_wrong_shapes(void **state) {
     (void)state;
@@ -84,4 +111,5 @@ static void refuses_a_bias_of_other_length(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(linear, cmocka_unit_test(refuses_wrong_shapes), cmocka_unit_test(refuses_a_bias_of_other_length))
+ACF_TESTS(linear, cmocka_unit_test(several_tiles), cmocka_unit_test(refuses_wrong_shapes),
+          cmocka_unit_test(refuses_a_bias_of_other_length))

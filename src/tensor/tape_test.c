@@ -1,4 +1,4 @@
-/* The tape: failures, backward, views, memory. With two operations of its own, so that nothing here depends on src/ops. */
+/* The tape: failures, backward, views, memory. With small operations of its own, so that it does not lean on src/ops. */
 #include "tensor/params.h"
 #include "tensor/tape.h"
 
@@ -213,6 +213,8 @@ static void the_first_failure_sticks_until_begin(void **state) {
     assert_ptr_equal(acf_tensor_view(b.t, bad, 1, (int64_t[]){7}), &b.t->empty);
     assert_ptr_equal(acf_tensor_as_packed(b.t, bad, NULL), &b.t->empty);
     assert_ptr_equal(acf_tensor_new(b.t, 0, NULL), &b.t->empty);
+    assert_null(acf_node_new(b.t, &op_sum, 0, 1, &b.w));
+    acf_reject(b.t, &op_sum, "a later complaint");
     assert_int_equal(b.t->n_nodes, 1);
     acf_fail(ACF_EIO, "something else happened on this thread");
     assert_int_equal(acf_tape_backward(b.t, bad), ACF_ESHAPE);
