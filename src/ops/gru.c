@@ -20,20 +20,19 @@ static void product(const acf_device *dev, bool ta, bool tb, int64_t M, int64_t 
     acf_cpu_gemm(dev, &(acf_gemm){ta, tb, M, N, K, 1, a, lda, b, ldb, beta, c, ldc}, NULL, NULL);
 }
 
-/* The gates of one element. In: gates holds a without cond and bias in columns r, z and n; s (3H) is h whᵀ, NULL where h is
- * zero. Out: gates = [r, z, b_n, n], h. */
-static void gates_row(acf_real *restrict gates, acf_real *restrict h, const acf_real *restrict s,
-                      const acf_real *restrict cond, const acf_real *restrict bx, const acf_real *restrict bh,
-                      const acf_real *restrict past, int64_t H) {
+/* The gates of one element. In: gates holds x wxᵀ in columns r, z and n; add (3H) is what the row adds to it, bias and
+ * conditioning; s (3H) is h whᵀ. Out: gates = [r, z, b_n, n], h. `first` is a constant at each call: from the zero state s and
+ * past are not read, and both forms are vector loops. */
+static inline __attribute__((always_inline)) void gates_row(bool first, acf_real *restrict gates, acf_real *restrict h,
+                                                            const acf_real *restrict s, const acf_real *restrict add,
+                                                            const acf_real *restrict bh, const acf_real *restrict past,
+                                                            int64_t H) {
     ACF_SIMD
     for (int64_t j = 0; j < H; j++) {
-        acf_real ar = gates[j], az = gates[H + j], an = gates[3 * H + j];
-        acf_real br = bh[j], bz = bh[H + j], bn = bh[2 * H + j];
-        if (cond) ar += cond[j], az += cond[H + j], an += cond[2 * H + j];
-        if (bx) ar += bx[j], az += bx[H + j], an += bx[2 * H + j];
-        if (s) br += s[j], bz += s[H + j], bn += s[2 * H + j];
-        acf_real r = acf_sigmoid(ar + br), z = acf_sigmoid(az + bz), n = acf_tanh(an + r * bn);
-        acf_real old = past ? past[j] : 0;
+        acf_real br = bh[j] + (first ? 0 : s[j]), bz = bh[H + j] + (first ? 0 : s[H + j]);
+        acf_real bn = bh[2 * H + j] + (first ? 0 : s[2 * H + j]), old = first ? 0 : past[j];
+        acf_real r = acf_sigmoid(gates[j] + add[j] + br), z = acf_sigmoid(gates[H + j] + add[H + j] + bz);
+        acf_real n = acf_tanh(gates[3 * H + j] + add[2 * H + j] + r * bn);
         gates[j] = r, gates[H + j] = z, gates[2 * H + j] = bn, gates[3 * H + j] = n;
         h[j] = n + z * (old - n);
     }
@@ -50,9 +49,11 @@ void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, ac
                          const acf_real *bh, int64_t n, int64_t H) {
     if (past) product(dev, false, true, n, 3 * H, H, past, H, wh, H, 0, s, 3 * H);
     ACF_PARALLEL(dev, n * H * 4)
-    for (int64_t k = 0; k < n; k++)
-        gates_row(gates + k * 4 * H, h + k * H, past ? s + k * 3 * H : NULL,
-                  cond ? cond + (row ? row[k] : k) * 3 * H : NULL, bx, bh, past ? past + k * H : NULL, H);
+    for (int64_t k = 0; k < n; k++) {
+        const acf_real *add = cond ? cond + (row ? row[k] : k) * 3 * H : bx; /* cond has the bias in it */
+        if (past) gates_row(false, gates + k * 4 * H, h + k * H, s + k * 3 * H, add, bh, past + k * H, H);
+        else gates_row(true, gates + k * 4 * H, h + k * H, NULL, add, bh, NULL, H);
+    }
 }
 
 void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, acf_real *gates, acf_real *s,
@@ -68,14 +69,16 @@ void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, 
 }
 
 /* Gradients of one element's gates from dh = dout + carry. gates: [r, z, b_n, n] in, gradients of [a_r, a_z, b_n, a_n]
- * out. carry: what came from the next step (has_carry) in, the part z·dh that goes straight to the step before out. */
-static void dgates_row(acf_real *restrict gates, acf_real *restrict carry, const acf_real *restrict dout,
-                       const acf_real *restrict past, bool has_carry, int64_t H) {
+ * out. carry: what came from the next step (unless this is the row's last) in, the part z·dh that goes straight to the step
+ * before out. The two flags are constants at each call. */
+static inline __attribute__((always_inline)) void dgates_row(bool first, bool last, acf_real *restrict gates,
+                                                             acf_real *restrict carry, const acf_real *restrict dout,
+                                                             const acf_real *restrict past, int64_t H) {
     ACF_SIMD
     for (int64_t j = 0; j < H; j++) {
         acf_real r = gates[j], z = gates[H + j], bn = gates[2 * H + j], n = gates[3 * H + j];
-        acf_real old = past ? past[j] : 0;
-        acf_real dh = dout[j] + (has_carry ? carry[j] : 0);
+        acf_real old = first ? 0 : past[j];
+        acf_real dh = dout[j] + (last ? 0 : carry[j]);
         acf_real dan = dh * (1 - z) * (1 - n * n);
         acf_real dz = dh * (old - n);
         gates[j] = dan * bn * r * (1 - r);
@@ -116,8 +119,14 @@ static void add_cond(const acf_device *dev, const acf_gru_plan *p, acf_real *dco
 void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past,
                          const acf_real *wh, int64_t n, int64_t later, int64_t H) {
     ACF_PARALLEL(dev, n * H * 4)
-    for (int64_t k = 0; k < n; k++)
-        dgates_row(gates + k * 4 * H, carry + k * H, dh + k * H, past ? past + k * H : NULL, k < later, H);
+    for (int64_t k = 0; k < n; k++) {
+        acf_real *g = gates + k * 4 * H, *c = carry + k * H;
+        const acf_real *d = dh + k * H, *old = past ? past + k * H : NULL;
+        if (old && k < later) dgates_row(false, false, g, c, d, old, H);
+        else if (old) dgates_row(false, true, g, c, d, old, H);
+        else if (k < later) dgates_row(true, false, g, c, d, NULL, H);
+        else dgates_row(true, true, g, c, d, NULL, H);
+    }
     if (past) product(dev, false, false, n, H, 3 * H, gates, 4 * H, wh, H, 1, carry, H);
 }
 

@@ -48,7 +48,7 @@ typedef struct acf_gru_plan {
 } acf_gru_plan;
 
 /* h (T,H) from x (T,I). gates (T,4H) is filled with [r | z | b_n | n] for the backward; s (active[0],3H) is scratch.
- * cond, bx, h0 may be NULL; h0 (active[0],H) is in rank order. */
+ * cond (which has the bias in it) or bx may be NULL, and h0 (active[0],H; in rank order). */
 void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, acf_real *gates, acf_real *s,
                      const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *wx, const acf_real *bx,
                      const acf_real *wh, const acf_real *bh);
@@ -70,7 +70,7 @@ void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
 void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
                         int64_t H);
 /* One step of n rows: gates (n,4H) holds the input's side and becomes [r | z | b_n | n]; h (n,H) from past (n,H), NULL for the
- * zero state. s (n,3H) is scratch. Row k reads cond at row[k], or k. */
+ * zero state. s (n,3H) is scratch. Row k adds cond at row[k], or k; without cond it adds bx. */
 void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
                          const acf_real *cond, const int32_t *row, const acf_real *bx, const acf_real *wh,
                          const acf_real *bh, int64_t n, int64_t H);
