@@ -8,18 +8,19 @@
 static void build(acf_lab *l) {
     acf_tensor *a = acf_leaf_packed(l, "a", -1, 1, 0), *b = acf_leaf_packed(l, "b", -1, 1, 0);
     acf_result(l, acf_sqerr(l->t, a, b, l->u));
+    acf_result(l, acf_sqerr(l->t, b, a, l->u)); /* both gradients get a second term */
 }
 
 static void naive(const acf_lab *l, double *const *out) {
     for (int64_t p = 0; p < l->u->T; p++) {
         double d = (double)l->leaf[0].value[p] - (double)l->leaf[1].value[p];
-        out[0][l->u->row_of[p]] += d * d;
+        for (int k = 0; k < 2; k++) out[k][l->u->row_of[p]] += d * d;
     }
 }
 
 /* More rows than are summed together, with and without elements. */
 static const acf_size many_rows[] = {{0, 3, ACF_MASK_RANDOM}, {5, 7, ACF_MASK_RANDOM}, {3, 4, ACF_MASK_NONE},
-                                     {300, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
+                                     {600, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 
 static const acf_case cases[] = {{"two sides", build, naive, .sizes = many_rows, .big_N = 8000}};
 ACF_CASES(sqerr, cases)
