@@ -21,7 +21,8 @@ static void naive(const acf_lab *l, double *const *out) {
     double sum = 0, dot = 0;
     int64_t n = l->leaf[0].count;
     for (int64_t i = 0; i < n; i++) sum += (double)l->leaf[0].value[i];
-    for (int64_t i = 0; i < n && l->c->variant == DOT; i++) dot += (double)l->leaf[0].value[i] * (double)l->leaf[1].value[i];
+    for (int64_t i = 0; i < n && l->c->variant == DOT; i++)
+        dot += (double)l->leaf[0].value[i] * (double)l->leaf[1].value[i];
     out[0][0] = l->c->variant == DOT ? dot : l->c->variant == MEAN && n ? sum / (double)n : sum;
     out[1][0] = sum;
 }

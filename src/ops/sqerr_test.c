@@ -34,7 +34,8 @@ static void is_the_sum_of_squares(void **state) {
     for (int fused = 0; fused < 2; fused++) {
         acf_lab_begin(&l, true);
         acf_tensor *a = acf_leaf_packed(&l, "a", -1, 1, 0), *b = acf_leaf_packed(&l, "b", -1, 1, 0);
-        acf_tensor *rows = fused ? acf_sqerr(l.t, a, b, l.u) : acf_sum_subset(l.t, acf_square(l.t, acf_sub(l.t, a, b)), l.u);
+        acf_tensor *rows = fused ? acf_sqerr(l.t, a, b, l.u)
+                                 : acf_sum_subset(l.t, acf_square(l.t, acf_sub(l.t, a, b)), l.u);
         acf_tensor *self = acf_sqerr(l.t, a, a, l.u), *sum = acf_add(l.t, acf_mean(l.t, rows), acf_sum(l.t, self));
         assert_int_equal(acf_tape_backward(l.t, sum), ACF_OK);
         loss[fused] = (double)sum->data[0];
@@ -55,7 +56,8 @@ static void refuses_wrong_shapes(void **state) {
     acf_tensor *a = acf_leaf_packed(&l, "a", -1, 1, 0);
     acf_sqerr(l.t, a, acf_tensor_as_packed(l.t, a, NULL), l.u);
     assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-    assert_string_equal(acf_error(), "sqerr: a is (12 packed) and b is (12); expected both (T), packed over the given subset");
+    assert_string_equal(acf_error(),
+                        "sqerr: a is (12 packed) and b is (12); expected both (T), packed over the given subset");
     acf_lab_close(&l);
 }
 
