@@ -41,7 +41,7 @@ typedef struct acf_place {
 void acf_rng_bits(acf_place at, uint32_t out[4]);
 
 /* The first n words of the blocks at columns at.column, at.column + 1, ... : the same bits, sixteen blocks at a time in
- * vector registers, about ten times as fast. */
+ * vector registers, about seven times as fast. */
 void acf_rng_words(acf_place at, int64_t n, uint32_t *out);
 
 /* Uniform on the open interval (0, 1): one of 2^52 equally spaced values, symmetric about 1/2. */

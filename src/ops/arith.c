@@ -29,7 +29,8 @@ static void add_scaled(const acf_device *dev, acf_real *dx, acf_real a, const ac
     }
 }
 
-void acf_add_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const acf_real *dz, acf_real a, acf_real b, int64_t n) {
+void acf_add_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const acf_real *dz, acf_real a, acf_real b,
+                     int64_t n) {
     if (dx) add_scaled(dev, dx, a, dz, n);
     if (dy) add_scaled(dev, dy, b, dz, n);
 }

@@ -19,7 +19,8 @@ acf_tensor *acf_square(acf_tape *t, acf_tensor *x);
 void acf_add_fwd_cpu(const acf_device *dev, acf_real *z, acf_real a, const acf_real *x, acf_real b, const acf_real *y,
                      int64_t n);
 /* dx += a dz, dy += b dz; NULL = not needed. dx may be dy. */
-void acf_add_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const acf_real *dz, acf_real a, acf_real b, int64_t n);
+void acf_add_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const acf_real *dz, acf_real a, acf_real b,
+                     int64_t n);
 
 /* z = x y;  dx += y dz, dy += x dz. */
 void acf_mul_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *x, const acf_real *y, int64_t n);

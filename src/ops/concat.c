@@ -75,7 +75,8 @@ acf_tensor *acf_concat(acf_tape *t, int n, acf_tensor *const *x) {
     int64_t C = 0;
     for (int k = 0; k < n; k++) {
         if (!is_matrix(x[k]) || x[k]->dim[0] != x[0]->dim[0] || x[k]->sub != x[0]->sub)
-            return acf_reject(t, &acf_op_concat, "tensor 0 is %s and tensor %d is %s; expected (M, C) or (M) with the same rows",
+            return acf_reject(t, &acf_op_concat,
+                              "tensor 0 is %s and tensor %d is %s; expected (M, C) or (M) with the same rows",
                               acf_tensor_shape(x[0], a), k, acf_tensor_shape(x[k], b));
         C += acf_tensor_width(x[k]);
     }

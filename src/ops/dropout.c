@@ -26,7 +26,8 @@ void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, cons
         }
 }
 
-void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const uint8_t *keep, double rate, int64_t n) {
+void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const uint8_t *keep, double rate,
+                         int64_t n) {
     const acf_real scale = (acf_real)(1 / (1 - rate));
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
@@ -45,7 +46,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     attrs *a = n->attr;
     const acf_tensor *x = n->in[0];
     if (n->save && !(a->keep = acf_arena_alloc(t->mem, (size_t)acf_tensor_count(x)))) return ACF_EMEMORY;
-    acf_dropout_fwd_cpu(t->dev, n->out[0]->data, a->keep, x->data, a->rate, a->key, acf_tensor_rows(x), acf_tensor_width(x));
+    acf_dropout_fwd_cpu(t->dev, n->out[0]->data, a->keep, x->data, a->rate, a->key, acf_tensor_rows(x),
+                        acf_tensor_width(x));
     return ACF_OK;
 }
 

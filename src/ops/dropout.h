@@ -19,6 +19,7 @@ acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, double rate, acf_place key);
 void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, double rate, acf_place key,
                          int64_t M, int64_t C);
 /* dx += dy keep / (1 - rate) over n elements. */
-void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const uint8_t *keep, double rate, int64_t n);
+void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const uint8_t *keep, double rate,
+                         int64_t n);
 
 #endif

@@ -11,26 +11,32 @@ static const acf_place key = {.seed = 0x123456789abcdef, .row = 40, .column = 3 
 /* Odd widths around the 64 words drawn at a time; more than are drawn in one piece in the threaded run. */
 static int64_t wide(const acf_lab *l) { return l->big ? 1100 : l->c->variant; }
 
-/* The harness takes finite differences without recording, where dropout is the identity; so it records around the call. */
+/* The harness takes finite differences without recording, where dropout is the identity; so it records around the call.
+ * Two masks on one input: its gradient gets two terms. */
 static void build(acf_lab *l) {
+    acf_place next = key;
+    next.draw++;
     bool record = l->t->record;
     acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, wide(l));
     l->t->record = true;
     acf_result(l, acf_dropout(l->t, x, 0.3, key));
+    acf_result(l, acf_dropout(l->t, x, 0.3, next));
     l->t->record = record;
 }
 
 static void naive(const acf_lab *l, double *const *out) {
     int64_t C = wide(l) ? wide(l) : 1;
-    for (int64_t i = 0; i < l->leaf[0].count; i++) {
+    for (int64_t j = 0; j < 2 * l->leaf[0].count; j++) {
         acf_place at = key;
         uint32_t word[4];
+        int64_t i = j / 2, k = j % 2;
+        at.draw += (uint32_t)k;
         at.stream = ACF_STREAM_DROPOUT;
         at.row += (uint64_t)(i / C);
         at.column += (uint32_t)(i % C / 4);
         acf_rng_bits(at, word);
         bool kept = (double)word[i % C % 4] >= 0.3 * 4294967296.0 - 1;
-        out[0][i] = kept ? (double)l->leaf[0].value[i] / 0.7 : 0;
+        out[k][i] = kept ? (double)l->leaf[0].value[i] / 0.7 : 0;
     }
 }
 
@@ -123,6 +129,18 @@ static void a_split_batch_drops_the_same(void **state) {
     acf_device_close(dev);
 }
 
+/* A NaN is not cured by being dropped. */
+static void a_dropped_nan_shows(void **state) {
+    (void)state;
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_real x[100], y[100];
+    for (int i = 0; i < 100; i++) x[i] = (acf_real)NAN;
+    acf_dropout_fwd_cpu(dev, y, NULL, x, 0.5, key, 1, 100);
+    for (int i = 0; i < 100; i++) assert_true(isnan(y[i]));
+    acf_device_close(dev);
+}
+
 static void identity_where_nothing_is_trained(void **state) {
     (void)state;
     acf_lab l;
@@ -152,4 +170,5 @@ static void refuses_rates(void **state) {
 
 ACF_TESTS(dropout, cmocka_unit_test(words_are_those_of_the_blocks), cmocka_unit_test(keeps_the_right_share),
           cmocka_unit_test(other_places_other_masks), cmocka_unit_test(a_split_batch_drops_the_same),
-          cmocka_unit_test(identity_where_nothing_is_trained), cmocka_unit_test(refuses_rates))
+          cmocka_unit_test(a_dropped_nan_shows), cmocka_unit_test(identity_where_nothing_is_trained),
+          cmocka_unit_test(refuses_rates))

@@ -13,6 +13,7 @@
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
+/* Most maps move single numbers: without the branch the vector loop's start and end would be most of the work. */
 static inline void copy_row(acf_real *y, const acf_real *x, int64_t C) {
     if (C == 1) {
         y[0] = x[0];
@@ -36,8 +37,8 @@ static inline void add_row(acf_real *y, const acf_real *x, int64_t C) {
     for (int64_t c = 0; c < C; c++) y[c] += x[c];
 }
 
-void acf_gather_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const int32_t *index, acf_real fill, int64_t n,
-                        int64_t C) {
+void acf_gather_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const int32_t *index, acf_real fill,
+                        int64_t n, int64_t C) {
     ACF_PARALLEL(dev, n * C)
     for (int64_t p = 0; p < n; p++) {
         if (index[p] < 0) fill_row(y + p * C, fill, C);
@@ -82,13 +83,15 @@ void acf_gather_rows_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real
                 add_row(dx + u->row[k] * C, dy + (u->first[s] + k) * C, C);
 }
 
-void acf_scatter_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const int32_t *index, int64_t n, int64_t C) {
+void acf_scatter_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const int32_t *index, int64_t n,
+                         int64_t C) {
     ACF_PARALLEL(dev, n * C)
     for (int64_t p = 0; p < n; p++)
         if (index[p] >= 0) copy_row(y + index[p] * C, v + p * C, C);
 }
 
-void acf_scatter_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real *dy, const int32_t *index, int64_t n, int64_t C) {
+void acf_scatter_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real *dy, const int32_t *index, int64_t n,
+                         int64_t C) {
     ACF_PARALLEL(dev, n * C)
     for (int64_t p = 0; p < n; p++)
         if (index[p] >= 0) add_row(dv + p * C, dy + index[p] * C, C);
@@ -345,7 +348,8 @@ acf_tensor *acf_scatter(acf_tape *t, acf_tensor *v, const int32_t *index, int64_
     acf_node *n = acf_node_new(t, &acf_op_scatter, sizeof(attrs), 2, (acf_tensor *[]){v, base});
     if (!n) return &t->empty;
     if (!is_list(v) || R < 0 || R > INT32_MAX)
-        return acf_reject(t, &acf_op_scatter, "v is %s, to go to %lld rows; expected (n) or (n, C), and fewer than 2^31 rows",
+        return acf_reject(t, &acf_op_scatter,
+                          "v is %s, to go to %lld rows; expected (n) or (n, C), and fewer than 2^31 rows",
                           acf_tensor_shape(v, sv), (long long)R);
     if (base && (base->ndim != v->ndim || base->dim[0] != R || acf_tensor_width(base) != acf_tensor_width(v)))
         return acf_reject(t, &acf_op_scatter, "the base is %s; expected %lld rows like those of v %s",
@@ -359,7 +363,8 @@ acf_tensor *acf_scatter_cells(acf_tape *t, acf_tensor *v, const acf_subset *u, a
     acf_node *n = acf_node_new(t, &acf_op_scatter, sizeof(attrs), 2, (acf_tensor *[]){v, base});
     if (!n) return &t->empty;
     if (v->ndim != 1 || v->sub != u)
-        return acf_reject(t, &acf_op_scatter, "v is %s; expected (T) packed over the given subset", acf_tensor_shape(v, sv));
+        return acf_reject(t, &acf_op_scatter, "v is %s; expected (T) packed over the given subset",
+                          acf_tensor_shape(v, sv));
     if (base && (base->ndim != 2 || base->sub || base->dim[0] != u->N || base->dim[1] != u->D))
         return acf_reject(t, &acf_op_scatter, "the base is %s; the subset has (%lld, %lld)", acf_tensor_shape(base, sb),
                           (long long)u->N, (long long)u->D);

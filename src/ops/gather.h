@@ -53,8 +53,8 @@ acf_tensor *acf_step_stack(acf_tape *t, acf_tensor *const *v, const acf_subset *
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
 /* y (n,C): row p = row index[p] of x (R,C), or fill. */
-void acf_gather_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const int32_t *index, acf_real fill, int64_t n,
-                        int64_t C);
+void acf_gather_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const int32_t *index, acf_real fill,
+                        int64_t n, int64_t C);
 /* dx (R,C): row index[p] += row p of dy (n,C). scratch: R + n integers. */
 void acf_gather_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const int32_t *index, int32_t *scratch,
                         int64_t n, int64_t R, int64_t C);
@@ -65,9 +65,11 @@ void acf_gather_unique_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_re
 void acf_gather_rows_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_subset *u, int64_t C);
 
 /* y (R,C): row index[p] = row p of v (n,C). */
-void acf_scatter_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const int32_t *index, int64_t n, int64_t C);
+void acf_scatter_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const int32_t *index, int64_t n,
+                         int64_t C);
 /* dv (n,C): row p += row index[p] of dy (R,C). */
-void acf_scatter_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real *dy, const int32_t *index, int64_t n, int64_t C);
+void acf_scatter_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real *dy, const int32_t *index, int64_t n,
+                         int64_t C);
 /* dbase (R,C) += dy where no index points. scratch: R integers. */
 void acf_scatter_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const acf_real *dy, const int32_t *index,
                               int32_t *scratch, int64_t n, int64_t R, int64_t C);

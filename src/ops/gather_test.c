@@ -371,8 +371,8 @@ static void refuses_other_subsets(void **state) {
             [0] = "gather: v is (16 packed); expected (T) or (T, C) packed over the given subset",
             [2] = "gather: v is (16 packed); expected it packed over the subset that was split",
             [4] = "scatter: v is (16 packed); expected (T) packed over the given subset",
-            [7] = "merge: the parts are (8 packed, 2) and (8 packed, 3); expected rows of the same width, packed over the even "
-                  "and the odd half",
+            [7] = "merge: the parts are (8 packed, 2) and (8 packed, 3); expected rows of the same width, packed over "
+                  "the even and the odd half",
             [8] = "step_slice: step 4 of (16 packed); expected a tensor packed over the given subset, of 4 steps",
             [9] = "step_stack: step 2 is (3); expected 4 rows of width 1"};
         assert_refused(&l, ACF_ESHAPE, sentence[k]);

@@ -144,7 +144,7 @@ acf_tensor *acf_sum_rows(acf_tape *t, acf_tensor *x) {
     return acf_node_run(t, n);
 }
 
-/* ---- sums over a row's modelled columns ------------------------------------------------------------------------------- */
+/* ---- sums over a row's modelled columns ------------------------------------------------------------------------------ */
 
 static acf_status subset_forward(acf_tape *t, acf_node *n) {
     acf_sum_subset_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[0]->sub);
