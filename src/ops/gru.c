@@ -39,9 +39,9 @@ static inline __attribute__((always_inline)) void gates_row(bool first, acf_real
 }
 
 void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
-                        int64_t H) {
-    product(dev, false, true, T, 2 * H, I, x, I, wx, I, 0, gates, 4 * H);
-    product(dev, false, true, T, H, I, x, I, wx + 2 * H * I, I, 0, gates + 3 * H, 4 * H);
+                        int64_t ldw, int64_t H) {
+    product(dev, false, true, T, 2 * H, I, x, I, wx, ldw, 0, gates, 4 * H);
+    product(dev, false, true, T, H, I, x, I, wx + 2 * H * ldw, ldw, 0, gates + 3 * H, 4 * H);
 }
 
 void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
@@ -60,7 +60,7 @@ void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, 
                      const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *wx, const acf_real *bx,
                      const acf_real *wh, const acf_real *bh) {
     int64_t H = p->H;
-    acf_gru_inputs_cpu(dev, gates, x, wx, p->first[p->steps], p->I, H);
+    acf_gru_inputs_cpu(dev, gates, x, wx, p->first[p->steps], p->I, p->I, H);
     for (int64_t t = 0; t < p->steps; t++) {
         const acf_real *past = t ? h + p->first[t - 1] * H : h0;
         acf_gru_advance_cpu(dev, h + p->first[t] * H, gates + p->first[t] * 4 * H, s, past, cond, p->row, bx, wh, bh,

@@ -66,9 +66,9 @@ void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
 
 /* ---- the pieces of the two above, for loops that must go step by step through all layers ------------------------------ */
 
-/* The input's side: gates (T,4H) columns r, z and n = x (T,I) wxᵀ. */
+/* The input's side: gates (T,4H) columns r, z and n = x (T,I) wxᵀ; ldw: leading dimension of wx. */
 void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
-                        int64_t H);
+                        int64_t ldw, int64_t H);
 /* One step of n rows: gates (n,4H) holds the input's side and becomes [r | z | b_n | n]; h (n,H) from past (n,H), NULL for the
  * zero state. s (n,3H) is scratch. Row k adds cond at row[k], or k; without cond it adds bx. */
 void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,

@@ -1,10 +1,8 @@
 /* GRU: cases for the harness against plain loops, and the identities that tie sequence, stack and step together. */
 #include "ops/gru.h"
 
-#include "harness/lab.h"
+#include "harness/naive.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SEQ, SEQ_COND, STACK, STEP, STEP_COND, STEP_FIRST, WIDE };
@@ -36,40 +34,9 @@ static void build_seq(acf_lab *l) {
     acf_result(l, acf_gru_stack(l->t, x, c, kind == STACK ? 2 : 1, w, l->u));
 }
 
-/* One unit of one step, straight from the definition. a and b are the input's and the state's sums for r, z, n. */
-static double unit(const double a[3], const double b[3], double old) {
-    double r = 1 / (1 + exp(-(a[0] + b[0]))), z = 1 / (1 + exp(-(a[1] + b[1]))), n = tanh(a[2] + r * b[2]);
-    return (1 - z) * n + z * old;
-}
-
-static double dot(const acf_real *w, const double *v, int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (double)w[i] * v[i];
-    return sum;
-}
-
-typedef struct naive_layer {
-    const acf_real *wx, *wc, *bx, *wh, *bh;
-} naive_layer;
-
-static naive_layer naive_layer_at(const acf_lab *l, int first, bool cond) {
+static naive_gru naive_layer_at(const acf_lab *l, int first, bool cond) {
     const acf_lab_leaf *f = l->leaf + first;
-    return (naive_layer){f[0].value, cond ? f[1].value : NULL, f[1 + cond].value, f[2 + cond].value, f[3 + cond].value};
-}
-
-/* next (H) from x (I), c (CONDITIONS or NULL), old (H). */
-static void naive_step(naive_layer w, int64_t I, int64_t H, const double *x, const acf_real *c, const double *old,
-                       double *next) {
-    for (int64_t j = 0; j < H; j++) {
-        double a[3], b[3];
-        for (int64_t g = 0; g < 3; g++) {
-            int64_t o = g * H + j;
-            a[g] = dot(w.wx + o * I, x, I) + (double)w.bx[o];
-            for (int64_t k = 0; c && k < CONDITIONS; k++) a[g] += (double)w.wc[o * CONDITIONS + k] * (double)c[k];
-            b[g] = dot(w.wh + o * H, old, H) + (double)w.bh[o];
-        }
-        next[j] = unit(a, b, old[j]);
-    }
+    return (naive_gru){f[0].value, cond ? f[1].value : NULL, f[1 + cond].value, f[2 + cond].value, f[3 + cond].value};
 }
 
 /* Row by row, step by step, layer by layer. */
@@ -77,7 +44,7 @@ static void naive_seq(const acf_lab *l, double *const *out) {
     int kind = l->c->variant, layers = kind == STACK ? 2 : 1;
     bool cond = kind == SEQ_COND || kind == STACK;
     int64_t H = units(l), I = inputs(l);
-    naive_layer w[2] = {naive_layer_at(l, 1 + cond, cond)};
+    naive_gru w[2] = {naive_layer_at(l, 1 + cond, cond)};
     if (kind == STACK) w[1] = naive_layer_at(l, 7, cond);
     for (int64_t i = 0; i < l->N; i++) {
         double state[2][64] = {{0}}, next[64], x[64];
@@ -85,7 +52,7 @@ static void naive_seq(const acf_lab *l, double *const *out) {
             int64_t p = acf_subset_at(l->u, i, s);
             for (int64_t k = 0; k < I; k++) x[k] = (double)l->leaf[0].value[p * I + k];
             for (int k = 0; k < layers; k++) {
-                naive_step(w[k], k ? H : I, H, x, cond ? l->leaf[1].value + i * CONDITIONS : NULL, state[k], next);
+                naive_gru_step(w[k], k ? H : I, H, CONDITIONS, x, cond ? l->leaf[1].value + i * CONDITIONS : NULL, state[k], next);
                 memcpy(state[k], next, sizeof next);
                 memcpy(x, next, sizeof next);
             }
@@ -110,12 +77,13 @@ static void naive_one_step(const acf_lab *l, double *const *out) {
     bool cond = kind == STEP_COND;
     int64_t H = units(l), I = inputs(l);
     int first = 1 + (kind != STEP_FIRST) + cond;
-    naive_layer w = naive_layer_at(l, first, cond);
+    naive_gru w = naive_layer_at(l, first, cond);
     for (int64_t k = 0; k < l->u->active[0]; k++) {
         double x[64], old[64] = {0};
         for (int64_t i = 0; i < I; i++) x[i] = (double)l->leaf[0].value[k * I + i];
         for (int64_t j = 0; j < H && kind != STEP_FIRST; j++) old[j] = (double)l->leaf[1].value[k * H + j];
-        naive_step(w, I, H, x, cond ? l->leaf[2].value + l->u->row[k] * CONDITIONS : NULL, old, out[0] + k * H);
+        naive_gru_step(w, I, H, CONDITIONS, x, cond ? l->leaf[2].value + l->u->row[k] * CONDITIONS : NULL, old,
+                       out[0] + k * H);
     }
 }
 

@@ -1,9 +1,7 @@
 /* The linear layer: cases for the harness. */
 #include "ops/linear.h"
 
-#include "harness/lab.h"
-
-#include <math.h>
+#include "harness/naive.h"
 
 /* Inner widths: odd, so that vector loops have a tail; large in the threaded run. */
 static int64_t width_in(const acf_lab *l) { return l->big ? 129 : 5; }
@@ -17,18 +15,6 @@ static void build(acf_lab *l) {
     acf_result(l, acf_linear(l->t, x, w, b, (acf_act_kind)l->c->variant));
 }
 
-static double activate(int kind, double x) {
-    switch (kind) {
-    case ACF_RELU: return x > 0 ? x : 0;
-    case ACF_LEAKY_RELU: return x > 0 ? x : 0.01 * x;
-    case ACF_TANH: return tanh(x);
-    case ACF_SIGMOID: return 1 / (1 + exp(-x));
-    case ACF_SOFTPLUS: return log(1 + exp(x));
-    case ACF_ELU: return x > 0 ? x : exp(x) - 1;
-    default: return x;
-    }
-}
-
 static void naive(const acf_lab *l, double *const *out) {
     int64_t I = width_in(l), O = width_out(l);
     const acf_real *x = l->leaf[0].value, *w = l->leaf[1].value, *b = l->leaf[2].value;
@@ -36,7 +22,7 @@ static void naive(const acf_lab *l, double *const *out) {
         for (int64_t o = 0; o < O; o++) {
             double sum = (double)b[o];
             for (int64_t i = 0; i < I; i++) sum += (double)x[r * I + i] * (double)w[o * I + i];
-            out[0][r * O + o] = activate(l->c->variant, sum);
+            out[0][r * O + o] = naive_act(l->c->variant, sum);
         }
 }
 

@@ -24,7 +24,7 @@
 #include "harness/check.h"
 #include "ops/ops.h"
 
-#define ACF_LAB_LEAVES 16
+#define ACF_LAB_LEAVES 32
 #define ACF_LAB_RESULTS 8
 
 typedef enum acf_lab_mask {

@@ -1,0 +1,357 @@
+/* Loops that feed a network's output back into it: see rnn_loop.h; formulas in docs/math.md, 5.
+ *
+ * Workload: as in gru.c, but nothing can be projected ahead except what is known of the steps. A step of n rows costs, per
+ * layer, two products (n,H)·(H,3H), and the head; the best-guess loss runs one mean loop and one inverse loop per coupling
+ * forward and back. While recording, gates and states of all T elements are kept; otherwise two steps of states
+ * alternate, so that sampling a wide table needs memory for one step, not for all. */
+#include "ops/rnn_loop.h"
+
+#include "base/vmath.h"
+#include "ops/concat.h"
+#include "ops/gather.h"
+#include "ops/mixture.h"
+
+#include <string.h>
+
+typedef enum loop_kind { INVERSE, MEAN, SAMPLE } loop_kind;
+
+/* Inputs of a node: z and known, then five for each layer, then the head's four. */
+enum { Z, KNOWN, LAYER };
+enum { COND, WX, BX, WH, BH, PER_LAYER };
+enum { W1, B1, W2, B2, HEAD };
+
+typedef struct attrs {
+    loop_kind kind;
+    int layers;
+    bool all;          /* buffers hold all T elements (recording), not one step */
+    int64_t H, E, F, O, K;
+    double bound, lo, hi;
+    acf_act_kind act;
+    acf_draw draw;
+    const acf_subset *u;
+    acf_real *gates[ACF_RNN_LAYERS];  /* (T,4H) */
+    acf_real *states[ACF_RNN_LAYERS]; /* (T,H), or (2 steps,H) */
+    acf_real *hidden, *out;           /* (T,F), (T,O) */
+    acf_real *w0;                     /* (3H) the first column of gru[0].wx: weights of the value before */
+} attrs;
+
+static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
+static acf_tensor *of_layer(const acf_node *n, int l, int part) { return n->in[LAYER + l * PER_LAYER + part]; }
+static acf_tensor *of_head(const acf_node *n, int part) {
+    return n->in[LAYER + ((const attrs *)n->attr)->layers * PER_LAYER + part];
+}
+
+/* Rows of a buffer where step s begins: its packed place while recording, else the front. */
+static int64_t at(const attrs *a, int64_t s) { return a->all ? a->u->first[s] : 0; }
+/* The states of step s; those of the step before must survive, so without all T two halves alternate. */
+static acf_real *state(const attrs *a, int l, int64_t s) {
+    int64_t rows = a->all ? a->u->first[s] : (s & 1) * a->u->active[0];
+    return a->states[l] + rows * a->H;
+}
+
+static void product(const acf_device *dev, bool ta, int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda,
+                    const acf_real *b, int64_t ldb, acf_real beta, acf_real *c, int64_t ldc) {
+    acf_cpu_gemm(dev, &(acf_gemm){ta, false, M, N, K, 1, a, lda, b, ldb, beta, c, ldc}, NULL, NULL);
+}
+
+/* ---- what a step makes of the head's output ------------------------------------------------------------------------ */
+
+/* y (n) = (z - shift) e^-s from out (n,O) = (raw, shift) or (shift). */
+static void invert(acf_real *y, const acf_real *z, const acf_real *out, int64_t O, acf_real bound, int64_t n) {
+    for (int64_t k = 0; k < n; k++) {
+        acf_real s = O == 2 ? bound * acf_tanh(out[2 * k] / bound) : 0, shift = out[O * k + O - 1];
+        y[k] = (z[k] - shift) * acf_exp(-s);
+    }
+}
+
+/* Adds to dz (n; NULL = not needed) and dout (n,O) from dy (n). */
+static void dinvert(acf_real *dz, acf_real *dout, const acf_real *dy, const acf_real *y, const acf_real *out, int64_t O,
+                    acf_real bound, int64_t n) {
+    for (int64_t k = 0; k < n; k++) {
+        acf_real th = O == 2 ? acf_tanh(out[2 * k] / bound) : 0, shrunk = dy[k] * acf_exp(-bound * th);
+        if (dz) dz[k] += shrunk;
+        dout[O * k + O - 1] -= shrunk;
+        if (O == 2) dout[2 * k] -= dy[k] * y[k] * (1 - th * th);
+    }
+}
+
+static void feed_back(const acf_tape *t, const acf_node *n, int64_t s) {
+    const attrs *a = n->attr;
+    int64_t first = a->u->first[s], rows = a->u->active[s];
+    acf_real *y = n->out[0]->data + first;
+    const acf_real *out = a->out + at(a, s) * a->O;
+    acf_draw d = a->draw;
+    d.at = (acf_cells){a->u->row_of + first, a->u->col_of + first};
+    if (a->kind == INVERSE) invert(y, n->in[Z]->data + first, out, a->O, (acf_real)a->bound, rows);
+    if (a->kind == MEAN) acf_mixture_mean_fwd_cpu(t->dev, y, out, rows, a->K);
+    if (a->kind == SAMPLE) acf_mixture_sample_fwd_cpu(t->dev, y, out, &d, rows, a->K, a->lo, a->hi);
+}
+
+/* ---- forward ---------------------------------------------------------------------------------------------------------- */
+
+/* The first layer's input side at one step: what is known was projected into gates (or is absent), the value before adds its
+ * column of the weights. */
+static void add_value(const acf_device *dev, acf_real *gates, const acf_real *before, const acf_real *w0, bool known,
+                      int64_t n, int64_t H) {
+    ACF_PARALLEL(dev, n * H * 4)
+    for (int64_t k = 0; k < n; k++) {
+        acf_real *g = gates + k * 4 * H, v = before ? before[k] : ACF_R(ACF_RNN_START);
+        if (!known) memset(g, 0, (size_t)(4 * H) * sizeof *g);
+        ACF_SIMD
+        for (int64_t j = 0; j < 2 * H; j++) g[j] += v * w0[j];
+        ACF_SIMD
+        for (int64_t j = 0; j < H; j++) g[3 * H + j] += v * w0[2 * H + j];
+    }
+}
+
+static void project_known(const acf_tape *t, const acf_node *n, acf_real *gates, int64_t first, int64_t rows) {
+    const attrs *a = n->attr;
+    acf_gru_inputs_cpu(t->dev, gates, n->in[KNOWN]->data + first * a->E, of_layer(n, 0, WX)->data + 1, rows, a->E, 1 + a->E,
+                       a->H);
+}
+
+static void step_forward(const acf_tape *t, const acf_node *n, int64_t s, acf_real *scratch) {
+    const attrs *a = n->attr;
+    int64_t H = a->H, rows = a->u->active[s], first = a->u->first[s];
+    const acf_real *before = s ? n->out[0]->data + a->u->first[s - 1] : NULL;
+    for (int l = 0; l < a->layers; l++) {
+        acf_real *gates = a->gates[l] + at(a, s) * 4 * H;
+        if (l == 0 && a->E && !a->all) project_known(t, n, gates, first, rows);
+        if (l == 0) add_value(t->dev, gates, before, a->w0, a->E > 0, rows, H);
+        else acf_gru_inputs_cpu(t->dev, gates, state(a, l - 1, s), of_layer(n, l, WX)->data, rows, H, H, H);
+        acf_gru_advance_cpu(t->dev, state(a, l, s), gates, scratch, s ? state(a, l, s - 1) : NULL,
+                            data_of(of_layer(n, l, COND)), a->u->row, data_of(of_layer(n, l, BX)), of_layer(n, l, WH)->data,
+                            of_layer(n, l, BH)->data, rows, H);
+    }
+    acf_real *hidden = a->hidden + at(a, s) * a->F, *out = a->out + at(a, s) * a->O;
+    acf_linear_fwd_cpu(t->dev, hidden, state(a, a->layers - 1, s), of_head(n, W1)->data, of_head(n, B1)->data, a->act, rows,
+                       H, a->F);
+    acf_linear_fwd_cpu(t->dev, out, hidden, of_head(n, W2)->data, of_head(n, B2)->data, ACF_IDENTITY, rows, a->F, a->O);
+    feed_back(t, n, s);
+}
+
+static acf_status forward(acf_tape *t, acf_node *n) {
+    attrs *a = n->attr;
+    const acf_subset *u = a->u;
+    a->all = n->save;
+    int64_t most = u->steps ? u->active[0] : 0, kept = a->all ? u->T : most;
+    acf_mark mark = acf_arena_mark(t->mem);
+    for (int l = 0; l < a->layers; l++) {
+        a->gates[l] = acf_tape_reals(t, kept * 4 * a->H);
+        a->states[l] = acf_tape_reals(t, (a->all ? u->T : 2 * most) * a->H);
+    }
+    a->hidden = acf_tape_reals(t, kept * a->F);
+    a->out = acf_tape_reals(t, kept * a->O);
+    a->w0 = acf_tape_reals(t, 3 * a->H);
+    if (n->save) mark = acf_arena_mark(t->mem);
+    acf_real *scratch = acf_tape_reals(t, most * 3 * a->H);
+    ACF_TRY(acf_tape_status(t));
+    for (int64_t j = 0; j < 3 * a->H; j++) a->w0[j] = of_layer(n, 0, WX)->data[j * (1 + a->E)];
+    if (a->E && a->all) project_known(t, n, a->gates[0], 0, u->T);
+    for (int64_t s = 0; s < u->steps; s++) step_forward(t, n, s, scratch);
+    acf_arena_release(t->mem, mark);
+    return ACF_OK;
+}
+
+/* ---- backward --------------------------------------------------------------------------------------------------------- */
+
+typedef struct scratch {
+    acf_real *dy;                    /* (T) of the values: from outside and from the next step */
+    acf_real *dvalue;                /* (rows) what a step sends to the value before it */
+    acf_real *dout, *dhidden;        /* (T,O), (T,F) */
+    acf_real *dtop;                  /* (rows,H) of a layer's output at one step */
+    acf_real *carry[ACF_RNN_LAYERS]; /* (rows,H) */
+    acf_real *past, *x0;             /* (T,H), (T,1+E) */
+} scratch;
+
+static acf_status get_scratch(acf_tape *t, const acf_node *n, scratch *w) {
+    const attrs *a = n->attr;
+    int64_t T = a->u->T, most = a->u->steps ? a->u->active[0] : 0;
+    w->dy = acf_tape_reals(t, T), w->dvalue = acf_tape_reals(t, most);
+    w->dout = acf_tape_reals(t, T * a->O), w->dhidden = acf_tape_reals(t, T * a->F);
+    w->dtop = acf_tape_reals(t, most * a->H);
+    for (int l = 0; l < a->layers; l++) w->carry[l] = acf_tape_reals(t, most * a->H);
+    w->past = acf_tape_reals(t, T * a->H), w->x0 = acf_tape_reals(t, T * (1 + a->E));
+    ACF_TRY(acf_tape_status(t));
+    memcpy(w->dy, n->out[0]->grad, (size_t)T * sizeof *w->dy);
+    memset(w->dout, 0, (size_t)(T * a->O) * sizeof *w->dout);
+    return ACF_OK;
+}
+
+/* dvalue (n): the first layer's input side through the weights of the value before. */
+static void dvalue_of(const acf_device *dev, acf_real *dvalue, const acf_real *gates, const acf_real *w0, int64_t n,
+                      int64_t H) {
+    ACF_PARALLEL(dev, n * H * 3)
+    for (int64_t k = 0; k < n; k++) {
+        const acf_real *g = gates + k * 4 * H;
+        acf_real sum = 0;
+        for (int64_t j = 0; j < 2 * H; j++) sum += g[j] * w0[j];
+        for (int64_t j = 0; j < H; j++) sum += g[3 * H + j] * w0[2 * H + j];
+        dvalue[k] = sum;
+    }
+}
+
+static void step_backward(const acf_tape *t, const acf_node *n, int64_t s, acf_real *dz, const scratch *w) {
+    const attrs *a = n->attr;
+    int64_t H = a->H, F = a->F, O = a->O, first = a->u->first[s], rows = a->u->active[s];
+    int64_t later = s + 1 < a->u->steps ? a->u->active[s + 1] : 0;
+    acf_real *dy = w->dy + first, *dout = w->dout + first * O, *dhidden = w->dhidden + first * F;
+    for (int64_t k = 0; k < later; k++) dy[k] += w->dvalue[k];
+    const acf_real *out = a->out + first * O;
+    if (a->kind == MEAN) acf_mixture_mean_bwd_cpu(t->dev, dout, dy, out, rows, a->K);
+    else dinvert(dz ? dz + first : NULL, dout, dy, n->out[0]->data + first, out, O, (acf_real)a->bound, rows);
+    product(t->dev, false, rows, F, O, dout, O, of_head(n, W2)->data, F, 0, dhidden, F);
+    acf_act_bwd_cpu(a->act, dhidden, dhidden, a->hidden + first * F, rows * F);
+    product(t->dev, false, rows, H, F, dhidden, F, of_head(n, W1)->data, H, 0, w->dtop, H);
+    for (int l = a->layers - 1; l >= 0; l--) {
+        acf_real *gates = a->gates[l] + first * 4 * H;
+        acf_gru_retreat_cpu(t->dev, gates, w->carry[l], w->dtop, s ? state(a, l, s - 1) : NULL, of_layer(n, l, WH)->data,
+                            rows, later, H);
+        if (l == 0) break;
+        memset(w->dtop, 0, (size_t)(rows * H) * sizeof *w->dtop);
+        acf_gru_dinputs_cpu(t->dev, w->dtop, H, gates, of_layer(n, l, WX)->data, rows, H, H, H);
+    }
+    dvalue_of(t->dev, w->dvalue, a->gates[0] + first * 4 * H, a->w0, rows, H);
+}
+
+/* (value before, known) of every element: the first layer's input. */
+static void first_inputs(const acf_tape *t, const acf_node *n, acf_real *x0) {
+    const attrs *a = n->attr;
+    int64_t E = a->E, I = 1 + E;
+    ACF_PARALLEL(t->dev, a->u->T * I)
+    for (int64_t p = 0; p < a->u->T; p++) {
+        x0[p * I] = a->u->prev[p] < 0 ? ACF_R(ACF_RNN_START) : n->out[0]->data[a->u->prev[p]];
+        for (int64_t e = 0; e < E; e++) x0[p * I + 1 + e] = n->in[KNOWN]->data[p * E + e];
+    }
+}
+
+typedef struct head_grads {
+    acf_real *w1, *b1, *w2, *b2;
+} head_grads;
+
+/* Every weight gradient, each one product over all steps. */
+static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru_grads *g, const head_grads *h,
+                             acf_real *dknown, const scratch *w) {
+    const attrs *a = n->attr;
+    const acf_subset *u = a->u;
+    int64_t T = u->T, H = a->H, F = a->F, O = a->O;
+    first_inputs(t, n, w->x0);
+    for (int l = 0; l < a->layers; l++) {
+        acf_gru_plan plan = {u->steps, l ? H : 1 + a->E, H, u->active, u->first, u->row};
+        acf_gru_weights_cpu(t->dev, &plan, &g[l], a->gates[l], w->past, a->states[l], l ? a->states[l - 1] : w->x0, NULL);
+    }
+    if (dknown)
+        acf_gru_dinputs_cpu(t->dev, dknown, a->E, a->gates[0], of_layer(n, 0, WX)->data + 1, T, a->E, 1 + a->E, H);
+    if (h->w2) product(t->dev, true, O, F, T, w->dout, O, a->hidden, F, 1, h->w2, F);
+    if (h->b2) acf_cpu_colsum(t->dev, h->b2, w->dout, T, O, O);
+    if (h->w1) product(t->dev, true, F, H, T, w->dhidden, F, a->states[a->layers - 1], H, 1, h->w1, H);
+    if (h->b1) acf_cpu_colsum(t->dev, h->b1, w->dhidden, T, F, F);
+}
+
+static acf_status backward(acf_tape *t, acf_node *n) {
+    const attrs *a = n->attr;
+    acf_gru_grads g[ACF_RNN_LAYERS];
+    acf_real *dz = acf_grad(t, n->in[Z]), *dknown = acf_grad(t, n->in[KNOWN]);
+    for (int l = 0; l < a->layers; l++)
+        g[l] = (acf_gru_grads){.cond = acf_grad(t, of_layer(n, l, COND)), .wx = acf_grad(t, of_layer(n, l, WX)),
+                               .bx = acf_grad(t, of_layer(n, l, BX)), .wh = acf_grad(t, of_layer(n, l, WH)),
+                               .bh = acf_grad(t, of_layer(n, l, BH))};
+    head_grads h = {acf_grad(t, of_head(n, W1)), acf_grad(t, of_head(n, B1)), acf_grad(t, of_head(n, W2)),
+                    acf_grad(t, of_head(n, B2))};
+    acf_mark mark = acf_arena_mark(t->mem);
+    scratch w;
+    ACF_TRY(get_scratch(t, n, &w));
+    for (int64_t s = a->u->steps - 1; s >= 0; s--) step_backward(t, n, s, dz, &w);
+    weights_backward(t, n, g, &h, dknown, &w);
+    acf_arena_release(t->mem, mark);
+    return ACF_OK;
+}
+
+const acf_op acf_op_rnn_inverse = {"rnn_inverse", ACF_OP_rnn_inverse, {forward, backward}};
+const acf_op acf_op_rnn_mean = {"rnn_mean", ACF_OP_rnn_mean, {forward, backward}};
+const acf_op acf_op_rnn_sample = {"rnn_sample", ACF_OP_rnn_sample, {forward, NULL}};
+
+/* ---- front ends --------------------------------------------------------------------------------------------------------- */
+
+/* False, with a failed tape, when the network does not fit itself, what is known, or the outputs that are needed. */
+static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tensor *known, int64_t O, const acf_subset *u) {
+    char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
+    if (w->layers < 1 || w->layers > ACF_RNN_LAYERS) {
+        acf_reject(t, op, "%d layers; expected 1 to %d", w->layers, ACF_RNN_LAYERS);
+        return false;
+    }
+    int64_t H = w->gru[0].wh->dim[1], E = known ? acf_tensor_width(known) : 0;
+    for (int l = 0; l < w->layers; l++) {
+        const acf_tensor *wx = w->gru[l].wx, *wh = w->gru[l].wh;
+        int64_t I = l ? H : 1 + E;
+        if (wx->ndim == 2 && wx->dim[0] == 3 * H && wx->dim[1] == I && wh->ndim == 2 && wh->dim[0] == 3 * H && wh->dim[1] == H)
+            continue;
+        acf_reject(t, op, "layer %d: wx is %s and wh is %s; expected (%lld, %lld) and (%lld, %lld)", l,
+                   acf_tensor_shape(wx, a), acf_tensor_shape(wh, b), (long long)(3 * H), (long long)I, (long long)(3 * H),
+                   (long long)H);
+        return false;
+    }
+    if (w->w1->ndim != 2 || w->w2->ndim != 2 || w->w1->dim[1] != H || w->w2->dim[1] != w->w1->dim[0] || w->w2->dim[0] != O) {
+        acf_reject(t, op, "the head is %s then %s; expected (F, %lld) then (%lld, F)", acf_tensor_shape(w->w1, a),
+                   acf_tensor_shape(w->w2, b), (long long)H, (long long)O);
+        return false;
+    }
+    if (known && (known->ndim != 2 || known->sub != u)) {
+        acf_reject(t, op, "what is known is %s; expected (%lld packed, E)", acf_tensor_shape(known, a), (long long)u->T);
+        return false;
+    }
+    return true;
+}
+
+/* The node of a loop, run. o holds kind, K, bound, lo, hi, draw and O; the rest is filled here. */
+static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c,
+                        attrs o, const acf_subset *u) {
+    if (t->failure.status || !fits(t, op, w, known, o.O, u)) return &t->empty;
+    acf_tensor *in[LAYER + ACF_RNN_LAYERS * PER_LAYER + HEAD] = {[Z] = z, [KNOWN] = known};
+    acf_tensor **next = in + LAYER;
+    for (int l = 0; l < w->layers; l++, next += PER_LAYER) {
+        const acf_gru *g = &w->gru[l];
+        next[COND] = acf_gru_condition(t, c, g);
+        next[BX] = next[COND] ? NULL : g->bx; /* cond has the bias in it */
+        next[WX] = g->wx, next[WH] = g->wh, next[BH] = g->bh;
+    }
+    next[W1] = w->w1, next[B1] = w->b1, next[W2] = w->w2, next[B2] = w->b2;
+    acf_node *n = acf_node_new(t, op, sizeof(attrs), LAYER + w->layers * PER_LAYER + HEAD, in);
+    if (!n) return &t->empty;
+    o.layers = w->layers, o.H = w->gru[0].wh->dim[1], o.E = known ? known->dim[1] : 0, o.F = w->w1->dim[0];
+    o.act = w->act, o.u = u;
+    *(attrs *)n->attr = o;
+    n->out[0] = acf_tensor_packed(t, u, 0);
+    return acf_node_run(t, n);
+}
+
+acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c, double bound,
+                            const acf_subset *u) {
+    char s[ACF_SHAPE_TEXT];
+    int64_t O = w->w2->dim[0];
+    if (t->failure.status) return &t->empty;
+    if (z->ndim != 1 || z->sub != u)
+        return acf_reject(t, &acf_op_rnn_inverse, "z is %s; expected (%lld packed)", acf_tensor_shape(z, s), (long long)u->T);
+    if ((O != 1 && O != 2) || !(bound > 0))
+        return acf_reject(t, &acf_op_rnn_inverse, "%lld outputs and bound %g; expected 1 or 2 outputs, a positive bound",
+                          (long long)O, bound);
+    return loop(t, &acf_op_rnn_inverse, w, z, known, c, (attrs){.kind = INVERSE, .O = O, .bound = bound}, u);
+}
+
+acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, const acf_subset *u) {
+    return loop(t, &acf_op_rnn_mean, w, NULL, known, c, (attrs){.kind = MEAN, .O = 3 * K, .K = K}, u);
+}
+
+acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo, double hi,
+                           const acf_draw *d, const acf_subset *u) {
+    return loop(t, &acf_op_rnn_sample, w, NULL, known, c,
+                (attrs){.kind = SAMPLE, .O = 3 * K, .K = K, .lo = lo, .hi = hi, .draw = *d}, u);
+}
+
+acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c,
+                        const acf_subset *u) {
+    acf_tensor *x = acf_gather_prev(t, v, u, ACF_RNN_START);
+    x = known ? acf_concat(t, 2, (acf_tensor *[]){x, known}) : acf_tensor_view(t, x, 2, (int64_t[]){u->T, 1});
+    acf_tensor *h = acf_gru_stack(t, x, c, w->layers, w->gru, u);
+    return acf_linear(t, acf_linear(t, h, w->w1, w->b1, w->act), w->w2, w->b2, ACF_IDENTITY);
+}

@@ -1,0 +1,46 @@
+/* A recurrent network over a row's modelled values, and the three loops that feed its output back into it.
+ *
+ * The network is GRU layers and a head with one hidden layer; at step i it sees the value before (-1 at the first), what is
+ * known of the step (its column, say) and the row's conditioning vector, and says `out` numbers about the value at i:
+ *
+ *     acf_rnn_seq      all values are known: every step at once                    (coupling forward, likelihood)
+ *     acf_rnn_inverse  value i = (z_i - shift_i) e^(-s_i), (raw, shift) = net      (inverse of the RNN coupling)
+ *     acf_rnn_mean     value i = mean of the mixture the net describes             (best guess)
+ *     acf_rnn_sample   value i = a draw from it                                    (sampling, imputation)
+ *
+ * A loop is one node with one backward through time, not steps times layers of them: the products of a step stay small, but
+ * every weight gradient is one product over all steps. */
+#ifndef ACF_OPS_RNN_LOOP_H
+#define ACF_OPS_RNN_LOOP_H
+
+#include "ops/draw.h"
+#include "ops/gru.h"
+
+#define ACF_RNN_LAYERS 8
+#define ACF_RNN_START (-1.0) /* what the first step sees as the value before it; the paper's x_u^0 */
+
+/* Weights: H units in every layer, E numbers known of a step, F hidden units and O outputs of the head. */
+typedef struct acf_rnn {
+    int layers;
+    acf_gru gru[ACF_RNN_LAYERS]; /* gru[0].wx is (3H,1+E): the value before, then what is known */
+    acf_tensor *w1, *b1;         /* (F,H), (F) */
+    acf_tensor *w2, *b2;         /* (O,F), (O) */
+    acf_act_kind act;            /* of the head's hidden layer */
+} acf_rnn;
+
+/* (T,O) from the values v (T) of all steps; known (T,E) or NULL, c (N,C) or NULL. */
+acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c,
+                        const acf_subset *u);
+
+/* (T): the x with z = x e^s + shift, s = bound tanh(raw / bound), (raw, shift) = net(x before); O = 2, or O = 1: s = 0. */
+acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c, double bound,
+                            const acf_subset *u);
+
+/* (T): chained means of mixtures of K Gaussians, O = 3K (mixture.h). */
+acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, const acf_subset *u);
+
+/* (T): a draw for each cell, as in acf_mixture_sample; d->at is not used. No derivative. */
+acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo, double hi,
+                           const acf_draw *d, const acf_subset *u);
+
+#endif

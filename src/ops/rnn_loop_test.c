@@ -1,0 +1,184 @@
+/* Loops through a recurrent network: cases against plain loops over rows, and the identities that tie them to the sequence. */
+#include "ops/rnn_loop.h"
+
+#include "harness/naive.h"
+#include "ops/affine.h"
+#include "ops/mixture.h"
+
+#include <string.h>
+
+/* A variant is a kind of loop with a number of layers, and whether something is known of the steps and of the rows. */
+enum { INVERSE, SHIFT, MEAN };
+#define VARIANT(kind, layers, told) ((kind) | (layers) << 4 | (told) << 8)
+static int kind_of(int variant) { return variant & 15; }
+static int layers_of(int variant) { return variant >> 4 & 15; }
+static bool told(int variant) { return variant >> 8 & 1; }
+
+enum { COMPONENTS = 3, KNOWN = 2, CONTEXT = 3, BOUND = 2, MOST = 64 };
+
+static int64_t units(const acf_lab *l) { return l->big ? 21 : 3; }
+static int64_t hidden(const acf_lab *l) { return l->big ? 19 : 4; }
+static int64_t outputs(int variant) {
+    return kind_of(variant) == MEAN ? 3 * COMPONENTS : kind_of(variant) == INVERSE ? 2 : 1;
+}
+
+/* Leaves: z (T), known (T,KNOWN), c (N,CONTEXT), then wx, wc, bx, wh, bh of each layer, then w1, b1, w2, b2. */
+static acf_rnn network(acf_lab *l, int variant, acf_tensor **known, acf_tensor **c) {
+    int64_t H = units(l), F = hidden(l), O = outputs(variant);
+    acf_rnn w = {.layers = layers_of(variant), .act = ACF_TANH};
+    *known = told(variant) ? acf_leaf_packed(l, "known", -1, 1, KNOWN) : NULL;
+    *c = told(variant) ? acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONTEXT}) : NULL;
+    for (int k = 0; k < w.layers; k++) {
+        int64_t I = k ? H : 1 + (told(variant) ? KNOWN : 0);
+        w.gru[k].wx = acf_leaf(l, "wx", -1, 1, 2, (int64_t[]){3 * H, I});
+        if (told(variant)) w.gru[k].wc = acf_leaf(l, "wc", -1, 1, 2, (int64_t[]){3 * H, CONTEXT});
+        w.gru[k].bx = acf_leaf(l, "bx", -1, 1, 1, (int64_t[]){3 * H});
+        w.gru[k].wh = acf_leaf(l, "wh", -1, 1, 2, (int64_t[]){3 * H, H});
+        w.gru[k].bh = acf_leaf(l, "bh", -1, 1, 1, (int64_t[]){3 * H});
+    }
+    w.w1 = acf_leaf(l, "w1", -1, 1, 2, (int64_t[]){F, H}), w.b1 = acf_leaf(l, "b1", -1, 1, 1, (int64_t[]){F});
+    w.w2 = acf_leaf(l, "w2", -1, 1, 2, (int64_t[]){O, F}), w.b2 = acf_leaf(l, "b2", -1, 1, 1, (int64_t[]){O});
+    return w;
+}
+
+static void build(acf_lab *l) {
+    int v = l->c->variant;
+    acf_tensor *known, *c, *z = acf_leaf_packed(l, "z", -1, 1, 0);
+    acf_rnn w = network(l, v, &known, &c);
+    acf_result(l, kind_of(v) == MEAN ? acf_rnn_mean(l->t, &w, known, c, COMPONENTS, l->u)
+                                     : acf_rnn_inverse(l->t, &w, z, known, c, BOUND, l->u));
+}
+
+static double naive_value(int kind, const double *out, double z) {
+    if (kind == SHIFT) return z - out[0];
+    if (kind == INVERSE) return (z - out[1]) * exp(-BOUND * tanh(out[0] / BOUND));
+    double sum = 0, weights = 0;
+    for (int k = 0; k < COMPONENTS; k++) weights += exp(out[k]), sum += exp(out[k]) * out[COMPONENTS + k];
+    return sum / weights;
+}
+
+static void naive(const acf_lab *l, double *const *result) {
+    int v = l->c->variant, layers = layers_of(v), told_now = told(v);
+    int64_t H = units(l), F = hidden(l), O = outputs(v);
+    const acf_lab_leaf *known = &l->leaf[1], *c = &l->leaf[2], *first = &l->leaf[1 + 2 * told_now];
+    const acf_lab_leaf *head = first + layers * (4 + told_now);
+    for (int64_t i = 0; i < l->N; i++) {
+        double state[4][MOST] = {{0}}, next[MOST], x[MOST], before = -1;
+        for (int64_t s = 0; s < l->u->size[i]; s++) {
+            int64_t p = acf_subset_at(l->u, i, s);
+            x[0] = before;
+            for (int e = 0; told_now && e < KNOWN; e++) x[1 + e] = (double)known->value[p * KNOWN + e];
+            for (int k = 0; k < layers; k++) {
+                const acf_lab_leaf *f = first + k * (4 + told_now);
+                naive_gru w = {f[0].value, told_now ? f[1].value : NULL, f[1 + told_now].value, f[2 + told_now].value,
+                               f[3 + told_now].value};
+                naive_gru_step(w, k ? H : 1 + KNOWN * told_now, H, CONTEXT, x, told_now ? c->value + i * CONTEXT : NULL,
+                               state[k], next);
+                memcpy(state[k], next, sizeof next);
+                memcpy(x, next, sizeof next);
+            }
+            double mid[MOST], out[MOST];
+            naive_linear(mid, x, head[0].value, head[1].value, ACF_TANH, H, F);
+            naive_linear(out, mid, head[2].value, head[3].value, ACF_IDENTITY, F, O);
+            before = result[0][p] = naive_value(kind_of(v), out, (double)l->leaf[0].value[p]);
+        }
+    }
+}
+
+/* In the mean's cases z is not used, so its NaN cannot show; they share the leaves of the others. */
+static const acf_case cases[] = {
+    {"inverse, one layer", build, naive, .variant = VARIANT(INVERSE, 1, 0)},
+    {"inverse, two layers, told", build, naive, .variant = VARIANT(INVERSE, 2, 1), .big_N = 200},
+    {"shift, one layer, told", build, naive, .variant = VARIANT(SHIFT, 1, 1), .big_N = 200},
+    {"mean, one layer", build, naive, .variant = VARIANT(MEAN, 1, 0), .hides_nonfinite = true},
+    {"mean, three layers, told", build, naive, .variant = VARIANT(MEAN, 3, 1), .hides_nonfinite = true, .big_N = 200},
+};
+ACF_CASES(rnn_loop, cases)
+
+static const acf_case told_case = {"told", NULL, NULL};
+
+static void open_told(acf_lab *l, int64_t N, int64_t D) {
+    acf_lab_open(l, 2, N, D, ACF_MASK_RANDOM, 11);
+    l->c = &told_case;
+}
+
+/* The coupling forward, all steps at once, then the loop: the values come back. Recording or not makes no difference. */
+static void inverse_undoes_the_coupling(void **state) {
+    (void)state;
+    for (int record = 0; record < 2; record++) {
+        acf_lab l;
+        open_told(&l, 31, 9);
+        acf_lab_begin(&l, record);
+        acf_tensor *known, *c, *x = acf_leaf_packed(&l, "x", -2, 2, 0);
+        acf_rnn w = network(&l, VARIANT(INVERSE, 2, 1), &known, &c);
+        acf_tensor *z = acf_affine_forward(l.t, x, acf_rnn_seq(l.t, &w, x, known, c, l.u), BOUND, l.u, NULL);
+        acf_tensor *back = acf_rnn_inverse(l.t, &w, z, known, c, BOUND, l.u);
+        assert_int_equal(acf_tape_status(l.t), ACF_OK);
+        for (int64_t p = 0; p < l.u->T; p++)
+            acf_assert_close((double)back->data[p], (double)x->data[p], 500 * (double)ACF_REAL_EPS, "inverse of the coupling");
+        acf_lab_close(&l);
+    }
+}
+
+/* The mean at a step is the mixture mean of the network given the means before: one sequence run over the result. */
+static void mean_is_its_own_sequence(void **state) {
+    (void)state;
+    acf_lab l;
+    open_told(&l, 17, 6);
+    acf_tensor *known, *c;
+    acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
+    acf_tensor *mean = acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
+    acf_tensor *again = acf_mixture_mean(l.t, acf_rnn_seq(l.t, &w, mean, known, c, l.u), COMPONENTS);
+    assert_int_equal(acf_tape_status(l.t), ACF_OK);
+    for (int64_t p = 0; p < l.u->T; p++)
+        acf_assert_close((double)again->data[p], (double)mean->data[p], 100 * (double)ACF_REAL_EPS, "chained mean");
+    acf_lab_close(&l);
+}
+
+/* The sample likewise: drawing from the sequence run over the sample, with the same key, gives it back. */
+static void sample_is_its_own_sequence(void **state) {
+    (void)state;
+    acf_lab l;
+    open_told(&l, 17, 6);
+    acf_tensor *known, *c;
+    acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
+    const acf_draw d = {.seed = 9, .draw = 2};
+    acf_tensor *z = acf_rnn_sample(l.t, &w, known, c, COMPONENTS, -5, 2, &d, l.u);
+    acf_tensor *again = acf_mixture_sample(l.t, acf_rnn_seq(l.t, &w, z, known, c, l.u), COMPONENTS, -5, 2, &d);
+    assert_int_equal(acf_tape_status(l.t), ACF_OK);
+    for (int64_t p = 0; p < l.u->T; p++)
+        acf_assert_close((double)again->data[p], (double)z->data[p], 1000 * (double)ACF_REAL_EPS, "chained sample");
+    acf_tensor *other = acf_rnn_sample(l.t, &w, known, c, COMPONENTS, -5, 2, &(acf_draw){.seed = 9, .draw = 3}, l.u);
+    int64_t same = 0;
+    for (int64_t p = 0; p < l.u->T; p++) same += other->data[p] == z->data[p];
+    assert_true(l.u->T > 10 && same == 0);
+    acf_lab_close(&l);
+}
+
+static void refuses_what_does_not_fit(void **state) {
+    (void)state;
+    acf_lab l;
+    open_told(&l, 4, 3);
+    acf_tensor *known, *c, *z = acf_leaf_packed(&l, "z", -1, 1, 0);
+    acf_rnn w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
+    acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    assert_string_equal(acf_error(), "rnn_mean: the head is (4, 3) then (2, 4); expected (F, 3) then (9, F)");
+
+    acf_lab_begin(&l, false);
+    z = acf_leaf_packed(&l, "z", -1, 1, 0);
+    w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
+    acf_rnn_inverse(l.t, &w, z, NULL, c, BOUND, l.u); /* wx expects what is known */
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    assert_string_equal(acf_error(), "rnn_inverse: layer 0: wx is (9, 3) and wh is (9, 3); expected (9, 1) and (9, 3)");
+
+    acf_lab_begin(&l, false);
+    z = acf_leaf_packed(&l, "z", -1, 1, 0);
+    w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
+    acf_rnn_inverse(l.t, &w, z, known, c, 0, l.u);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    acf_lab_close(&l);
+}
+
+ACF_TESTS(rnn_loop, cmocka_unit_test(inverse_undoes_the_coupling), cmocka_unit_test(mean_is_its_own_sequence),
+          cmocka_unit_test(sample_is_its_own_sequence), cmocka_unit_test(refuses_what_does_not_fit))
