@@ -2,7 +2,7 @@
 #include "ops/lowrank.h"
 
 #include "ops/lu.h"
-#include "ops/rowmat_lab.h"
+#include "harness/rowmat_lab.h"
 #include "ops/submatrix.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "ops/lu_packed.h"
 
 #include "ops/lu.h"
-#include "ops/rowmat_lab.h"
+#include "harness/rowmat_lab.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A general matrix per row: cases for the harness, and the identities of determinant and inverse. */
 #include "ops/lu.h"
 
-#include "ops/rowmat_lab.h"
+#include "harness/rowmat_lab.h"
 
 #include <string.h>
 
