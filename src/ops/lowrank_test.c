@@ -2,7 +2,7 @@
 #include "ops/lowrank.h"
 
 #include "ops/lu.h"
-#include "ops/rowmat_lab.h"
+#include "harness/rowmat_lab.h"
 #include "ops/submatrix.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const double tol = sizeof(acf_real) == 8 ? 1e-10 : 2e-4;
 
 /* ---- cases --------------------------------------------------------------------------------------------------------------- */
 
-enum { APPLY, LOGDET, SOLVE, SHARED_W = 8 };
+enum { APPLY, LOGDET, SOLVE, ALL, SHARED_W = 8 };
 
 static int64_t rank_of(const acf_lab *l) { return l->big ? 9 : 3; }
 
@@ -30,7 +30,12 @@ static void build(acf_lab *l) {
     switch (l->c->variant & ~SHARED_W) {
     case APPLY: acf_result(l, acf_lowrank_apply(l->t, f, v)); break;
     case LOGDET: acf_result(l, acf_lowrank_logdet(l->t, f)); break;
-    default: acf_result(l, acf_lowrank_solve(l->t, f, v));
+    case SOLVE: acf_result(l, acf_lowrank_solve(l->t, f, v)); break;
+    default: /* one object for all three, one used twice: gradients add up in w, a, b and v */
+        acf_result(l, acf_lowrank_solve(l->t, f, v));
+        acf_result(l, acf_lowrank_logdet(l->t, f));
+        acf_result(l, acf_lowrank_apply(l->t, f, v));
+        acf_result(l, acf_lowrank_solve(l->t, f, v));
     }
 }
 
@@ -51,9 +56,10 @@ static void naive(const acf_lab *l, double *const *out) {
                 for (int64_t q = 0; q < r; q++) sum += (double)A[(i * D + x) * r + q] * (double)B[(i * r + q) * D + y];
                 a[t * n + s] = sum;
             }
-        reference_row(u, i, a, l->leaf[3].value, kind == APPLY ? out[0] : NULL, kind == LOGDET ? out[0] : NULL,
-                      kind == SOLVE ? out[0] : NULL);
+        reference_row(u, i, a, l->leaf[3].value, kind == APPLY ? out[0] : kind == ALL ? out[2] : NULL,
+                      kind == LOGDET ? out[0] : kind == ALL ? out[1] : NULL, kind == SOLVE || kind == ALL ? out[0] : NULL);
     }
+    if (kind == ALL) memcpy(out[3], out[0], (size_t)u->T * sizeof(double));
     free(a);
 }
 
@@ -62,6 +68,7 @@ static const acf_case cases[] = {
     {"apply", build, naive, .variant = APPLY, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"logdet", build, naive, .variant = LOGDET, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"solve", build, naive, .variant = SOLVE, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
+    {"shared factors", build, naive, .variant = ALL, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"apply, shared diagonal", build, naive, .variant = APPLY | SHARED_W, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"logdet, shared diagonal", build, naive, .variant = LOGDET | SHARED_W, .big_N = 400, .big_D = 30, .hides_nonfinite = true},
     {"solve, shared diagonal", build, naive, .variant = SOLVE | SHARED_W, .big_N = 400, .big_D = 30, .hides_nonfinite = true},

@@ -2,19 +2,26 @@
 #include "ops/lu_packed.h"
 
 #include "ops/lu.h"
-#include "ops/rowmat_lab.h"
+#include "harness/rowmat_lab.h"
 
 #include <string.h>
 
 static const double tol = sizeof(acf_real) == 8 ? 1e-10 : 2e-4;
 
-enum { APPLY, LOGDET, SOLVE };
+enum { APPLY, LOGDET, SOLVE, SHARED };
 
 static void build(acf_lab *l) {
     acf_tensor *m = leaf_square(l), *v = l->c->variant == LOGDET ? NULL : acf_leaf_packed(l, "v", -1, 1, 0);
-    if (l->c->variant == APPLY) acf_result(l, acf_plu_apply(l->t, m, v, l->u));
-    if (l->c->variant == LOGDET) acf_result(l, acf_plu_logdet(l->t, m, l->u));
-    if (l->c->variant == SOLVE) acf_result(l, acf_plu_solve(l->t, m, v, l->u));
+    switch (l->c->variant) {
+    case APPLY: acf_result(l, acf_plu_apply(l->t, m, v, l->u)); break;
+    case LOGDET: acf_result(l, acf_plu_logdet(l->t, m, l->u)); break;
+    case SOLVE: acf_result(l, acf_plu_solve(l->t, m, v, l->u)); break;
+    default: /* the same matrices for all three, one used twice: gradients add up in them and in v */
+        acf_result(l, acf_plu_solve(l->t, m, v, l->u));
+        acf_result(l, acf_plu_logdet(l->t, m, l->u));
+        acf_result(l, acf_plu_apply(l->t, m, v, l->u));
+        acf_result(l, acf_plu_solve(l->t, m, v, l->u));
+    }
 }
 
 /* The product L U, formed; then the plain elimination. */
@@ -31,9 +38,11 @@ static void naive(const acf_lab *l, double *const *out) {
                 a[t * n + s] = 0;
                 for (int64_t k = 0; k <= t && k <= s; k++) a[t * n + s] += (k == t ? 1 : (double)m[t * n + k]) * (double)m[k * n + s];
             }
-        reference_row(u, i, a, kind == LOGDET ? NULL : l->leaf[1].value, kind == APPLY ? out[0] : NULL, kind == LOGDET ? out[0] : NULL,
-                      kind == SOLVE ? out[0] : NULL);
+        const acf_real *v = kind == LOGDET ? NULL : l->leaf[1].value;
+        reference_row(u, i, a, v, kind == APPLY ? out[0] : kind == SHARED ? out[2] : NULL,
+                      kind == LOGDET ? out[0] : kind == SHARED ? out[1] : NULL, kind == SOLVE || kind == SHARED ? out[0] : NULL);
     }
+    if (kind == SHARED) memcpy(out[3], out[0], (size_t)u->T * sizeof(double));
     free(a);
 }
 
@@ -41,6 +50,7 @@ static const acf_case cases[] = {
     {"apply", build, naive, .variant = APPLY, .big_N = 300, .big_D = 40},
     {"logdet", build, naive, .variant = LOGDET, .big_N = 600, .big_D = 40},
     {"solve", build, naive, .variant = SOLVE, .big_N = 300, .big_D = 40},
+    {"all of the same matrices", build, naive, .variant = SHARED, .big_N = 300, .big_D = 40},
 };
 ACF_CASES(lu_packed, cases)
 

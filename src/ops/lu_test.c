@@ -1,7 +1,7 @@
 /* A general matrix per row: cases for the harness, and the identities of determinant and inverse. */
 #include "ops/lu.h"
 
-#include "ops/rowmat_lab.h"
+#include "harness/rowmat_lab.h"
 
 #include <string.h>
 
@@ -18,9 +18,10 @@ static void build(acf_lab *l) {
     case APPLY: acf_result(l, acf_lu_apply(l->t, lu, v)); break;
     case LOGDET: acf_result(l, acf_lu_logdet(l->t, lu)); break;
     case SOLVE: acf_result(l, acf_lu_solve(l->t, lu, v)); break;
-    default: /* one object for all three: their gradients add up in the matrices */
-        acf_result(l, acf_lu_apply(l->t, lu, v));
+    default: /* one object for all three, one used twice: gradients add up in the matrices and in v */
+        acf_result(l, acf_lu_solve(l->t, lu, v));
         acf_result(l, acf_lu_logdet(l->t, lu));
+        acf_result(l, acf_lu_apply(l->t, lu, v));
         acf_result(l, acf_lu_solve(l->t, lu, v));
     }
 }
@@ -33,10 +34,11 @@ static void naive(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->N; i++) {
         const acf_real *m = l->leaf[0].value + u->square[i];
         for (int64_t k = 0; k < (int64_t)u->size[i] * u->size[i]; k++) a[k] = (double)m[k];
-        reference_row(u, i, a, kind == LOGDET ? NULL : l->leaf[1].value, kind == APPLY || kind == SHARED ? out[0] : NULL,
-                      kind == LOGDET ? out[0] : kind == SHARED ? out[1] : NULL,
-                      kind == SOLVE ? out[0] : kind == SHARED ? out[2] : NULL);
+        const acf_real *v = kind == LOGDET ? NULL : l->leaf[1].value;
+        reference_row(u, i, a, v, kind == APPLY ? out[0] : kind == SHARED ? out[2] : NULL,
+                      kind == LOGDET ? out[0] : kind == SHARED ? out[1] : NULL, kind == SOLVE || kind == SHARED ? out[0] : NULL);
     }
+    if (kind == SHARED) memcpy(out[3], out[0], (size_t)u->T * sizeof(double));
     free(a);
 }
 

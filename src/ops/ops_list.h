@@ -2,6 +2,8 @@
  * meanings of ACF_OP (enum, table), so it has no include guard. Append; the order is the op id. */
 ACF_OP(act)
 ACF_OP(linear)
+ACF_OP(gru_seq)
+ACF_OP(gru_step)
 ACF_OP(submatrix)
 ACF_OP(submatrix_full)
 ACF_OP(lu_factor)

@@ -1,7 +1,7 @@
 /* Per-row matrices from a base and the network's part: cases for the harness, and what the packed layout promises. */
 #include "ops/submatrix.h"
 
-#include "ops/rowmat_lab.h"
+#include "harness/rowmat_lab.h"
 
 #include <stdio.h>
 #include <string.h>

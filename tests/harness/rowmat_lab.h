@@ -1,7 +1,7 @@
 /* What the tests of the per-row matrix families share: well-conditioned matrices, and a plain elimination in double that
  * knows nothing of the code under test. */
-#ifndef ACF_OPS_ROWMAT_LAB_H
-#define ACF_OPS_ROWMAT_LAB_H
+#ifndef ACF_HARNESS_ROWMAT_LAB_H
+#define ACF_HARNESS_ROWMAT_LAB_H
 
 #include "harness/lab.h"
 #include "ops/rowmat.h"
