@@ -9,8 +9,8 @@
 #     - text that occurs exactly once in the file
 #     + what it becomes
 #
-# The file is changed in a copy, compiled as the f64 variant is, linked with the other objects of that variant, and the
-# suites are run. A mutant that ends with status 0 has SURVIVED: a test is missing. So has an operation of
+# The file is changed in a copy; it, or for a header what includes it, is compiled as the f64 variant is and linked with the
+# other objects of that variant, and the suites are run. A mutant that ends with status 0 has SURVIVED: a test is missing. So has an operation of
 # src/ops/ops_list.h whose backward has no mutant at all. Two run at a time. The last line is "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.."
@@ -62,20 +62,32 @@ verdict() {
     [[ $1 == caught ]] && : >"$scratch/$2.caught"
 }
 
+# The sources to compile again: the file itself, or for a header everything that includes it, as make's notes say.
+touched() {
+    if [[ $1 == *.c ]]; then echo "$1"; return; fi
+    grep -l -F " $1" "$B"/f64/src/*/*.d "$B"/f64/tests/*/*.d | sed "s|^$B/f64/||; s|\.d\$|.c|"
+}
+
 try() {
     local i=$1 file=${files[$1]} old=${olds[$1]} dir=$scratch/$1
-    [[ $file == *.c && -f $file ]] || { verdict FAILED "$i" "no such source file"; return; }
+    [[ $file == src/*.[ch] && -f $file ]] || { verdict FAILED "$i" "no such source file"; return; }
     local text rest
     text=$(<"$file")
     [[ -n $old && $text == *"$old"* ]] || { verdict FAILED "$i" "its text is not in the file"; return; }
     rest=${text#*"$old"}
     [[ $rest != *"$old"* ]] || { verdict FAILED "$i" "its text is there more than once"; return; }
-    mkdir -p "$dir"
-    printf '%s\n' "${text%%"$old"*}${news[$i]}$rest" >"$dir/mutant.c"
-    # A mistake may leave a variable unused: -w, or the compiler would catch it instead of the tests.
-    $compile -w -c "$dir/mutant.c" -o "$dir/mutant.o" 2>"$dir/log" || { verdict FAILED "$i" "does not compile"; return; }
-    local linked=("$dir/mutant.o") o
-    for o in "${objects[@]}"; do [[ $o == "$B/f64/${file%.c}.o" ]] || linked+=("$o"); done
+    mkdir -p "$dir/$(dirname "$file")"
+    printf '%s\n' "${text%%"$old"*}${news[$i]}$rest" >"$dir/$file"
+    # The changed copy is found before the original. A mistake may leave a variable unused: -w, or the compiler would catch
+    # it instead of the tests.
+    local first="${compile%% *} -I$dir/src ${compile#* } -w" linked=() again=" " c o source
+    for c in $(touched "$file"); do
+        source=$c && [[ $c == "$file" ]] && source=$dir/$c
+        o=$dir/${c//\//-}.o
+        $first -c "$source" -o "$o" 2>>"$dir/log" || { verdict FAILED "$i" "does not compile"; return; }
+        linked+=("$o") again+="$B/f64/${c%.c}.o "
+    done
+    for o in "${objects[@]}"; do [[ $again == *" $o "* ]] || linked+=("$o"); done
     $compile "${linked[@]}" $link -o "$dir/test" 2>>"$dir/log" || { verdict FAILED "$i" "does not link"; return; }
     # shellcheck disable=SC2086
     if timeout 120 "$dir/test" ${suites[$i]//,/ } >>"$dir/log" 2>&1; then verdict SURVIVED "$i" ""; else verdict caught "$i" ""; fi
