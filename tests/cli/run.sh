@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")"
 here=$PWD
-export ACFLOW=${ACFLOW:-$here/../../build/acflow}
+export ACFLOW=${ACFLOW:-$here/../../${B:-build}/acflow}
 case $ACFLOW in /*) ;; *) ACFLOW=$OLDPWD/$ACFLOW ;; esac
 [ -x "$ACFLOW" ] || { echo "no program at $ACFLOW"; echo "0 passed, 1 failed"; exit 1; }
 unset ACF_NUM_THREADS
