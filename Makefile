@@ -30,6 +30,7 @@ SRC := $(filter-out %_test.c src/cli/%,$(wildcard src/*/*.c))
 CLI := $(wildcard src/cli/*.c)
 TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
 BENCH := $(wildcard bench/*.c)
+LABS := $(wildcard bench/lab/*.c)
 EXAMPLES := $(wildcard examples/*.c)
 
 .PHONY: all test test-long print-f64 test-san bench demo install deps need lint clean
@@ -42,7 +43,7 @@ $(B)/$(1)/%.o: %.c Makefile
 	$(2) $(FLAGS) $(PKG_CFLAGS) $(3) -MMD -MP -c $$< -o $$@
 $(B)/$(1)/acflow-test: $$(patsubst %.c,$(B)/$(1)/%.o,$(SRC) $(TESTS))
 	$(2) -fopenmp $(3) $$^ $$(LIBS) -lcmocka -o $$@
--include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(CLI) $(TESTS) $(BENCH) $(EXAMPLES))
+-include $$(patsubst %.c,$(B)/$(1)/%.d,$(SRC) $(CLI) $(TESTS) $(BENCH) $(LABS) $(EXAMPLES))
 endef
 DEBUG := -DACF_DEBUG -Itests
 $(eval $(call variant,lib,$(CC),-fPIC))
@@ -69,6 +70,9 @@ $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
 $(B)/bench-engine: $(patsubst %.c,$(B)/lib/%.o,$(BENCH)) $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
 
+# The kernel lab: variants of one kernel, checked, then timed.
+$(B)/lab-%: $(B)/lib/bench/lab/%.o $(B)/libacflow.a
+	$(CC) -fopenmp $^ $(LIBS) -o $@
 $(B)/engine-demo: $(B)/lib/examples/engine_demo.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
 
@@ -78,7 +82,7 @@ demo: need
 	$(AGAIN) $(B)/engine-demo
 	@$(B)/engine-demo
 test: need
-	$(AGAIN) all $(B)/engine-demo $(B)/bench-engine $(B)/f32/acflow-test $(B)/f64/acflow-test
+	$(AGAIN) all $(B)/engine-demo $(B)/bench-engine $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) $(B)/f32/acflow-test $(B)/f64/acflow-test
 	@B=$(B) tests/run.sh
 # For mutate.sh: how the f64 variant is compiled and linked.
 print-f64:

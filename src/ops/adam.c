@@ -1,4 +1,4 @@
-/* The optimiser: see adam.h; formulas in docs/math.md.
+/* The optimiser: see adam.h; formulas in docs/math.md, 9.
  *
  * Workload: one slab of 1e5 to 1e8 elements a step, far more than fits in cache, and a handful of FLOP for each: memory
  * bandwidth is the limit. So each function is one pass that reads and writes every number once:

@@ -1,4 +1,4 @@
-/* The affine flow: see affine.h; derivatives in docs/math.md.
+/* The affine flow: see affine.h; derivatives in docs/math.md, 7.
  *
  * Workload: T = 1e3 to 1e6 packed elements, one exp and one tanh each; 16 bytes an element forward and 40 backward in
  * float, so backward computes s again instead of storing it. Work is cut into blocks of ROWS ranks: within a block every

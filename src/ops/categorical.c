@@ -1,4 +1,4 @@
-/* Categories: see categorical.h; formulas in docs/math.md, likelihoods.
+/* Categories: see categorical.h; formulas in docs/math.md, 8.
  *
  * Workload: T = 1e3 to 3e4 elements with slices of 2 to some thousands of classes, one exp a class; the slice is
  * contiguous and the loops over it are vectorised, in double. Elements are independent: threads share them out. */

@@ -1,5 +1,5 @@
 /* Categories of columns with different numbers of classes: log-probability, most probable class, sample; formulas in
- * docs/math.md, likelihoods.
+ * docs/math.md, 8.
  *
  * One row of logits serves every column of the table; the classes of column j are count[j] logits from first[j] on:
  *

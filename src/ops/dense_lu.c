@@ -1,4 +1,4 @@
-/* Pivoted LU of one dense matrix: see dense_lu.h; formulas in docs/math.md. */
+/* Pivoted LU of one dense matrix: see dense_lu.h; formulas in docs/math.md, 6. */
 #include "ops/dense_lu.h"
 
 #include "device/cpu.h"

@@ -1,4 +1,4 @@
-/* Moving rows: see gather.h; adjoints in docs/math.md.
+/* Moving rows: see gather.h; adjoints in docs/math.md, 4.
  *
  * Workload: T = 1e3 to 1e5 packed elements a call, several times per flow layer with C = 1, and gather_rows once per
  * network with C = 256 to 768. All of it is bound by memory, so what matters is reading in order.

@@ -1,4 +1,4 @@
-/* The Gaussian likelihood: see gaussian.h; formulas in docs/math.md, likelihoods.
+/* The Gaussian likelihood: see gaussian.h; formulas in docs/math.md, 8.
  *
  * Workload: 1e3 to 1e6 elements a call, about 40 FLOP each, most of them one exp; vectorised in double. CDF and
  * quantile are asked for after training, by the cell, and stay scalar. */

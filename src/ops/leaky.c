@@ -1,4 +1,4 @@
-/* The leaky-ReLU flow: see leaky.h; derivatives in docs/math.md.
+/* The leaky-ReLU flow: see leaky.h; derivatives in docs/math.md, 7.
  *
  * Workload: T = 1e3 to 1e6 packed elements, a comparison and a product each: 8 bytes an element forward, 16 backward, in
  * float. Blocks of ROWS ranks as in affine.c; what belongs to a row is summed by the thread that owns its block, and the

@@ -1,4 +1,4 @@
-/* A diagonal plus low rank per row: see lowrank.h; formulas in docs/math.md.
+/* A diagonal plus low rank per row: see lowrank.h; formulas in docs/math.md, 6.
  *
  * Workload: N = 256 to 4096 rows, |u| in the hundreds, r = 1 to 32. One pass over the row's A and B for each call; A is
  * read along its rows (r contiguous), B along its rows at the modelled columns. */

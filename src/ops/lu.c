@@ -1,4 +1,4 @@
-/* A general matrix per row: see lu.h; formulas in docs/math.md.
+/* A general matrix per row: see lu.h; formulas in docs/math.md, 6.
  *
  * Workload: N = 256 to 4096 rows, |u| = 1 to 64, sometimes hundreds. Factorising costs |u|³/3 multiply-adds a row, the
  * backward of the log-determinant twice that, everything else |u|². */

@@ -1,4 +1,4 @@
-/* A matrix per row, read as packed L and U: see lu_packed.h; formulas in docs/math.md.
+/* A matrix per row, read as packed L and U: see lu_packed.h; formulas in docs/math.md, 6.
  *
  * Workload: as in lu.c, without its |u|³. Everything is one pass over the matrix, along its rows, and memory-bound; y = U x
  * is computed again in the backward rather than kept. */

@@ -1,4 +1,4 @@
-/* Gaussian mixtures: see mixture.h; formulas in docs/math.md, likelihoods.
+/* Gaussian mixtures: see mixture.h; formulas in docs/math.md, 8.
  *
  * Workload: T = 1e3 to 3e4 elements of K = 40 components, three exp each forward and two backward. In double: in float
  * the gaps between the components of a far-out value, differences of numbers like 5e7, would be lost, and with them the

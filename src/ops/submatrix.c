@@ -1,4 +1,4 @@
-/* Per-row matrices on the modelled columns: see submatrix.h; formulas in docs/math.md.
+/* Per-row matrices on the modelled columns: see submatrix.h; formulas in docs/math.md, 6.
  *
  * Workload: N = 256 to 4096 rows, |u| = 1 to 64, r = 1 to 32. Cost N·|u|²·r multiply-adds; the columns u of B are gathered
  * once a row, so the inner loops are contiguous. */

@@ -1,8 +1,6 @@
 /* Kernel lab for the per-row matrices: batched LU against a plain loop over LAPACK, check then time.
  *
- *     make -s build/libacflow.a
- *     gcc -DACF_LAB_MAIN -std=gnu11 -O3 -march=native -fopenmp -Iinclude -Isrc $(pkg-config --cflags openblas) \
- *         bench/lab_lu.c build/libacflow.a $(pkg-config --libs openblas jansson) -lm -o build/lab_lu && build/lab_lu
+ *     make build/lab-lu && build/lab-lu
  *
  * The loop is serial, single-threaded sgetrf and a sum of logs; ours is what a model calls, on 1 and on 2 threads. */
 #include "ops/lu.h"
@@ -14,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-int acf_lab_lu(void); /* prints the table; 0, or 1 when a result is wrong */
 
 void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *pivots, int *info);
 
@@ -39,7 +35,7 @@ static double median(double *x, int n) {
 
 static void must(acf_status status) {
     if (status == ACF_OK) return;
-    fprintf(stderr, "lab_lu: %s\n", acf_error());
+    fprintf(stderr, "lab-lu: %s\n", acf_error());
     exit(1);
 }
 
@@ -120,7 +116,7 @@ static timing time_logdet(int threads, int64_t N, int64_t n) {
     return (timing){median(lapack, REPEATS), median(ours, REPEATS), median(both, REPEATS), wrong};
 }
 
-int acf_lab_lu(void) {
+int main(void) {
     int64_t wrong = 0;
     printf("      N    n  threads   sgetrf loop   factor+logdet   ratio   with backward\n");
     for (int threads = 1; threads <= 2; threads++)
@@ -134,7 +130,3 @@ int acf_lab_lu(void) {
     if (wrong) printf("%lld rows disagree with LAPACK\n", (long long)wrong);
     return wrong != 0;
 }
-
-#ifdef ACF_LAB_MAIN
-int main(void) { return acf_lab_lu(); }
-#endif
