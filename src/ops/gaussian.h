@@ -1,5 +1,5 @@
 /* The Gaussian as a likelihood, one per element: log-density, sample, CDF and quantile; formulas in docs/math.md,
- * likelihoods.
+ * 8.
  *
  * The log-scale s is clamped to [lo, hi] (-300 <= lo <= hi <= 300); its gradient is 0 outside. Everything is evaluated
  * in double and rounded once, to the nearest finite number: a log-density of -1e60 becomes the lowest float, its

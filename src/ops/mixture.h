@@ -1,5 +1,5 @@
 /* A mixture of K Gaussians per element: log-density, mean, sample, CDF and quantile; formulas in docs/math.md,
- * likelihoods.
+ * 8.
  *
  *     p (T,3K) = [ logits | means | log-scales ]     w = softmax(logits),  σ_k = e^(s_k),  s clamped to [lo, hi]
  *

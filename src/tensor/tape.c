@@ -174,6 +174,22 @@ acf_tensor *acf_tensor_input(acf_tape *t, const acf_real *data, int ndim, const 
     return x;
 }
 
+acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int ndim, const int64_t *dim) {
+    acf_tensor *x = acf_tensor_new(t, ndim, dim);
+    if (x == &t->empty) return x;
+    ACF_ASSERT(!u || acf_tensor_rows(x) == u->T);
+    x->sub = u;
+    size_t n = (size_t)acf_tensor_count(x), bytes = n * sizeof(acf_real);
+    acf_mark mark = acf_arena_mark(t->host);
+    acf_real *host = acf_arena_alloc(t->host, bytes);
+    for (size_t i = 0; host && i < n; i++) host[i] = (acf_real)value;
+    bool failed = !host || acf_device_copy(t->dev, x->data, host, bytes, ACF_TO_DEVICE) || acf_device_sync(t->dev);
+    acf_arena_release(t->host, mark);
+    if (!failed) return x;
+    acf_tape_fail(t, NULL);
+    return &t->empty;
+}
+
 acf_real *acf_grad(acf_tape *t, acf_tensor *x) {
     if (!x || !x->needs_grad) return NULL;
     if (!x->grad) {

@@ -92,6 +92,8 @@ acf_tensor *acf_tensor_new(acf_tape *t, int ndim, const int64_t *dim);
 acf_tensor *acf_tensor_packed(acf_tape *t, const acf_subset *u, int64_t C);
 /* A copy of host data on the device; borrows data. */
 acf_tensor *acf_tensor_input(acf_tape *t, const acf_real *data, int ndim, const int64_t *dim);
+/* Every element = value; not differentiable. Packed over u where u is given: then dim[0] must be u->T. */
+acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int ndim, const int64_t *dim);
 /* Over memory that is on the device already; keeps data until the next begin. */
 acf_tensor *acf_tensor_wrap(acf_tape *t, acf_real *data, int ndim, const int64_t *dim);
 /* x seen with another shape of as many elements: data and gradient are shared. */

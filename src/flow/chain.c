@@ -1,0 +1,109 @@
+/* Chains of transformations: see flow.h. */
+#include "base/text.h"
+#include "flow/flow.h"
+#include "ops/arith.h"
+#include "ops/concat.h"
+#include "ops/embedding.h"
+#include "ops/gather.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const acf_flow_kind *const acf_flow_kinds[] = {
+    &acf_flow_linear,    &acf_flow_packed,   &acf_flow_lowrank, &acf_flow_leaky,   &acf_flow_rnn,
+    &acf_flow_rnn_shift, &acf_flow_coupling, &acf_flow_affine,  &acf_flow_reverse, NULL,
+};
+
+const acf_flow_kind *acf_flow_find(const char *name) {
+    for (const acf_flow_kind *const *k = acf_flow_kinds; *k; k++)
+        if (strcmp((*k)->name, name) == 0) return *k;
+    return NULL;
+}
+
+acf_tensor *acf_cond_known(acf_tape *t, const acf_cond *c) {
+    if (!c->columns) return NULL;
+    acf_tensor *here = acf_embedding_columns(t, c->columns, c->u);
+    if (c->mirrored) here = acf_reverse(t, here, c->u);
+    return acf_concat(t, 2, (acf_tensor *[]){here, acf_gather_prev(t, here, c->u, 0)});
+}
+
+static acf_status unknown_kind(const char *word) {
+    const char *names[16];
+    int n = 0;
+    for (const acf_flow_kind *const *k = acf_flow_kinds; *k; k++) names[n++] = (*k)->name;
+    int near = acf_text_nearest(word, names, n);
+    if (near >= 0)
+        return acf_fail(ACF_EUSAGE, "there is no transformation '%s'; did you mean '%s'?", word, names[near]);
+    return acf_fail(ACF_EUSAGE, "there is no transformation '%s'; known are linear, packed, lowrank, leaky, rnn, rnn-shift, "
+                                "coupling, affine, reverse", word);
+}
+
+static acf_status append(acf_chain *chain, acf_params *ps, const char *name, const char *word, const acf_flow_sizes *size) {
+    const acf_flow_kind *kind = acf_flow_find(word);
+    if (!kind) return unknown_kind(word);
+    if (chain->n == ACF_CHAIN_MAX)
+        return acf_fail(ACF_EUSAGE, "more than %d transformations in a chain", ACF_CHAIN_MAX);
+    acf_flow *f = &chain->flow[chain->n];
+    *f = (acf_flow){.kind = kind, .size = *size, .site = 64 + 16 * (uint32_t)chain->n};
+    char full[96];
+    snprintf(full, sizeof full, "%s.%d.%s", name, chain->n, word);
+    ACF_TRY(kind->declare(f, ps, full));
+    chain->n++;
+    return ACF_OK;
+}
+
+acf_status acf_chain_declare(acf_chain *chain, acf_params *ps, const char *name, const char *kinds,
+                             const acf_flow_sizes *size) {
+    static const char between[] = " ,\t\n";
+    chain->n = 0;
+    for (const char *at = kinds + strspn(kinds, between); *at; at += strspn(at, between)) {
+        size_t len = strcspn(at, between);
+        char word[32];
+        if (len >= sizeof word) return acf_fail(ACF_EUSAGE, "there is no transformation '%.40s'", at);
+        memcpy(word, at, len);
+        word[len] = '\0';
+        ACF_TRY(append(chain, ps, name, word, size));
+        at += len;
+    }
+    return ACF_OK;
+}
+
+static void add_logdet(acf_tape *t, acf_tensor **sum, acf_tensor *more) {
+    if (more) *sum = *sum ? acf_add(t, *sum, more) : more;
+}
+
+static bool is_reverse(const acf_flow *f) { return f->kind == &acf_flow_reverse; }
+
+acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c) {
+    acf_cond behind = *c;
+    for (int i = 0; i < chain->n; i++) behind.mirrored ^= is_reverse(&chain->flow[i]);
+    return behind;
+}
+
+acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+    acf_tensor *sum = NULL;
+    acf_cond here = *c;
+    for (int i = 0; i < chain->n; i++) {
+        const acf_flow *f = &chain->flow[i];
+        acf_tensor *one = NULL;
+        x = f->kind->forward(t, f, x, &here, logdet ? &one : NULL);
+        add_logdet(t, &sum, one);
+        here.mirrored ^= is_reverse(f);
+    }
+    if (logdet) *logdet = sum ? sum : acf_tensor_const(t, NULL, 0, 1, &c->u->N);
+    return x;
+}
+
+acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
+    acf_tensor *sum = NULL;
+    acf_cond here = acf_chain_cond(chain, c);
+    for (int i = chain->n - 1; i >= 0; i--) {
+        const acf_flow *f = &chain->flow[i];
+        acf_tensor *one = NULL;
+        here.mirrored ^= is_reverse(f); /* a transformation sees what it saw on the way there */
+        z = f->kind->inverse(t, f, z, &here, logdet ? &one : NULL);
+        add_logdet(t, &sum, one);
+    }
+    if (logdet) *logdet = sum ? sum : acf_tensor_const(t, NULL, 0, 1, &c->u->N);
+    return z;
+}

@@ -1,0 +1,94 @@
+/* Arbitrary conditional transformations: invertible maps of a row's modelled values x_u, given what is observed.
+ *
+ *     kind        map                                                   network
+ *     linear      z = W x + t, W = (W0 + W_c)[u,u]                      MLP -> W_c (full or rank r) and t
+ *     packed      the same with W read as packed L and U                MLP
+ *     lowrank     the same with W0 diagonal: for wide tables            MLP -> A, B of rank r and t
+ *     leaky       z = x, or alpha x below 0                             one learned number
+ *     rnn         z_i = x_i e^s_i + t_i, (s,t)_i from x before i        GRU
+ *     rnn-shift   the same with s = 0                                   GRU
+ *     coupling    the values at odd places from those at even ones, then the other way round      two MLPs
+ *     affine      z = x e^s + t, (s,t) from what is observed            MLP
+ *     reverse     the values in the opposite order
+ *
+ * All of them act on packed values, so nothing outside u can enter a log-determinant. Every network's output starts near or at
+ * zero: a chain starts as the identity (up to its reverses). */
+#ifndef ACF_FLOW_FLOW_H
+#define ACF_FLOW_FLOW_H
+
+#include "nn/mlp.h"
+#include "nn/rnn_net.h"
+
+/* What every transformation and likelihood may look at. */
+typedef struct acf_cond {
+    acf_tensor *context;  /* (N,C): observed values, masks, embeddings of observed categories */
+    const acf_subset *u;  /* what is modelled */
+    acf_tensor *columns;  /* (D,E): identity of the columns, or NULL: networks are not told */
+    bool mirrored;        /* an odd number of reverses came before: place t holds the t-th column from the end */
+    const acf_pass *pass; /* NULL: inference */
+} acf_cond;
+
+/* Sizes of the networks. */
+typedef struct acf_flow_sizes {
+    int64_t D, context;    /* columns; width of acf_cond.context */
+    int64_t identity;      /* E, width of a column's embedding; 0: networks are not told the column */
+    int64_t width;         /* of the MLPs' hidden layers */
+    int hidden;            /* their number */
+    int64_t units;         /* of the GRUs */
+    int gru_layers;
+    bool deep;             /* every GRU layer sees the context */
+    int64_t rank;          /* of conditional matrices; 0: full */
+    double bound;          /* of log-scales, > 0 */
+} acf_flow_sizes;
+
+typedef struct acf_flow acf_flow;
+
+typedef struct acf_flow_kind {
+    const char *name; /* key in the config and in the model file */
+    acf_status (*declare)(acf_flow *f, acf_params *ps, const char *name);
+    /* y (T) and logdet (N), the log-determinant of this direction; logdet may be NULL. */
+    acf_tensor *(*forward)(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
+    acf_tensor *(*inverse)(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet);
+} acf_flow_kind;
+
+struct acf_flow {
+    const acf_flow_kind *kind;
+    acf_flow_sizes size;
+    acf_mlp net[2];
+    acf_rnn rnn;
+    acf_param *base; /* (D,D) or (D): W0; one number: the slope */
+    uint32_t site;   /* of its dropout */
+};
+
+/* By name, or NULL; and all of them, ended by NULL. */
+const acf_flow_kind *acf_flow_find(const char *name);
+extern const acf_flow_kind *const acf_flow_kinds[];
+extern const acf_flow_kind acf_flow_linear, acf_flow_packed, acf_flow_lowrank, acf_flow_leaky, acf_flow_rnn,
+    acf_flow_rnn_shift, acf_flow_coupling, acf_flow_affine, acf_flow_reverse;
+
+/* What the networks over steps are told of a step besides the value before: embeddings of its column and of the one before
+ * (zeros at the first), (T,2E); NULL when the columns are not told. */
+acf_tensor *acf_cond_known(acf_tape *t, const acf_cond *c);
+
+/* ---- a chain of them ----------------------------------------------------------------------------------------------- */
+
+#define ACF_CHAIN_MAX 64
+
+typedef struct acf_chain {
+    int n;
+    acf_flow flow[ACF_CHAIN_MAX];
+} acf_chain;
+
+/* From a list of kinds such as "linear leaky rnn reverse linear leaky rnn" (spaces or commas between); "" is the identity.
+ * Declares "name.0.linear...." and so on. Fails: ACF_EUSAGE with the nearest kind, ACF_EMEMORY. */
+acf_status acf_chain_declare(acf_chain *chain, acf_params *ps, const char *name, const char *kinds, const acf_flow_sizes *size);
+
+/* z (T) from x (T), and the sum of log-determinants (N); logdet may be NULL. */
+acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
+/* The way back; logdet is that of the inverse. */
+acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c, acf_tensor **logdet);
+
+/* c as the likelihood behind the chain must see it: mirrored or not. */
+acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c);
+
+#endif

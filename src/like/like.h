@@ -1,0 +1,34 @@
+/* Likelihoods of z_u behind the transformations: the last factor of p(x_u | x_o).
+ *
+ *     ar         z_i given those before: a GRU whose head describes a mixture of K Gaussians for each step
+ *     gaussian   one Gaussian for all of z_u with mean and covariance from what is observed: a conditional linear
+ *                transformation to a standard normal, covariance (Wᵀ W)⁻¹ and mean -W⁻¹ t
+ */
+#ifndef ACF_LIKE_LIKE_H
+#define ACF_LIKE_LIKE_H
+
+#include "flow/flow.h"
+
+typedef struct acf_like acf_like;
+
+typedef struct acf_like_kind {
+    const char *name;
+    acf_status (*declare)(acf_like *k, acf_params *ps, const char *name);
+    acf_tensor *(*logp)(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c);         /* (N) */
+    acf_tensor *(*mean)(acf_tape *t, const acf_like *k, const acf_cond *c);                        /* (T) */
+    acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d);   /* (T) */
+} acf_like_kind;
+
+struct acf_like {
+    const acf_like_kind *kind;
+    acf_flow_sizes size; /* units and gru_layers are those of the likelihood's own GRU */
+    int64_t components;  /* K of `ar` */
+    double lo, hi;       /* bounds of the log-scales of `ar` */
+    acf_rnn rnn;
+    acf_flow linear; /* of `gaussian` */
+};
+
+extern const acf_like_kind acf_like_ar, acf_like_gaussian;
+const acf_like_kind *acf_like_find(const char *name); /* or NULL */
+
+#endif
