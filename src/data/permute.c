@@ -10,8 +10,9 @@ acf_permutation acf_permutation_make(int64_t n, uint64_t seed, acf_stream_id str
     if (bits < 2) bits = 2; /* a half needs a bit */
     p.low = bits / 2;
     p.high = bits - p.low;
+    p.rounds = bits <= 16 ? ACF_PERMUTE_ROUNDS : 8;
     acf_place at = {seed, (uint64_t)n, (uint32_t)stream, 0x80000000u, draw};
-    acf_rng_words(at, ACF_PERMUTE_ROUNDS, p.key);
+    acf_rng_words(at, p.rounds, p.key);
     return p;
 }
 
@@ -28,7 +29,7 @@ static inline uint32_t mix(uint32_t v, uint32_t key) {
 /* Halves of unequal width: even rounds change the low bits, odd rounds the high ones. */
 static inline uint64_t feistel(const acf_permutation *p, uint64_t i) {
     uint32_t low = (uint32_t)(i & (((uint64_t)1 << p->low) - 1)), high = (uint32_t)(i >> p->low);
-    for (int r = 0; r < ACF_PERMUTE_ROUNDS; r += 2) {
+    for (int r = 0; r < p->rounds; r += 2) {
         low ^= mix(high, p->key[r]) >> (32 - p->low); /* the best bits of a product are its high ones */
         high ^= mix(low, p->key[r + 1]) >> (32 - p->high);
     }

@@ -1,7 +1,7 @@
 /* A random order of n things that takes no memory: position -> thing is a function.
  *
- * A Feistel network permutes the 2^k numbers of k bits, 2^(k-1) < n <= 2^k: eight times, one half of the bits is changed by
- * a keyed hash of the other half, which can be undone whatever the hash is. A number that comes out at n or above goes
+ * A Feistel network permutes the 2^k numbers of k bits, 2^(k-1) < n <= 2^k: many times over, one half of the bits is changed
+ * by a keyed hash of the other half, which can be undone whatever the hash is. A number that comes out at n or above goes
  * through again until it falls below n (fewer than two turns on average), which makes it a permutation of 0..n-1.
  *
  * Why not sort by random keys: that needs 16 bytes a row, a pass per epoch, and all of it again to resume in the middle.
@@ -12,11 +12,11 @@
 
 #include "base/rng.h"
 
-#define ACF_PERMUTE_ROUNDS 8
+#define ACF_PERMUTE_ROUNDS 32 /* below 2^16 things, where halves are narrow and a round stirs little; above, 8 */
 
 typedef struct acf_permutation {
     int64_t n;
-    int low, high; /* bits of the halves; 0 and 0 for the identity */
+    int low, high, rounds; /* bits of the halves, and rounds; all 0 for the identity */
     uint32_t key[ACF_PERMUTE_ROUNDS];
 } acf_permutation;
 

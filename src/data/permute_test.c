@@ -38,9 +38,9 @@ static void small_orders_are_uniform(void **state) {
     static const struct {
         int n, orders;
         double limit; /* of chi-square with orders - 1 degrees of freedom, one in a thousand */
-    } cases[] = {{2, 2, 10.8}, {3, 6, 20.5}, {4, 24, 49.7}, {5, 120, 172.0}};
-    for (size_t c = 0; c < 4; c++) {
-        int n = cases[c].n, count[120] = {0}, draws = cases[c].orders * 500;
+    } cases[] = {{2, 2, 10.8}, {3, 6, 20.5}, {4, 24, 49.7}, {5, 120, 172.0}, {6, 720, 843.0}};
+    for (size_t c = 0; c < 5; c++) {
+        int n = cases[c].n, count[720] = {0}, draws = cases[c].orders * 500;
         for (int d = 0; d < draws; d++) {
             acf_permutation p = order(n, (uint32_t)d);
             int code = 0, used = 0; /* Lehmer code: how many smaller ones are still to come */
