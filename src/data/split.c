@@ -5,6 +5,7 @@
 #include "data/split.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
 
@@ -51,23 +52,42 @@ static void find_keepers(acf_holdout *h, const acf_table *t, const acf_rows *row
     }
 }
 
-int64_t acf_holdout_row(const acf_holdout *h, const acf_table *t, int64_t row, uint8_t *held) {
+/* The observed column with the largest draw, the first of equals. */
+static int64_t last_of_row(const acf_holdout *h, const acf_table *t, int64_t row) {
     const double *x = acf_tab_row(t, row);
-    uint64_t below = h ? (uint64_t)(h->fraction * 0x1p32) : 0; /* 32 bits of the fraction are kept */
     uint32_t words[WORDS], best = 0;
-    int64_t observed = 0, n = 0, last = -1;
+    int64_t last = -1;
     for (int64_t j = 0; j < t->D; j++) {
-        held[j] = 0;
-        if (!h) continue;
         if (j % WORDS == 0) draw_words(h->seed, t, row, j, words);
-        if (!acf_tab_present(x[j])) continue;
-        uint32_t w = words[j % WORDS];
-        if (last < 0 || w > best) last = j, best = w;
-        held[j] = w < below && h->keep[j] != row;
-        n += held[j];
-        observed++;
+        if (!acf_tab_present(x[j]) || (last >= 0 && words[j % WORDS] <= best)) continue;
+        last = j, best = words[j % WORDS];
     }
-    if (observed >= 2 && n == observed) held[last] = 0, n--;
+    return last;
+}
+
+/* Without branches in the loop over cells; the rows that would lose their last one are rare and looked at again. */
+int64_t acf_holdout_row(const acf_holdout *h, const acf_table *t, int64_t row, uint8_t *held) {
+    const int64_t D = t->D;
+    if (!h || h->fraction == 0.0) {
+        memset(held, 0, (size_t)D);
+        return 0;
+    }
+    const uint32_t below = (uint32_t)(h->fraction * 0x1p32); /* 32 bits of the fraction count; it is below 1 */
+    int64_t observed = 0, n = 0;
+    uint32_t words[WORDS];
+    for (int64_t j0 = 0; j0 < D; j0 += WORDS) {
+        const double *x = acf_tab_row(t, row) + j0;
+        const int64_t *keep = h->keep + j0;
+        int64_t width = acf_min(WORDS, D - j0);
+        draw_words(h->seed, t, row, j0, words);
+        for (int64_t j = 0; j < width; j++) {
+            bool present = acf_tab_present(x[j]), out = present & (words[j] < below) & (keep[j] != row);
+            held[j0 + j] = out;
+            observed += present;
+            n += out;
+        }
+    }
+    if (observed >= 2 && n == observed) held[last_of_row(h, t, row)] = 0, n--;
     return n;
 }
 
