@@ -172,6 +172,31 @@ static void rows_are_known_by_their_number(void **state) {
     acf_holdout_free(h), acf_holdout_free(s), acf_tab_free(t), acf_tab_free(shard);
 }
 
+/* More columns than are drawn at a time: each has a draw of its own, and a narrower table sees the same ones. */
+static void wide_tables_work_too(void **state) {
+    (void)state;
+    enum { WIDE = 131, NARROW = 66, ROWS = 1000 };
+    static double x[ROWS * WIDE], y[ROWS * NARROW];
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < WIDE; j++) x[i * WIDE + j] = 1.0;
+    for (int i = 0; i < ROWS * NARROW; i++) y[i] = 1.0;
+    acf_table *t = NULL, *narrow = NULL;
+    assert_int_equal(acf_tab_create(x, NULL, ROWS, WIDE, NULL, &t), ACF_OK);
+    assert_int_equal(acf_tab_create(y, NULL, ROWS, NARROW, NULL, &narrow), ACF_OK);
+    acf_holdout *h = hold(t, NULL, 0.5, 3), *n = hold(narrow, NULL, 0.5, 3);
+    uint8_t a[WIDE], b[NARROW];
+    double agree[3] = {0};
+    for (int64_t i = 0; i < ROWS; i++) {
+        acf_holdout_row(h, t, i, a);
+        acf_holdout_row(n, narrow, i, b);
+        assert_memory_equal(a, b, NARROW);
+        for (int j = 0; j + 64 < WIDE; j++)
+            agree[0] += (a[j] == a[j + 1]) - 0.5, agree[1] += (a[j] == a[j + 4]) - 0.5, agree[2] += (a[j] == a[j + 64]) - 0.5;
+    }
+    for (int k = 0; k < 3; k++) assert_true(fabs(2.0 * agree[k]) / sqrt(ROWS * (WIDE - 64)) < 3.5);
+    acf_holdout_free(h), acf_holdout_free(n), acf_tab_free(t), acf_tab_free(narrow);
+}
+
 static void bad_fractions_are_refused(void **state) {
     (void)state;
     acf_table *t = table_of(3, 0.0);
@@ -196,4 +221,4 @@ static void bad_fractions_are_refused(void **state) {
 ACF_TESTS(split, cmocka_unit_test(rows_are_cut_without_overlap), cmocka_unit_test(a_seed_is_a_row_split),
           cmocka_unit_test(cells_are_held_out_at_the_rate), cmocka_unit_test(something_always_stays),
           cmocka_unit_test(tiny_tables_behave_as_said), cmocka_unit_test(rows_are_known_by_their_number),
-          cmocka_unit_test(bad_fractions_are_refused))
+          cmocka_unit_test(wide_tables_work_too), cmocka_unit_test(bad_fractions_are_refused))
