@@ -235,13 +235,17 @@ void acf_opts_free(acf_options *o) {
     acf_release(o);
 }
 
-acf_status acf_opts_set(acf_options *o, const char *name, const char *text) {
+acf_status acf_opts_set_from(acf_options *o, const char *name, const char *text, acf_origin origin) {
     int i = find(o, name);
     if (i < 0) return unknown(o, ACF_EUSAGE, "", name);
     value v;
     ACF_TRY(read_value(&o->table[i], ACF_EUSAGE, "", text, &v));
-    put(&o->value[i], v, ACF_FROM_USER);
+    put(&o->value[i], v, origin);
     return ACF_OK;
+}
+
+acf_status acf_opts_set(acf_options *o, const char *name, const char *text) {
+    return acf_opts_set_from(o, name, text, ACF_FROM_USER);
 }
 
 acf_status acf_opts_write(const acf_options *o, const char *name, acf_text *out) {

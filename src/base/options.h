@@ -8,7 +8,7 @@
  *       v
  *     acf_options { value, origin } per row                 one per handle
  *
- * A value remembers where it comes from, and a nearer origin is never overwritten by a farther one: default <
+ * A value remembers where it comes from, and a nearer origin is never overwritten by a farther one: default < preset <
  * environment < file < user. So a config file may be read before or after the flags, with the same result. Names are
  * spelled with dashes; an underscore is taken as a dash. Tables have tens of rows: lookups are linear. */
 #ifndef ACF_BASE_OPTIONS_H
@@ -37,7 +37,7 @@ typedef struct acf_option {
     unsigned flags;
 } acf_option;
 
-typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_ENV, ACF_FROM_FILE, ACF_FROM_USER } acf_origin;
+typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_PRESET, ACF_FROM_ENV, ACF_FROM_FILE, ACF_FROM_USER } acf_origin;
 
 /* The table of this build (option_table.h). */
 extern const acf_option acf_option_table[];
@@ -50,6 +50,9 @@ void acf_opts_free(acf_options *o); /* NULL is allowed */
 
 /* Sets one option from text, as the user's word. Fails: ACF_EUSAGE with the nearest name or the range; ACF_EMEMORY. */
 acf_status acf_opts_set(acf_options *o, const char *name, const char *value);
+
+/* The same from an origin of the caller's choice: a preset fills in what nobody nearer has set. */
+acf_status acf_opts_set_from(acf_options *o, const char *name, const char *value, acf_origin origin);
 
 /* Takes an object {"name": value}: all of it or, on failure, nothing. `origin` is FILE or USER.
  * Fails: from.status, ACF_EMEMORY. */

@@ -1,0 +1,45 @@
+/* The table model: one network for every conditional question about a table.
+ *
+ *     log p(x_u | x_o) = log p(x_u^c | x_o)                 categories, autoregressive           (like/categories.h)
+ *                      + log p(z_u | x_o, x_u^c) + log|det|  reals, through the flow             (flow/flow.h, like/like.h)
+ *
+ * It works on batches in encoded units (data/batches.h): b marks what is given, m what is not missing, u = m·(1-b) is modelled.
+ * Cells outside b and u are never read. A query changes only b and m, so one network answers them all:
+ *
+ *     conditional   b, m as given          joint      b = 0, m = 1
+ *     marginal      b = 0, m = u           missing    m = 0 there, in training and in queries alike
+ */
+#ifndef ACF_MODEL_NET_H
+#define ACF_MODEL_NET_H
+
+#include "base/options.h"
+#include "data/batches.h"
+#include "like/like.h"
+
+typedef struct acf_net acf_net;
+
+/* A network for these columns, sized by the options (model part of the option table), with initial values by seed. With train,
+ * the twin slabs exist. Keeps dev; borrows the rest. Gives *out; free with acf_net_free. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
+                          acf_net **out);
+void acf_net_free(acf_net *net);
+acf_params *acf_net_params(acf_net *net);
+int64_t acf_net_columns(const acf_net *net);
+
+/* What a batch looks like to the network: made once per step, before any of the calls below. Lives on the tape. */
+typedef struct acf_view acf_view;
+/* Borrows the batch until the next begin. pass NULL: inference. NULL after a failure, which the calls below accept. */
+acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass);
+
+/* (N): log p(x_u | x_o) in encoded units; 0 for a row with nothing to model. */
+acf_tensor *acf_net_logp(acf_tape *t, acf_view *v);
+
+/* (N): squared error of the best guess over the row's modelled reals, differentiable; NULL when the table has no reals. */
+acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v);
+
+/* Fills the modelled cells of out (N,D; encoded, categories as codes) with one draw each, or with the best guess; other cells are
+ * left alone. Tape not recording. d->at is not used; row ids are the batch's. */
+acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out);
+acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out);
+
+#endif
