@@ -1,0 +1,268 @@
+/* The table model over real columns: densities that integrate to 1 for every question, cells that are never read, draws that belong
+ * to their row, presets that build, and agreement with the same model in PyTorch. */
+#include "model/net.h"
+
+#include "harness/lab.h"
+#include "model/config.h"
+#include "model/safetensors.h"
+#include "ops/arith.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct bench {
+    acf_device *dev;
+    acf_tape *t;
+    acf_net *net;
+    acf_batch *batch;
+} bench;
+
+static void set(acf_options *o, const char *name, const char *value) {
+    if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
+}
+
+/* Small networks, random weights away from the identity. */
+static void open_bench(bench *b, const char *flow, int64_t N, int64_t D) {
+    acf_options *o;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    set(o, "flow", flow);
+    set(o, "mlp-width", "9"), set(o, "coupling-units", "8"), set(o, "likelihood-units", "8");
+    set(o, "components", "4"), set(o, "identity", "3");
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
+    assert_int_equal(acf_tape_create(b->dev, NULL, &b->t), ACF_OK);
+    if (acf_net_create(b->dev, NULL, D, o, 5, false, &b->net)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_batch_create(N, D, &b->batch), ACF_OK);
+    b->batch->N = N;
+    acf_params *ps = acf_net_params(b->net);
+    for (int k = 0; k < ps->n; k++)
+        for (int64_t i = 0; i < acf_tensor_count(&ps->list[k]->t); i++)
+            ps->list[k]->t.data[i] += (acf_real)acf_lab_random(60 + (uint64_t)k, i, -0.25, 0.25);
+    for (int64_t i = 0; i < N * D; i++) {
+        b->batch->x[i] = (acf_real)acf_lab_random(3, i, -1.5, 1.5);
+        b->batch->m[i] = acf_lab_random(4, i, 0, 1) < 0.8;
+        b->batch->b[i] = b->batch->m[i] && acf_lab_random(5, i, 0, 1) < 0.5;
+    }
+    for (int64_t i = 0; i < N; i++) b->batch->id[i] = 1000 + (uint64_t)i;
+    acf_opts_free(o);
+}
+
+static void close_bench(bench *b) {
+    acf_batch_free(b->batch);
+    acf_net_free(b->net);
+    acf_tape_free(b->t);
+    acf_device_close(b->dev);
+}
+
+static const acf_real *log_likelihoods(bench *b) {
+    acf_tape_begin(b->t, false);
+    acf_tensor *lp = acf_net_logp(b->t, acf_net_view(b->t, b->net, b->batch, NULL));
+    if (acf_tape_check(b->t, lp)) fail_msg("%s", acf_error());
+    return lp->data;
+}
+
+/* Three columns; mask says of each: 0 missing, 1 given, 2 modelled (at most two of them). The grid is even in t, x = sinh t: fine
+ * near the middle and wide enough for the tails. */
+static void check_integral(const int mask[3]) {
+    bench b;
+    int u[3], n = 0;
+    for (int j = 0; j < 3; j++)
+        if (mask[j] == 2) u[n++] = j;
+    int64_t side = n == 2 ? 381 : 8001, N = n == 2 ? side * side : side;
+    open_bench(&b, "linear leaky rnn reverse affine coupling", N, 3);
+    double step = 12.0 / (double)(side - 1), sum = 0;
+    for (int64_t i = 0; i < N; i++)
+        for (int j = 0; j < 3; j++) {
+            b.batch->m[i * 3 + j] = mask[j] > 0, b.batch->b[i * 3 + j] = mask[j] == 1;
+            b.batch->x[i * 3 + j] = ACF_R(0.3) * (acf_real)(j + 1);
+            if (n > 0 && j == u[0]) b.batch->x[i * 3 + j] = (acf_real)sinh(-6 + step * (double)(i % side));
+            if (n > 1 && j == u[1]) b.batch->x[i * 3 + j] = (acf_real)sinh(-6 + step * (double)(i / side));
+        }
+    const acf_real *lp = log_likelihoods(&b);
+    if (n == 0) assert_true(lp[0] == 0);
+    for (int64_t i = 0; n && i < N; i++) {
+        double dx = step * cosh(-6 + step * (double)(i % side));
+        if (n > 1) dx *= step * cosh(-6 + step * (double)(i / side));
+        sum += exp((double)lp[i]) * dx;
+    }
+    if (n) acf_assert_close(sum, 1, 5e-4, "integral of a conditional density");
+    close_bench(&b);
+}
+
+static void every_question_integrates_to_one(void **state) {
+    (void)state;
+    for (int code = 0; code < 27; code++) {
+        int mask[3] = {code % 3, code / 3 % 3, code / 9}, modelled = 0;
+        for (int j = 0; j < 3; j++) modelled += mask[j] == 2;
+        if (modelled < 3) check_integral(mask);
+    }
+}
+
+/* What is missing is never read: NaN and 1e30 there give the same bits. */
+static void missing_cells_are_never_read(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, "linear leaky rnn reverse lowrank coupling rnn", 50, 6);
+    acf_real first[50], guess[300], other[300];
+    for (int run = 0; run < 3; run++) {
+        for (int i = 0; i < 300; i++)
+            if (!b.batch->m[i]) b.batch->x[i] = run == 0 ? 0 : run == 1 ? (acf_real)NAN : ACF_R(1e30);
+        const acf_real *lp = log_likelihoods(&b);
+        if (run == 0) memcpy(first, lp, sizeof first);
+        else assert_memory_equal(lp, first, sizeof first);
+        memset(other, 0, sizeof other);
+        acf_tape_begin(b.t, false);
+        assert_int_equal(acf_net_guess(b.t, acf_net_view(b.t, b.net, b.batch, NULL), other), ACF_OK);
+        if (run == 0) memcpy(guess, other, sizeof guess);
+        else assert_memory_equal(other, guess, sizeof guess);
+    }
+    close_bench(&b);
+}
+
+/* A row's draws do not depend on the rows around it, nor on its place among them (to rounding: products are cut by shape). */
+static void draws_belong_to_their_row(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, "linear leaky rnn", 40, 5);
+    acf_real all[200] = {0}, one[5], again[200] = {0};
+    acf_tape_begin(b.t, false);
+    assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, all), ACF_OK);
+    acf_tape_begin(b.t, false);
+    assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, again), ACF_OK);
+    assert_memory_equal(all, again, sizeof all);
+    for (int64_t i = 0; i < 40; i += 7) {
+        acf_batch alone = {.capacity = 1, .N = 1, .D = 5, .x = b.batch->x + i * 5, .m = b.batch->m + i * 5,
+                           .b = b.batch->b + i * 5, .id = b.batch->id + i};
+        memset(one, 0, sizeof one);
+        acf_tape_begin(b.t, false);
+        assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, &alone, NULL), &(acf_draw){.seed = 7, .draw = 3}, one), ACF_OK);
+        for (int j = 0; j < 5; j++)
+            acf_assert_close((double)one[j], (double)all[i * 5 + j], 2000 * (double)ACF_REAL_EPS, "a row drawn alone");
+    }
+    close_bench(&b);
+}
+
+static void presets_build(void **state) {
+    (void)state;
+    const char *const names[] = {"default", "paper", "paper-2d", "ar"};
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    for (int k = 0; k < 4; k++) {
+        acf_options *o;
+        acf_net *net;
+        assert_int_equal(acf_config_create(&o), ACF_OK);
+        set(o, "preset", names[k]);
+        set(o, "likelihood-units", "16"); /* what the user says is nearer than the preset */
+        assert_int_equal(acf_config_finish(o), ACF_OK);
+        assert_int_equal(acf_options_int(o, "likelihood-units"), 16);
+        assert_int_equal(acf_options_int(o, "components"), k == 0 ? 20 : 40);
+        if (acf_net_create(dev, NULL, 3, o, 1, false, &net)) fail_msg("%s: %s", names[k], acf_error());
+        acf_net_free(net);
+        acf_opts_free(o);
+    }
+    acf_device_close(dev);
+}
+
+static void refuses_an_unknown_flow(void **state) {
+    (void)state;
+    acf_device *dev;
+    acf_options *o;
+    acf_net *net = NULL;
+    int64_t live = acf_alloc_live();
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    set(o, "flow", "linear leeky");
+    assert_int_equal(acf_net_create(dev, NULL, 3, o, 1, true, &net), ACF_EUSAGE);
+    assert_null(net);
+    acf_opts_free(o);
+    acf_device_close(dev);
+    assert_int_equal(acf_alloc_live(), live);
+}
+
+/* ---- the peer ------------------------------------------------------------------------------------------------------------- */
+
+/* Runs the script; the test is skipped where PyTorch or the peer is absent. */
+static void make_peer_file(const char *path, int d, int layers) {
+    const char *shared = getenv("ACF_SHARED");
+    char command[512];
+    snprintf(command, sizeof command, "/usr/bin/python3 tests/torch_peer.py '%s/peers' '%s' %d %d 2>/dev/null",
+             shared ? shared : "../shared", path, d, layers);
+    int status = system(command);
+    if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        acf_skip("agreement with the PyTorch model needs python3-torch and ../shared/peers");
+}
+
+static acf_real *peer_tensor(const acf_st *f, const char *name, int ndim, const int64_t *dim) {
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++) n *= dim[i];
+    acf_real *x = calloc((size_t)n, sizeof *x);
+    assert_non_null(x);
+    if (acf_st_reals(f, name, ndim, dim, x)) fail_msg("%s", acf_error());
+    return x;
+}
+
+static void load_weights(acf_net *net, const acf_st *f) {
+    acf_params *ps = acf_net_params(net);
+    for (int k = 0; k < ps->n; k++) {
+        acf_param *p = ps->list[k];
+        if (acf_st_reals(f, p->name, p->t.ndim, p->t.dim, p->t.data)) fail_msg("%s", acf_error());
+    }
+}
+
+static void compare_with_peer(int d, int layers, const char *flow) {
+    enum { ROWS = 40 };
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/acflow-peer-%d.safetensors", (int)getpid());
+    make_peer_file(path, d, layers);
+    acf_st *f;
+    acf_options *o;
+    bench b;
+    if (acf_st_open(path, &f)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    set(o, "preset", "paper"), set(o, "flow", flow);
+    set(o, "mlp-width", "12"), set(o, "coupling-units", "12"), set(o, "likelihood-units", "12");
+    set(o, "likelihood-layers", "3"), set(o, "components", "5");
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_device_open_cpu(2, &b.dev), ACF_OK);
+    assert_int_equal(acf_tape_create(b.dev, NULL, &b.t), ACF_OK);
+    if (acf_net_create(b.dev, NULL, d, o, 1, false, &b.net)) fail_msg("%s", acf_error());
+    load_weights(b.net, f);
+    assert_int_equal(acf_batch_create(ROWS, d, &b.batch), ACF_OK);
+    b.batch->N = ROWS;
+    const int64_t table[2] = {ROWS, d}, rows[1] = {ROWS};
+    acf_real *x = peer_tensor(f, "peer.x", 2, table), *m = peer_tensor(f, "peer.m", 2, table), *bb = peer_tensor(f, "peer.b", 2, table);
+    acf_real *logp = peer_tensor(f, "peer.logp", 1, rows), *guess = peer_tensor(f, "peer.guess", 2, table);
+    for (int i = 0; i < ROWS * d; i++) b.batch->x[i] = x[i], b.batch->m[i] = m[i] > 0, b.batch->b[i] = bb[i] > 0;
+    for (int i = 0; i < ROWS; i++) b.batch->id[i] = (uint64_t)i;
+    const acf_real *ours = log_likelihoods(&b);
+    for (int i = 0; i < ROWS; i++)
+        if (fabs((double)ours[i] - (double)logp[i]) > 1e-4) fail_msg("row %d: log p is %.8g, PyTorch says %.8g", i, (double)ours[i], (double)logp[i]);
+    acf_tape_begin(b.t, false);
+    assert_int_equal(acf_net_guess(b.t, acf_net_view(b.t, b.net, b.batch, NULL), x), ACF_OK);
+    for (int i = 0; i < ROWS * d; i++)
+        if (m[i] > 0 && bb[i] == 0) acf_assert_close((double)x[i], (double)guess[i], 1e-4, "best guess against PyTorch");
+    free(x), free(m), free(bb), free(logp), free(guess);
+    acf_st_close(f);
+    unlink(path);
+    acf_opts_free(o);
+    close_bench(&b);
+}
+
+static void agrees_with_pytorch(void **state) {
+    (void)state;
+    compare_with_peer(5, 2, "linear leaky rnn reverse linear leaky rnn");
+}
+
+static void agrees_with_pytorch_without_a_flow(void **state) {
+    (void)state;
+    compare_with_peer(4, 0, "");
+}
+
+ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(missing_cells_are_never_read),
+          cmocka_unit_test(draws_belong_to_their_row), cmocka_unit_test(presets_build),
+          cmocka_unit_test(refuses_an_unknown_flow), cmocka_unit_test(agrees_with_pytorch),
+          cmocka_unit_test(agrees_with_pytorch_without_a_flow))
