@@ -1,4 +1,5 @@
-/* Batches: see batches.h. Filling is bound by memory: 8 bytes a cell come in from a random row, 6 (float) or more go out. */
+/* Batches: see batches.h. Filling is bound by memory: 8 bytes a cell come in from a random row, 6 (float) or more go
+ * out. */
 #include "data/batches.h"
 
 #include "device/cpu.h"
@@ -31,8 +32,8 @@ int64_t acf_batches_next(acf_batches *walk, int64_t *row) {
 
 acf_status acf_batches_seek(acf_batches *walk, uint32_t epoch, int64_t at) {
     if (at < 0 || at > walk->rows.n)
-        return acf_fail(ACF_EUSAGE, "position %lld in an epoch of %lld rows: this belongs to another table", (long long)at,
-                        (long long)walk->rows.n);
+        return acf_fail(ACF_EUSAGE, "position %lld in an epoch of %lld rows: this belongs to another table",
+                        (long long)at, (long long)walk->rows.n);
     open_epoch(walk, epoch);
     walk->at = at;
     return ACF_OK;
@@ -56,8 +57,8 @@ acf_status acf_batch_create(int64_t capacity, int64_t D, acf_batch **out) {
     batch->capacity = capacity;
     batch->D = D;
     if (!(batch->x = acf_alloc_zero(x, "a batch")) || !(batch->code = acf_alloc(code, "a batch")) ||
-        !(batch->m = acf_alloc_zero((size_t)cells, "a batch")) || !(batch->b = acf_alloc_zero((size_t)cells, "a batch")) ||
-        !(batch->id = acf_alloc_zero(id, "a batch"))) {
+        !(batch->m = acf_alloc_zero((size_t)cells, "a batch")) ||
+        !(batch->b = acf_alloc_zero((size_t)cells, "a batch")) || !(batch->id = acf_alloc_zero(id, "a batch"))) {
         acf_batch_free(batch);
         return ACF_EMEMORY;
     }
@@ -73,8 +74,10 @@ void acf_batch_free(acf_batch *batch) {
     acf_release(batch);
 }
 
-/* b (D) = which present cells this reader is given, m (D) = which it may know of. On entry b marks the held-out ones. */
-static void roles(acf_batch_role role, const double *restrict x, uint8_t *restrict m, uint8_t *restrict b, int64_t D) {
+/* b (D) = which present cells this reader is given, m (D) = which it may know of. On entry b marks the held-out
+ * ones. */
+static void roles(acf_batch_role role, const double *restrict x, uint8_t *restrict m, uint8_t *restrict b,
+                  int64_t D) {
     if (role == ACF_BATCH_TRAIN) {
         ACF_SIMD
         for (int64_t j = 0; j < D; j++) m[j] = (uint8_t)(acf_tab_present(x[j]) & !b[j]), b[j] = 0;
@@ -84,8 +87,8 @@ static void roles(acf_batch_role role, const double *restrict x, uint8_t *restri
     }
 }
 
-/* One row: z and code (D) from x and m (D). z is computed everywhere and then chosen: a missing cell is NaN, which harms
- * nobody, and the loop has no branches. */
+/* One row: z and code (D) from x and m (D). z is computed everywhere and then chosen: a missing cell is NaN, which
+ * harms nobody, and the loop has no branches. */
 static void fill_row(acf_real *restrict z, int32_t *restrict code, const double *restrict x, const uint8_t *restrict m,
                      const acf_encoder *e) {
     const double *restrict mean = e->mean, *restrict scale = e->scale;
@@ -101,8 +104,8 @@ static void fill_row(acf_real *restrict z, int32_t *restrict code, const double 
     }
 }
 
-/* Rows lie at random places: asked for some rows ahead, memory answers in time. 512 bytes are enough to set the hardware's
- * own prefetching going. */
+/* Rows lie at random places: asked for some rows ahead, memory answers in time. 512 bytes are enough to set the
+ * hardware's own prefetching going. */
 #define AHEAD 8
 static void prefetch(const acf_table *t, int64_t row) {
     const char *x = (const char *)acf_tab_row(t, row);

@@ -78,7 +78,8 @@ static void an_epoch_has_every_row_once(void **state) {
 static void epochs_differ_and_seeds_decide(void **state) {
     (void)state;
     int64_t a[100], b[100], c[100];
-    acf_batches w = walk_over(acf_rows_all(100), 100, true), again = w, plain = walk_over(acf_rows_all(100), 100, false);
+    acf_batches w = walk_over(acf_rows_all(100), 100, true), again = w;
+    acf_batches plain = walk_over(acf_rows_all(100), 100, false);
     acf_batches_next(&w, a), acf_batches_next(&again, c);
     assert_memory_equal(a, c, sizeof a);
     acf_batches_next(&w, b); /* the end of the epoch */

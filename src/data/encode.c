@@ -49,8 +49,9 @@ void acf_encoder_free(acf_encoder *e) {
 
 /* ---- fitting ---------------------------------------------------------------------------------------------------- */
 
-/* One sweep over the visible cells. The middle of a column's range and half its width map it to [-1, 1], where sums and
- * squares of any finite values stay in range; mean and spread are found there. */
+/* A fit under way: a sweep over the visible cells for each of range, mean and spread. The middle of a column's range
+ * and half its width map it to [-1, 1], where sums and squares of any finite values stay in range; mean and spread are
+ * found there. */
 typedef struct fit {
     acf_encoder *e;
     const acf_table *t;
@@ -97,6 +98,11 @@ static void ranges(fit *f) {
     }
 }
 
+static void set_scale(acf_encoder *e, int64_t j, double scale) {
+    e->scale[j] = scale;
+    e->log_jacobian[j] = -log(scale);
+}
+
 static void finish(fit *f) {
     acf_encoder *e = f->e;
     for (int64_t j = 0; j < e->D; j++) {
@@ -104,8 +110,7 @@ static void finish(fit *f) {
         double n = (double)e->observed[j], spread = f->half[j] * sqrt(f->square[j] / n);
         bool constant = f->least[j] == f->most[j];
         e->mean[j] = constant ? f->least[j] : f->middle[j] + f->half[j] * (f->sum[j] / n);
-        e->scale[j] = constant ? 1.0 : fmax(spread, DBL_MIN);
-        e->log_jacobian[j] = -log(e->scale[j]);
+        set_scale(e, j, constant ? 1.0 : fmax(spread, DBL_MIN));
     }
 }
 
@@ -139,7 +144,8 @@ static const char *kind_of(const acf_column *c) { return c->classes > 0 ? "categ
 
 acf_status acf_encoder_check(const acf_encoder *e, const acf_table *t) {
     if (t->D != e->D)
-        return acf_fail(ACF_ESHAPE, "the table has %lld columns; the model expects %lld", (long long)t->D, (long long)e->D);
+        return acf_fail(ACF_ESHAPE, "the table has %lld columns; the model expects %lld", (long long)t->D,
+                        (long long)e->D);
     for (int64_t j = 0; j < e->D; j++) {
         char where[ACF_COLUMN_TEXT_MAX], known[ACF_EXCERPT_MAX];
         const acf_column *c = &t->column[j], *own = &e->column[j];
@@ -239,14 +245,15 @@ static acf_status count_is(acf_json_source from, const char *key, const json_t *
 
 static acf_status read_real(acf_json_source from, const json_t *o, acf_encoder *e, int64_t j) {
     json_t *observed;
+    double scale;
     ACF_TRY(acf_json_real(from, o, "mean", &e->mean[j]));
-    ACF_TRY(acf_json_real(from, o, "scale", &e->scale[j]));
+    ACF_TRY(acf_json_real(from, o, "scale", &scale));
     ACF_TRY(acf_json_member(from, o, "observed", &observed));
     ACF_TRY(count_is(from, "observed", observed, &e->observed[j]));
-    if (!isfinite(e->mean[j]) || !(e->scale[j] >= DBL_MIN && e->scale[j] <= DBL_MAX))
-        return acf_fail(from.status, "%s: 'mean' is %g and 'scale' %g, expected finite numbers and a scale above 0", from.name,
-                        e->mean[j], e->scale[j]);
-    e->log_jacobian[j] = -log(e->scale[j]);
+    if (!isfinite(e->mean[j]) || !(scale >= DBL_MIN && scale <= DBL_MAX))
+        return acf_fail(from.status, "%s: 'mean' is %g and 'scale' %g, expected finite numbers and a scale above 0",
+                        from.name, e->mean[j], scale);
+    set_scale(e, j, scale);
     return ACF_OK;
 }
 

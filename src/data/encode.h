@@ -25,15 +25,15 @@ typedef struct acf_encoder {
     int32_t *categorical; /* (n_categorical) the categorical columns */
 } acf_encoder;
 
-/* Fits to these rows of t (NULL: all) without the cells that hold holds out (NULL: none). Scale is the standard deviation
- * (divided by n, as z-scores are), in double; a constant column and a column of one observed cell have scale 1, an empty
- * column mean 0 and scale 1. Any finite values work: squares do not overflow.
+/* Fits to these rows of t (NULL: all) without the cells that hold holds out (NULL: none). Scale is the standard
+ * deviation (divided by n, as z-scores are), in double; a constant column and a column of one observed cell have scale
+ * 1, an empty column mean 0 and scale 1. Any finite values work: squares do not overflow.
  * Borrows all three. Gives *out; free with acf_encoder_free. Fails: ACF_EMEMORY. */
 acf_status acf_encoder_fit(const acf_table *t, const acf_rows *rows, const acf_holdout *hold, acf_encoder **out);
 void acf_encoder_free(acf_encoder *e); /* NULL is allowed */
 
-/* Has this table the columns the encoder knows: as many, of the same kind, with no more classes; and the same names where
- * both have one? Fails: ACF_ESHAPE, ACF_EDATA (a name). */
+/* Has this table the columns the encoder knows: as many, of the same kind, with no more classes; and the same names
+ * where both have one? Fails: ACF_ESHAPE, ACF_EDATA (a name). */
 acf_status acf_encoder_check(const acf_encoder *e, const acf_table *t);
 
 /* A value of column j, encoded; beyond the range of acf_real, its largest finite number. */
@@ -41,8 +41,8 @@ static inline acf_real acf_encode(const acf_encoder *e, int64_t j, double x) {
     return acf_real_from((x - e->mean[j]) / e->scale[j]);
 }
 
-/* The value of column j that z stands for; of a categorical column always a valid code. NaN stays NaN in a real column and
- * is code 0 in a categorical one. */
+/* The value of column j that z stands for; of a categorical column always a valid code. NaN stays NaN in a real column
+ * and is code 0 in a categorical one. */
 double acf_decode(const acf_encoder *e, int64_t j, acf_real z);
 
 /* As JSON, {"columns": [{"name", "kind": "real", "mean", "scale", "observed"} or {"name", "kind": "categorical",

@@ -1,4 +1,5 @@
-/* Tests of encode.h: moments against plain ones, odd columns, exact round trips, and that held-out cells are not seen. */
+/* Tests of encode.h: moments against plain ones, odd columns, exact round trips, and that held-out cells are not
+ * seen. */
 #include "data/encode.h"
 
 #include "harness/check.h"

@@ -1,7 +1,7 @@
 /* Distributions of masks: see masks.h.
  *
- * One 32-bit word a cell, four columns to a block of the generator, and one block a row, at a column no table has, for what
- * concerns the whole row. A row of 20 columns costs about 100 ns. */
+ * One 32-bit word a cell, four columns to a block of the generator, and one block a row, at a column no table has, for
+ * what concerns the whole row. A row of 20 columns costs some 150 ns. */
 #include "data/masks.h"
 
 #include "device/cpu.h"

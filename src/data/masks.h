@@ -1,5 +1,5 @@
-/* Which of the present columns of a row are given and which are modelled: the distributions that training and evaluation
- * draw b and m' from.
+/* Which of the present columns of a row are given and which are modelled: the distributions that training and
+ * evaluation draw b and m' from.
  *
  *     name           given (b = 1)                                             the rest
  *     bernoulli:P    each present cell with probability P                      modelled
@@ -9,10 +9,10 @@
  *
  * and mixtures, from which every row chooses one part by weight: "bernoulli:0.5*2 + uniform*1".
  *
- * Promised for every row: b only where m = 1; at least one column modelled where one is present (where a draw models none,
- * one present column, drawn uniformly, is modelled after all; so bernoulli:1 leaves one out, and marginal:1 asks for
- * single columns). What a row gets is a function of (seed, row id, draw) and of which cells it has: not of the batch it
- * is in, its place there, or the number of threads. */
+ * Promised for every row: b only where m = 1; at least one column modelled where one is present (where a draw models
+ * none, one present column, drawn uniformly, is modelled after all; so bernoulli:1 leaves one out, and marginal:1 asks
+ * for single columns). What a row gets is a function of (seed, row id, draw) and of which cells it has: not of the
+ * batch it is in, its place there, or the number of threads. */
 #ifndef ACF_DATA_MASKS_H
 #define ACF_DATA_MASKS_H
 
@@ -35,8 +35,8 @@ typedef struct acf_masks {
     acf_mask_part part[ACF_MASKS_MAX];
 } acf_masks;
 
-/* Reads the text form: parts NAME, NAME:P, either followed by *WEIGHT (1 when left out), joined by '+'; spaces are allowed
- * around '+' and '*'. Fails: ACF_EUSAGE with a sentence that shows the place and what was expected. */
+/* Reads the text form: parts NAME, NAME:P, either followed by *WEIGHT (1 when left out), joined by '+'; spaces are
+ * allowed around '+' and '*'. Fails: ACF_EUSAGE with a sentence that shows the place and what was expected. */
 acf_status acf_masks_parse(const char *text, acf_masks *out);
 
 /* Writes the text form, which parses back to the same masks; weights of 1 are left out. */

@@ -162,7 +162,8 @@ static void rows_without_cells_stay_empty(void **state) {
     }
 }
 
-/* A row gets the same masks alone, elsewhere in a batch, and with any number of threads; and others at the next draw. */
+/* A row gets the same masks alone, elsewhere in a batch, and with any number of threads; and others at the next
+ * draw. */
 static void a_row_does_not_know_its_batch(void **state) {
     (void)state;
     enum { WIDE = 131, ROWS = 600 };
@@ -253,7 +254,8 @@ static void wrong_text_gets_a_sentence(void **state) {
         {"uniform*inf", "masks 'uniform*inf': at 'inf': expected a weight above 0, at most 1e100"},
         {"uniform*1e101", "masks 'uniform*1e101': at '1e101': expected a weight above 0, at most 1e100"},
         {"uniform +", "masks 'uniform +': at the end: expected bernoulli:P, uniform, marginal:P or joint"},
-        {"uniform joint", "masks 'uniform joint': at 'joint': expected '*' and a weight, '+' and another part, or the end"},
+        {"uniform joint",
+         "masks 'uniform joint': at 'joint': expected '*' and a weight, '+' and another part, or the end"},
         {"Uniform", "masks 'Uniform': at 'Uniform': expected bernoulli:P, uniform, marginal:P or joint"},
         {"joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint",
          "masks: more than 16 parts in one mixture"},

@@ -1,11 +1,12 @@
 /* A random order of n things that takes no memory: position -> thing is a function.
  *
- * A Feistel network permutes the 2^k numbers of k bits, 2^(k-1) < n <= 2^k: many times over, one half of the bits is changed
- * by a keyed hash of the other half, which can be undone whatever the hash is. A number that comes out at n or above goes
- * through again until it falls below n (fewer than two turns on average), which makes it a permutation of 0..n-1.
+ * A Feistel network permutes the 2^k numbers of k bits, 2^(k-1) < n <= 2^k: many times over, one half of the bits is
+ * changed by a keyed hash of the other half, which can be undone whatever the hash is. A number that comes out at n or
+ * above goes through again until it falls below n (fewer than two turns on average), which makes it a permutation of
+ * 0..n-1.
  *
- * Why not sort by random keys: that needs 16 bytes a row, a pass per epoch, and all of it again to resume in the middle.
- * Here the order of an epoch is its key, any position is reached at once (some 20 ns), and every process that
+ * Why not sort by random keys: that needs 16 bytes a row, a pass per epoch, and all of it again to resume in the
+ * middle. Here the order of an epoch is its key, any position is reached at once (some 20 ns), and every process that
  * knows (seed, epoch) agrees on it. The price is a pseudorandom order; permute_test.c checks it. */
 #ifndef ACF_DATA_PERMUTE_H
 #define ACF_DATA_PERMUTE_H

@@ -1,7 +1,7 @@
 /* What training may not see: see split.h.
  *
- * One 32-bit draw a cell: word j of the row's stream, four columns to a block. A row of 20 columns costs some 50 ns, so it
- * is drawn again whenever asked; a stored mask would be a second truth. */
+ * One 32-bit draw a cell: word j of the row's stream, four columns to a block. A row of 20 columns costs 150 ns, so
+ * it is drawn again whenever asked; a stored mask would be a second truth. */
 #include "data/split.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@ int64_t acf_rows_at(const acf_rows *rows, int64_t k) { return acf_permutation_at
 
 acf_status acf_row_split_make(int64_t N, double valid, double test, uint64_t seed, acf_row_split *out) {
     if (!(valid >= 0.0) || !(test >= 0.0) || !(valid + test < 1.0))
-        return acf_fail(ACF_EUSAGE, "fractions of %g rows for validation and %g for test; expected 0 or more, and a sum below 1",
+        return acf_fail(ACF_EUSAGE,
+                        "fractions of %g rows for validation and %g for test; expected 0 or more, and a sum below 1",
                         valid, test);
     acf_permutation order = acf_permutation_make(N, seed, ACF_STREAM_SPLIT, 0);
     int64_t room = acf_max(N - 1, 0);

@@ -40,16 +40,17 @@ int64_t acf_rows_at(const acf_rows *rows, int64_t k);
 
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
 
-/* Which observed cells are held out. A cell is held out when its draw, uniform and its own, is below `fraction`, except:
+/* Which observed cells are held out. A cell is held out when its draw, uniform and its own, is below `fraction`,
+ * except:
  *
  *   - the observed cell of a column with the largest draw stays: else training would never see that column, and what it
  *     said about it would be noise. So a column with one observed cell, and every cell of a one-row table, stays;
  *   - the observed cell of a row with the largest draw stays, where the row has two or more: validation then always has
- *     something to go by. A row with a single observed cell may be held out whole: training passes it by, and validation
- *     asks for its marginal density. A table of one column is validated so.
+ *     something to go by. A row with a single observed cell may be held out whole: training passes it by, and
+ *     validation asks for its marginal density. A table of one column is validated so.
  *
- * In a large table the exceptions touch next to nothing (the largest of many draws is near 1); in a tiny one they may leave
- * fewer held-out cells than asked for, or none. `held` says how many there are; with none there is nothing to
+ * In a large table the exceptions touch next to nothing (the largest of many draws is near 1); in a tiny one they may
+ * leave fewer held-out cells than asked for, or none. `held` says how many there are; with none there is nothing to
  * validate on. */
 typedef struct acf_holdout {
     uint64_t seed;
@@ -59,8 +60,8 @@ typedef struct acf_holdout {
     int64_t *keep;         /* (D) the row whose cell of this column stays, -1 for an empty column; owned */
 } acf_holdout;
 
-/* Holds out cells of these rows of t (NULL: all). Borrows both; only the pattern of missing cells is looked at. Reads the
- * rows twice. Gives *out; free with acf_holdout_free.
+/* Holds out cells of these rows of t (NULL: all). Borrows both; only the pattern of missing cells is looked at. Reads
+ * the rows twice. Gives *out; free with acf_holdout_free.
  * Fails: ACF_EUSAGE (fraction outside 0 <= f < 1), ACF_EMEMORY. */
 acf_status acf_holdout_create(const acf_table *t, const acf_rows *rows, double fraction, uint64_t seed,
                               acf_holdout **out);

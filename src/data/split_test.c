@@ -34,8 +34,9 @@ static void rows_are_cut_without_overlap(void **state) {
         int64_t N;
         double valid, test;
         int64_t train_n, valid_n, test_n;
-    } cases[] = {{1000, 0.1, 0.2, 700, 100, 200}, {10, 0.0, 0.0, 10, 0, 0}, {5, 0.1, 0.1, 3, 1, 1}, {4, 0.1, 0.1, 4, 0, 0},
-                 {2, 0.4, 0.5, 1, 1, 0},          {1, 0.4, 0.5, 1, 0, 0},   {0, 0.1, 0.1, 0, 0, 0}};
+    } cases[] = {{1000, 0.1, 0.2, 700, 100, 200}, {10, 0.0, 0.0, 10, 0, 0}, {5, 0.1, 0.1, 3, 1, 1},
+                 {4, 0.1, 0.1, 4, 0, 0},          {2, 0.4, 0.5, 1, 1, 0},   {1, 0.4, 0.5, 1, 0, 0},
+                 {0, 0.1, 0.1, 0, 0, 0}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         acf_row_split s;
         assert_int_equal(acf_row_split_make(cases[c].N, cases[c].valid, cases[c].test, 7, &s), ACF_OK);
@@ -185,13 +186,14 @@ static void wide_tables_work_too(void **state) {
     assert_int_equal(acf_tab_create(y, NULL, ROWS, NARROW, NULL, &narrow), ACF_OK);
     acf_holdout *h = hold(t, NULL, 0.5, 3), *n = hold(narrow, NULL, 0.5, 3);
     uint8_t a[WIDE], b[NARROW];
+    static const int lag[3] = {1, 4, 64};
     double agree[3] = {0};
     for (int64_t i = 0; i < ROWS; i++) {
         acf_holdout_row(h, t, i, a);
         acf_holdout_row(n, narrow, i, b);
         assert_memory_equal(a, b, NARROW);
         for (int j = 0; j + 64 < WIDE; j++)
-            agree[0] += (a[j] == a[j + 1]) - 0.5, agree[1] += (a[j] == a[j + 4]) - 0.5, agree[2] += (a[j] == a[j + 64]) - 0.5;
+            for (int k = 0; k < 3; k++) agree[k] += (a[j] == a[j + lag[k]]) - 0.5;
     }
     for (int k = 0; k < 3; k++) assert_true(fabs(2.0 * agree[k]) / sqrt(ROWS * (WIDE - 64)) < 3.5);
     acf_holdout_free(h), acf_holdout_free(n), acf_tab_free(t), acf_tab_free(narrow);

@@ -97,9 +97,11 @@ static acf_status bad_cell(double v, int64_t i, int64_t j, const acf_column *col
     char where[ACF_COLUMN_TEXT_MAX];
     acf_column_text(where, column, j);
     if (column[j].classes == 0)
-        return acf_fail(ACF_EDATA, "row %lld, %s: the value is %sinfinite; expected a finite number, or NaN for missing",
+        return acf_fail(ACF_EDATA,
+                        "row %lld, %s: the value is %sinfinity; expected a finite number, or NaN for missing",
                         (long long)i, where, v < 0 ? "minus " : "");
-    return acf_fail(ACF_EDATA, "row %lld, %s: the code is %.17g; expected a whole number from 0 to %d, or NaN for missing",
+    return acf_fail(ACF_EDATA,
+                    "row %lld, %s: the code is %.17g; expected a whole number from 0 to %d, or NaN for missing",
                     (long long)i, where, v, (int)column[j].classes - 1);
 }
 

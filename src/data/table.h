@@ -4,13 +4,14 @@
  *     row 0     [  41.0      0                     0.125  ]     one array of doubles, row-major;
  *     row 1     [  NaN       1                     NaN    ]     NaN = missing, a class is its code 0..C-1
  *
- * Why doubles, at 8 bytes a cell (a million rows of 20 columns: 160 MB, the size of the caller's matrix): a float has 24
- * bits, so a time stamp in seconds would come back in steps of two minutes and the number 16777217 not at all. Held exactly,
- * observed cells pass through an imputation untouched, and scaling starts from what was measured. Why one array, with
- * missing marked inside: a row is one contiguous read, and shuffled training reads rows at random places.
+ * Why doubles, at 8 bytes a cell (a million rows of 20 columns: 160 MB, the size of the caller's matrix): a float has
+ * 24 bits, so a time stamp in seconds would come back in steps of two minutes and the number 16777217 not at all. Held
+ * exactly, observed cells pass through an imputation untouched, and scaling starts from what was measured. Why one
+ * array, with missing marked inside: a row is one contiguous read, and shuffled training reads rows at random places.
  *
- * Everything a caller could get wrong is refused here, so that readers trust the cells: a present cell is finite, and in a
- * categorical column one of its codes. Internal names begin with acf_tab_; the public ones (acf_table_) are in api/. */
+ * Everything a caller could get wrong is refused here, so that readers trust the cells: a present cell is finite, and
+ * in a categorical column one of its codes. Internal names begin with acf_tab_; the public ones (acf_table_) are in
+ * api/. */
 #ifndef ACF_DATA_TABLE_H
 #define ACF_DATA_TABLE_H
 
@@ -33,11 +34,12 @@ typedef struct acf_table {
                                * first_id + i, so its owner sets it where the table is a part of a larger one */
 } acf_table;
 
-/* Copies x (N,D), row-major, into a new table. m (N,D), or NULL, marks cells: 0 = missing, and then x is not read there,
- * whatever lies at that address; otherwise NaN in x = missing. column (D), or NULL for nameless reals. N may be 0.
- * Borrows all three. Gives *out; free with acf_tab_free.
+/* Copies x (N,D), row-major, into a new table. m (N,D), or NULL, marks cells: 0 = missing, and then x is not read
+ * there, whatever lies at that address; otherwise NaN in x = missing. column (D), or NULL for nameless reals. N may be
+ * 0. Borrows all three. Gives *out; free with acf_tab_free.
  * Fails: ACF_ESHAPE (sizes, or a negative number of classes); ACF_EDATA (a cell that is infinite or not a code of its
- * column: the sentence names the first such row and column; or a name that is empty, repeated or not UTF-8); ACF_EMEMORY. */
+ * column: the sentence names the first such row and column; or a name that is empty, repeated or not UTF-8);
+ * ACF_EMEMORY. */
 acf_status acf_tab_create(const double *x, const uint8_t *m, int64_t N, int64_t D, const acf_column *column,
                           acf_table **out);
 void acf_tab_free(acf_table *t); /* NULL is allowed */

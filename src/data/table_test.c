@@ -10,7 +10,8 @@
 
 static const acf_column mixed[3] = {{"age", 0}, {"sex", 2}, {NULL, 5}};
 
-static void refused(const double *x, int64_t N, int64_t D, const acf_column *c, acf_status status, const char *sentence) {
+static void refused(const double *x, int64_t N, int64_t D, const acf_column *c, acf_status status,
+                    const char *sentence) {
     acf_table *t = NULL;
     int64_t live = acf_alloc_live();
     assert_int_equal(acf_tab_create(x, NULL, N, D, c, &t), status);
@@ -82,9 +83,9 @@ static void a_missing_cell_is_not_even_read(void **state) {
 static void bad_cells_are_named(void **state) {
     (void)state;
     refused((const double[]){1, 0, 0, INFINITY, 9, 9}, 2, 3, mixed, ACF_EDATA,
-            "row 1, column 0 ('age'): the value is infinite; expected a finite number, or NaN for missing");
+            "row 1, column 0 ('age'): the value is infinity; expected a finite number, or NaN for missing");
     refused((const double[]){-INFINITY, 0, 0}, 1, 3, NULL, ACF_EDATA,
-            "row 0, column 0: the value is minus infinite; expected a finite number, or NaN for missing");
+            "row 0, column 0: the value is minus infinity; expected a finite number, or NaN for missing");
     refused((const double[]){1, 2, 0, INFINITY, 9, 9}, 2, 3, mixed, ACF_EDATA,
             "row 0, column 1 ('sex'): the code is 2; expected a whole number from 0 to 1, or NaN for missing");
     refused((const double[]){1, 1, 0.5}, 1, 3, mixed, ACF_EDATA,
@@ -103,7 +104,8 @@ static void bad_shapes_and_names_are_refused(void **state) {
     refused(NULL, 1, 1, NULL, ACF_ESHAPE, "a table of 1 rows without values");
     refused(x, 1, 2, (const acf_column[]){{"a", 0}, {"b", -2}}, ACF_ESHAPE,
             "column 1 ('b'): -2 classes; expected 0 for a real column, or at least 1");
-    refused(x, 1, 3, (const acf_column[]){{"a", 0}, {NULL, 0}, {"a", 0}}, ACF_EDATA, "columns 0 and 2 are both named 'a'");
+    refused(x, 1, 3, (const acf_column[]){{"a", 0}, {NULL, 0}, {"a", 0}}, ACF_EDATA,
+            "columns 0 and 2 are both named 'a'");
     refused(x, 1, 2, (const acf_column[]){{"a", 0}, {"", 0}}, ACF_EDATA, "column 1: the name is empty");
     refused(x, 1, 2, (const acf_column[]){{"\xff", 0}, {"b", 0}}, ACF_EDATA, "column 0: the name is not UTF-8");
     acf_table *t = NULL;
