@@ -1,0 +1,202 @@
+/* Fitted models and their files: see model.h and docs/format.md. */
+#include "model/model.h"
+
+#include "model/config.h"
+#include "model/safetensors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_MAX ((size_t)64 << 20) /* an encoder with a million classes takes some 10 MB */
+
+acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
+                             acf_model **out) {
+    acf_status status = ACF_OK;
+    acf_model *m = acf_alloc_zero(sizeof *m, "a model");
+    if (!m) {
+        acf_opts_free(config);
+        acf_encoder_free(encoder);
+        return ACF_EMEMORY;
+    }
+    m->config = config, m->encoder = encoder;
+    ACF_TRY_DONE(acf_net_create(dev, encoder->column, encoder->D, config, seed, train, &m->net));
+    *out = m;
+done:
+    if (status) acf_fitted_free(m);
+    return status;
+}
+
+void acf_fitted_free(acf_model *m) {
+    if (!m) return;
+    acf_net_free(m->net);
+    acf_encoder_free(m->encoder);
+    acf_opts_free(m->config);
+    acf_release(m);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------------ */
+
+/* A JSON value as text of its own; *out is freed with acf_release. Takes the value over. */
+static acf_status json_text(json_t *value, char **out) {
+    acf_text size = acf_text_into(NULL, 0);
+    acf_json_write(&size, value, 0);
+    char *text = acf_alloc(size.len + 1, "metadata of a model");
+    if (text) {
+        acf_text t = acf_text_into(text, size.len + 1);
+        acf_json_write(&t, value, 0);
+        *out = text;
+    }
+    json_decref(value);
+    return text ? ACF_OK : ACF_EMEMORY;
+}
+
+static acf_status config_text(const acf_model *m, char **out) {
+    json_t *value;
+    ACF_TRY(acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &value));
+    return json_text(value, out);
+}
+
+static acf_status encoder_text(const acf_model *m, char **out) {
+    json_t *value;
+    ACF_TRY(acf_encoder_to_json(m->encoder, &value));
+    return json_text(value, out);
+}
+
+/* Every parameter as a tensor of the file, with its values on the host in `values` (one slab, or the slab itself). */
+static void list_tensors(const acf_params *ps, const acf_real *values, acf_st_tensor *list) {
+    for (int i = 0; i < ps->n; i++) {
+        const acf_param *p = ps->list[i];
+        acf_st_tensor *t = &list[i];
+        *t = (acf_st_tensor){.name = p->name, .dtype = ACF_ST_REAL, .ndim = p->t.ndim, .data = values + p->offset};
+        for (int k = 0; k < p->t.ndim; k++) t->dim[k] = p->t.dim[k];
+        t->bytes = (size_t)acf_tensor_count(&p->t) * sizeof(acf_real);
+    }
+}
+
+acf_status acf_fitted_save(const acf_model *m, const char *path) {
+    acf_status status = ACF_OK;
+    const acf_params *ps = acf_net_params(m->net);
+    size_t bytes = (size_t)ps->total * sizeof(acf_real);
+    char *config = NULL, *encoder = NULL;
+    acf_real *values = acf_alloc(bytes, "the values of a model");
+    acf_st_tensor *list = values ? acf_alloc((size_t)ps->n * sizeof *list, "a list of tensors") : NULL;
+    if (!list) {
+        status = ACF_EMEMORY;
+        goto done;
+    }
+    ACF_TRY_DONE(acf_device_copy(ps->dev, values, ps->value, bytes, ACF_TO_HOST));
+    ACF_TRY_DONE(acf_device_sync(ps->dev));
+    list_tensors(ps, values, list);
+    ACF_TRY_DONE(config_text(m, &config));
+    ACF_TRY_DONE(encoder_text(m, &encoder));
+    const acf_st_text text[] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION},
+                                {"config", config}, {"encoder", encoder}};
+    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, sizeof text / sizeof text[0]));
+done:
+    acf_release(config);
+    acf_release(encoder);
+    acf_release(list);
+    acf_release(values);
+    return status;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------------ */
+
+#define SOURCE_MAX 512
+
+/* What sentences about a part of the metadata begin with: "m.safetensors, config". */
+static acf_json_source part_of(const char *path, const char *key, char name[SOURCE_MAX]) {
+    snprintf(name, SOURCE_MAX, "%s, %s", path, key);
+    return (acf_json_source){name, ACF_EMODEL};
+}
+
+static acf_status read_json(const acf_st *f, acf_json_source from, const char *key, json_t **out) {
+    const char *text;
+    ACF_TRY(acf_st_need_text(f, key, &text));
+    return acf_json_parse(from, text, strlen(text), JSON_MAX, out);
+}
+
+static acf_status read_config(const acf_st *f, const char *path, acf_options **out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(path, "config", name);
+    acf_options *o = NULL;
+    json_t *value = NULL;
+    acf_status status = ACF_OK;
+    ACF_TRY_DONE(read_json(f, from, "config", &value));
+    ACF_TRY_DONE(acf_config_create(&o));
+    ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
+    *out = o;
+done:
+    json_decref(value);
+    if (status) acf_opts_free(o);
+    return status;
+}
+
+static acf_status read_encoder(const acf_st *f, const char *path, acf_encoder **out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(path, "encoder", name);
+    json_t *value;
+    ACF_TRY(read_json(f, from, "encoder", &value));
+    acf_status status = acf_encoder_from_json(from, value, out);
+    json_decref(value);
+    return status;
+}
+
+/* Fills the network from the file: every parameter there with its shape, finite, and none besides. */
+static acf_status read_values(const acf_st *f, const char *path, acf_params *ps) {
+    acf_status status = ACF_OK;
+    if (acf_st_count(f) != ps->n)
+        return acf_fail(ACF_EMODEL, "%s: it has %lld tensors; its config describes a network of %d", path,
+                        (long long)acf_st_count(f), ps->n);
+    acf_real *values = acf_alloc_zero((size_t)ps->total * sizeof *values, "the values of a model");
+    if (!values) return ACF_EMEMORY;
+    for (int i = 0; i < ps->n; i++) {
+        const acf_param *p = ps->list[i];
+        ACF_TRY_DONE(acf_st_reals(f, p->name, p->t.ndim, p->t.dim, values + p->offset));
+        for (int64_t k = 0; k < acf_tensor_count(&p->t); k++)
+            if (!isfinite(values[p->offset + k])) {
+                status = acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number", path,
+                                  p->name, (double)values[p->offset + k], (long long)k);
+                goto done;
+            }
+    }
+    ACF_TRY_DONE(acf_device_copy(ps->dev, ps->value, values, (size_t)ps->total * sizeof *values, ACF_TO_DEVICE));
+    ACF_TRY_DONE(acf_device_sync(ps->dev));
+done:
+    acf_release(values);
+    return status;
+}
+
+static acf_status read_model(acf_device *dev, const acf_st *f, const char *path, acf_model **out) {
+    const char *kind;
+    int64_t version;
+    acf_options *config;
+    acf_encoder *encoder;
+    acf_model *m = NULL;
+    ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
+    ACF_TRY(acf_st_need_text(f, "kind", &kind));
+    if (strcmp(kind, "table") != 0)
+        return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table'", path, kind);
+    ACF_TRY(read_config(f, path, &config));
+    acf_status status = read_encoder(f, path, &encoder);
+    if (status) {
+        acf_opts_free(config);
+        return status;
+    }
+    status = acf_fitted_create(dev, config, encoder, 0, false, &m);
+    if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
+        status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
+    if (status == ACF_OK) status = read_values(f, path, acf_net_params(m->net));
+    if (status) acf_fitted_free(m);
+    else *out = m;
+    return status;
+}
+
+acf_status acf_fitted_load(acf_device *dev, const char *path, acf_model **out) {
+    acf_st *f;
+    ACF_TRY(acf_st_open(path, &f));
+    acf_status status = read_model(dev, f, path, out);
+    acf_st_close(f);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* A fitted model: what it is made of (config), how it reads a table (encoder), and the network. One file holds all of it. */
+#ifndef ACF_MODEL_MODEL_H
+#define ACF_MODEL_MODEL_H
+
+#include "model/net.h"
+
+#define ACF_MODEL_FORMAT 1 /* newest format_version this library reads, and the one it writes */
+
+typedef struct acf_model {
+    acf_options *config; /* recorded options; owned, like the rest */
+    acf_encoder *encoder;
+    acf_net *net;
+} acf_model;
+
+/* Puts a model together. Keeps dev. Takes config and encoder over, also on failure. Gives *out; free with acf_fitted_free. */
+acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
+                             acf_model **out);
+void acf_fitted_free(acf_model *m); /* NULL is allowed */
+
+/* Writes the file; the one that was there stays until the new one is whole. Fails: ACF_EIO, ACF_EMEMORY. */
+acf_status acf_fitted_save(const acf_model *m, const char *path);
+
+/* Reads one, for queries. A file from outside is hostile: every length, shape, type, name and number is checked.
+ * Keeps dev. Fails: ACF_EIO, ACF_EMODEL with file and what is wrong, ACF_EMEMORY. */
+acf_status acf_fitted_load(acf_device *dev, const char *path, acf_model **out);
+
+#endif

@@ -1,0 +1,201 @@
+/* Model files: what is saved is what is loaded, and files that are not models are refused with a sentence. */
+#include "model/model.h"
+
+#include "harness/lab.h"
+#include "model/config.h"
+#include "model/safetensors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[64], other[64];
+
+static int make_names(void **state) {
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/acflow-model-%d.safetensors", (int)getpid());
+    snprintf(other, sizeof other, "/tmp/acflow-model2-%d.safetensors", (int)getpid());
+    return 0;
+}
+
+static int remove_files(void **state) {
+    (void)state;
+    unlink(path);
+    unlink(other);
+    return 0;
+}
+
+enum { ROWS = 30, COLS = 4 };
+
+static acf_table *some_table(void) {
+    double x[ROWS * COLS];
+    const acf_column column[COLS] = {{"age", 0}, {NULL, 0}, {"dose \"mg\"", 0}, {"Größe", 0}};
+    for (int i = 0; i < ROWS * COLS; i++) x[i] = i % 7 == 3 ? (double)NAN : acf_lab_random(1, i, -50, 50) * (i % COLS + 1);
+    acf_table *t;
+    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, column, &t), ACF_OK);
+    return t;
+}
+
+static acf_model *some_model(acf_device *dev, const acf_table *table) {
+    acf_options *o;
+    acf_encoder *e;
+    acf_model *m;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "mlp-width", "6"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "coupling-units", "5"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "likelihood-units", "7"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "components", "3"), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_encoder_fit(table, NULL, NULL, &e), ACF_OK);
+    if (acf_fitted_create(dev, o, e, 3, true, &m)) fail_msg("%s", acf_error());
+    return m;
+}
+
+/* log p of the joint of all rows, with this model. */
+static void scores(acf_device *dev, const acf_model *m, const acf_table *table, acf_real *out) {
+    acf_tape *t;
+    acf_batch *batch;
+    int64_t rows[ROWS];
+    for (int i = 0; i < ROWS; i++) rows[i] = i;
+    assert_int_equal(acf_tape_create(dev, NULL, &t), ACF_OK);
+    assert_int_equal(acf_batch_create(ROWS, COLS, &batch), ACF_OK);
+    acf_batch_fill(dev, batch, table, m->encoder, NULL, ACF_BATCH_TRAIN, rows, ROWS);
+    acf_tape_begin(t, false);
+    acf_tensor *lp = acf_net_logp(t, acf_net_view(t, m->net, batch, NULL));
+    assert_int_equal(acf_tape_check(t, lp), ACF_OK);
+    memcpy(out, lp->data, ROWS * sizeof *out);
+    acf_batch_free(batch);
+    acf_tape_free(t);
+}
+
+static void comes_back_bit_for_bit(void **state) {
+    (void)state;
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_table *table = some_table();
+    acf_model *m = some_model(dev, table), *again;
+    if (acf_fitted_save(m, path)) fail_msg("%s", acf_error());
+    if (acf_fitted_load(dev, path, &again)) fail_msg("%s", acf_error());
+    acf_real first[ROWS], second[ROWS];
+    scores(dev, m, table, first);
+    scores(dev, again, table, second);
+    assert_memory_equal(first, second, sizeof first);
+    for (int j = 0; j < COLS; j++) assert_true(m->encoder->mean[j] == again->encoder->mean[j]);
+    assert_string_equal(again->encoder->column[3].name, "Größe");
+    /* Saving what was loaded gives the same bytes. */
+    assert_int_equal(acf_fitted_save(again, other), ACF_OK);
+    char command[160];
+    snprintf(command, sizeof command, "cmp -s '%s' '%s'", path, other);
+    assert_int_equal(system(command), 0);
+    acf_fitted_free(m);
+    acf_fitted_free(again);
+    acf_tab_free(table);
+    acf_device_close(dev);
+}
+
+/* A file with the tensors and metadata of a good one but for one change. */
+typedef struct change {
+    const char *key, *value; /* metadata to replace; value NULL: left out */
+    bool drop_tensor, nan;
+    const char *says; /* part of the sentence */
+} change;
+
+static void write_changed(const acf_st *good, const change *c) {
+    acf_st_tensor list[128];
+    acf_st_text text[16];
+    int64_t n = 0, texts = 0;
+    static acf_real bad[4096];
+    for (int64_t i = 0; i < acf_st_count(good); i++) list[n++] = *acf_st_at(good, i);
+    if (c->drop_tensor) n--;
+    if (c->nan) {
+        memcpy(bad, list[0].data, list[0].bytes);
+        bad[0] = (acf_real)NAN;
+        list[0].data = bad;
+    }
+    for (int64_t i = 0; i < acf_st_text_count(good); i++) {
+        text[texts] = *acf_st_text_at(good, i);
+        if (c->key && strcmp(text[texts].key, c->key) == 0) {
+            if (!c->value) continue;
+            text[texts].value = c->value;
+        }
+        texts++;
+    }
+    if (acf_st_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
+}
+
+static void refuses_what_is_not_a_model(void **state) {
+    (void)state;
+    static const change changes[] = {
+        {"format_version", "2", .says = "version"},
+        {"format_version", NULL, .says = "format_version"},
+        {"kind", "image", .says = "kind 'image'"},
+        {"config", "{", .says = "config"},
+        {"config", "{\"mlp-widht\": 3}", .says = "mlp-width"},
+        {"config", "{\"components\": 0}", .says = "components"},
+        {"config", "{\"flow\": \"linear laeky\"}", .says = "leaky"},
+        {"config", "{}", .says = "tensor"},
+        {"encoder", "[]", .says = "encoder"},
+        {"encoder", "{\"columns\": []}", .says = "column"},
+        {"encoder", NULL, .says = "encoder"},
+        {.drop_tensor = true, .says = "tensors"},
+        {.nan = true, .says = "finite"},
+    };
+    acf_device *dev;
+    acf_st *good;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_table *table = some_table();
+    acf_model *m = some_model(dev, table), *none = NULL;
+    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
+    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        write_changed(good, &changes[i]);
+        int64_t live = acf_alloc_live();
+        assert_int_equal(acf_fitted_load(dev, other, &none), ACF_EMODEL);
+        if (!strstr(acf_error(), other) || !strstr(acf_error(), changes[i].says))
+            fail_msg("change %d: expected the file and '%s' in: %s", (int)i, changes[i].says, acf_error());
+        assert_null(none);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    assert_int_equal(acf_fitted_load(dev, "/tmp/there-is-no-such-model", &none), ACF_EIO);
+    acf_st_close(good);
+    acf_fitted_free(m);
+    acf_tab_free(table);
+    acf_device_close(dev);
+}
+
+/* Every allocation failing in turn, in save and in load. */
+static void survives_without_memory(void **state) {
+    (void)state;
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_table *table = some_table();
+    acf_model *m = some_model(dev, table), *again = NULL;
+    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
+    int64_t live = acf_alloc_live();
+    for (int n = 1; !again; n++) {
+        acf_alloc_fail_at(n);
+        acf_status status = acf_fitted_load(dev, path, &again);
+        acf_alloc_fail_at(0);
+        if (status && status != ACF_EMEMORY) fail_msg("allocation %d: %s", n, acf_error());
+        if (status) assert_int_equal(acf_alloc_live(), live);
+    }
+    acf_fitted_free(again);
+    bool done = false;
+    for (int n = 1; !done; n++) {
+        acf_alloc_fail_at(n);
+        acf_status status = acf_fitted_save(m, other);
+        acf_alloc_fail_at(0);
+        assert_true(status == ACF_OK || status == ACF_EMEMORY);
+        assert_int_equal(acf_alloc_live(), live);
+        done = status == ACF_OK;
+    }
+    acf_fitted_free(m);
+    acf_tab_free(table);
+    acf_device_close(dev);
+}
+
+ACF_TESTS(model, cmocka_unit_test_setup_teardown(comes_back_bit_for_bit, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(refuses_what_is_not_a_model, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(survives_without_memory, make_names, remove_files))
