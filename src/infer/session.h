@@ -1,0 +1,46 @@
+/* Questions to a fitted model, over the rows of a table, each row with its own masks.
+ *
+ *     log p(x_u | x_o)    acf_ask_logp      any conditional, joint or marginal, in the table's units
+ *     draws               acf_ask_draw      one imputation of every asked cell
+ *     one best guess      acf_ask_guess     the inverse flow of the latent mean
+ *     mean, quantiles     acf_ask_summary   from draws
+ *     each cell           acf_ask_cells     log p of every present cell given the others of its row
+ *
+ * Rows go through in batches; results do not depend on the batch, and a row's draws only on (seed, row id, column, draw). Thread
+ * rule: a session is used by one thread at a time; sessions may share a model. */
+#ifndef ACF_INFER_SESSION_H
+#define ACF_INFER_SESSION_H
+
+#include "model/model.h"
+
+typedef struct acf_session acf_session;
+
+/* Keeps m and dev. rows: of a batch. Gives *out; free with acf_ask_free. Fails: ACF_EMEMORY, ACF_EUSAGE. */
+acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out);
+void acf_ask_free(acf_session *s); /* NULL is allowed */
+
+/* Which cells are given and which are asked for, (N,D), zero or not; a cell that is both is asked for. Only present cells can be
+ * given. NULL given: every present cell that is not asked for. Cells in neither take no part: that is how marginals are asked. */
+typedef struct acf_question {
+    const uint8_t *given;
+    const uint8_t *asked; /* NULL: for logp every present cell (then nothing is given), for draws every missing one */
+} acf_question;
+
+/* out (N): log p of each row's asked cells; asked cells that are missing take no part. 0 where nothing is asked. */
+acf_status acf_ask_logp(acf_session *s, const acf_table *t, acf_question q, double *out);
+
+/* out (N,D): the table with one draw in each asked cell. Present cells that are not asked for come back as they were, to the bit;
+ * missing ones that are not asked for as NaN. */
+acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out);
+acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, double *out);
+
+/* From `draws` draws numbered 0, 1, ...: mean and the quantiles q[0..n_q) of each asked cell. mean (N,D) may be NULL; quantile
+ * (n_q,N,D) likewise. Cells that are not asked for are NaN. A categorical column has no mean or quantiles: its most frequent
+ * class stands for both. Fails: ACF_EUSAGE (draws < 1, a q outside [0,1]), and as above. */
+acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, const double *level,
+                           int n_levels, double *mean, double *quantile);
+
+/* out (N,D): log p of each present cell given the other present cells of its row; NaN where missing. */
+acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out);
+
+#endif
