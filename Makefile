@@ -67,7 +67,7 @@ $(B)/libacflow.so: $(B)/libacflow.so.$(VERSION)
 $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
 	$(CC) $(filter %.o,$^) -L$(B) -lacflow -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
 
-$(B)/bench-engine: $(patsubst %.c,$(B)/lib/%.o,$(BENCH)) $(B)/libacflow.a
+$(B)/bench-%: $(B)/lib/bench/%.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
 
 # The kernel lab: variants of one kernel, checked, then timed.
@@ -82,7 +82,7 @@ demo: need
 	$(AGAIN) $(B)/engine-demo
 	@$(B)/engine-demo
 test: need
-	$(AGAIN) all $(B)/engine-demo $(B)/bench-engine $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) $(B)/f32/acflow-test $(B)/f64/acflow-test
+	$(AGAIN) all $(B)/engine-demo $(patsubst bench/%.c,$(B)/bench-%,$(BENCH)) $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) $(B)/f32/acflow-test $(B)/f64/acflow-test
 	@B=$(B) tests/run.sh
 # For mutate.sh: how the f64 variant is compiled and linked.
 print-f64:
