@@ -28,10 +28,12 @@ acf_param *acf_category_table(acf_params *ps, const char *name, const acf_classe
 static acf_status check_shape(const char *name, const acf_categories_shape *s) {
     int64_t W = 0;
     if (s->embedding < 1) return acf_fail(ACF_EUSAGE, "%s: embeddings of %lld numbers", name, (long long)s->embedding);
-    for (int64_t j = 0; j < s->classes.D; W += s->classes.count[j++])
-        if (s->classes.count[j] < 1 || s->classes.first[j] != W || W > INT32_MAX)
+    for (int64_t j = 0; j < s->classes.D; j++) {
+        if (s->classes.count[j] < 1 || s->classes.first[j] != W)
             return acf_fail(ACF_EUSAGE, "%s: column %lld has %d classes from row %d on; expected at least 1, from row %lld on",
                             name, (long long)j, s->classes.count[j], s->classes.first[j], (long long)W);
+        W += s->classes.count[j];
+    }
     return ACF_OK;
 }
 

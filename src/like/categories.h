@@ -10,8 +10,9 @@
  * class of each cell, never read where the cell is not modelled (or, for the context, not seen). Every (column, class) has a row
  * in two matrices, one for embeddings and one for logits (ops/class_rows.h); W = Σ count of them.
  *
- * Memory: an element is compared with the classes of its own column only, and training keeps no logits (ops/class_head.h). With
- * 4096 elements of 20 columns of 1000 classes and 64 units a training step takes 20 MB and not the 640 MB of two (T,W) matrices. */
+ * Memory: an element is compared with the classes of its own column only, and training keeps no logits (ops/class_head.h). A training
+ * step over 4100 elements of 20 columns of 1000 classes, 64 units, float, takes 11 MB and 50 ms on one core; with all W logits
+ * of every element 667 MB and 520 ms. A draw holds the logits of one step, active rows times the largest count. */
 #ifndef ACF_LIKE_CATEGORIES_H
 #define ACF_LIKE_CATEGORIES_H
 
@@ -46,8 +47,9 @@ acf_tensor *acf_categories_cells(acf_tape *t, const acf_categories *k, const int
  * M is the largest count, places without a class are 0. With one modelled column: p(class | x_o). No derivative. */
 acf_tensor *acf_categories_probs(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c);
 
-/* (T) classes drawn one after another, or, d NULL, the most probable class at each step given those before. On a tape that does not
- * record (ACF_EUSAGE); takes the memory of one step. d->at is not used. A draw's column is its place among the D. NULL after a failure. */
+/* (T) classes drawn one after another, or, d NULL, the most probable class at each step given those before. On a tape that does
+ * not record (ACF_EUSAGE); takes the memory of one step. d->at is not used; a draw's column is its place among the D. NULL after
+ * a failure. */
 const int32_t *acf_categories_draw(acf_tape *t, const acf_categories *k, const acf_cond *c, const acf_draw *d);
 
 /* ---- what known categories tell any network -------------------------------------------------------------------------- */

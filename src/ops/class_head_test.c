@@ -164,13 +164,17 @@ static head small(acf_lab *l, acf_real bad) {
 
 static void refuses_what_does_not_fit(void **state) {
     (void)state;
-    static const int32_t far[3] = {0, 2, 6}, fine[6] = {0, 1, 2, 4, 5, 6}, wrong[6] = {0, 2, 2, 5, 5, 7};
+    static const int32_t far[3] = {0, 2, 6}, fine[6] = {0, 1, 2, 4, 5, 6};
+    static const int32_t wrong[6] = {0, 2, 2, 5, 5, 7}, below[6] = {0, 1, 1, 4, 5, 6};
     const acf_cells none = {NULL, NULL};
     acf_lab l;
     acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
     head x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, wrong, &x.c, l.u);
     expect(&l, ACF_EDATA, "class_logp: row 1, column 0: row 2 of w; the column has 2 from row 0 on");
+    x = small(&l, 1);
+    acf_class_logp(l.t, x.h, x.w, x.b, below, &x.c, l.u);
+    expect(&l, ACF_EDATA, "class_logp: row 0, column 1: row 1 of w; the column has 3 from row 2 on");
     x = small(&l, 1);
     acf_class_logp(l.t, x.h, x.w, x.b, fine, &(acf_classes){3, far, count7}, l.u);
     expect(&l, ACF_ESHAPE, "class_logp: column 2: 2 classes from row 6 of w on; w has 7");
