@@ -1,0 +1,171 @@
+/* Categories: see categories.h. */
+#include "like/categories.h"
+
+#include "ops/class_head.h"
+#include "ops/class_rows.h"
+#include "ops/concat.h"
+#include "ops/embedding.h"
+#include "ops/reduce.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SITE 40 /* of the dropout behind the head's hidden layer */
+
+/* ---- parameters ------------------------------------------------------------------------------------------------------- */
+
+/* W, the number of classes in all. */
+static int64_t width_of(const acf_classes *c) {
+    int64_t W = 0;
+    for (int64_t j = 0; j < c->D; j++) W += c->count[j];
+    return W;
+}
+
+acf_param *acf_category_table(acf_params *ps, const char *name, const acf_classes *classes, int64_t E) {
+    return acf_param_add(ps, name, ACF_INIT_NORMAL, 1, 2, (int64_t[]){width_of(classes), E});
+}
+
+static acf_status check_shape(const char *name, const acf_categories_shape *s) {
+    int64_t W = 0;
+    if (s->embedding < 1) return acf_fail(ACF_EUSAGE, "%s: embeddings of %lld numbers", name, (long long)s->embedding);
+    for (int64_t j = 0; j < s->classes.D; j++) {
+        if (s->classes.count[j] < 1 || s->classes.first[j] != W)
+            return acf_fail(ACF_EUSAGE, "%s: column %lld has %d classes from row %d on; expected at least 1, from row %lld on",
+                            name, (long long)j, s->classes.count[j], s->classes.first[j], (long long)W);
+        W += s->classes.count[j];
+    }
+    return ACF_OK;
+}
+
+acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char *name, const acf_categories_shape *s) {
+    char full[96];
+    ACF_TRY(check_shape(name, s));
+    *k = (acf_categories){.classes = s->classes};
+    snprintf(full, sizeof full, "%s.classes", name);
+    k->table = acf_category_table(ps, full, &k->classes, s->embedding);
+    if (!k->table) return acf_error_status();
+    /* The embedding stands where other networks have the one value before. */
+    acf_rnn_shape net = {s->embedding - 1 + 2 * s->identity, s->context, s->units, s->layers, s->deep, width_of(&k->classes), 1};
+    snprintf(full, sizeof full, "%s.net", name);
+    return acf_rnn_declare(&k->net, ps, full, &net);
+}
+
+/* ---- all steps at once: the classes are known --------------------------------------------------------------------------- */
+
+/* before (M,E) and what is known of the steps, side by side. */
+static acf_tensor *with_known(acf_tape *t, acf_tensor *before, acf_tensor *known) {
+    return known ? acf_concat(t, 2, (acf_tensor *[]){before, known}) : before;
+}
+
+/* (T,F): the head's hidden units, from the rows (T) of the modelled classes. */
+static acf_tensor *hidden(acf_tape *t, const acf_categories *k, const int32_t *rows, const acf_cond *c) {
+    const acf_rnn *net = &k->net;
+    acf_tensor *before = acf_gather_prev(t, acf_embedding(t, acf_p(k->table), rows, c->u->T, c->u), c->u, 0);
+    acf_tensor *h = acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u);
+    return acf_pass_dropout(t, c->pass, acf_linear(t, h, net->w1, net->b1, net->act), SITE);
+}
+
+acf_tensor *acf_categories_cells(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
+    const int32_t *rows = acf_class_rows_packed(t, &k->classes, codes, c->u);
+    return acf_class_logp(t, hidden(t, k, rows, c), k->net.w2, k->net.b2, rows, &k->classes, c->u);
+}
+
+acf_tensor *acf_categories_logp(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
+    return acf_sum_subset(t, acf_categories_cells(t, k, codes, c), c->u);
+}
+
+acf_tensor *acf_categories_probs(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
+    const int32_t *rows = acf_class_rows_packed(t, &k->classes, codes, c->u);
+    return acf_class_probs(t, hidden(t, k, rows, c), k->net.w2, k->net.b2, &k->classes, (acf_cells){NULL, NULL});
+}
+
+/* ---- one step after another: the classes are made ------------------------------------------------------------------------ */
+
+/* What goes from step to step; allocated before the first, so that each step's own memory can be dropped. */
+typedef struct walk {
+    const acf_categories *k;
+    const acf_subset *u;
+    const acf_draw *draw; /* NULL: the most probable class */
+    acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
+    acf_tensor *known;    /* (T,2E) or NULL */
+    acf_tensor *cond[ACF_RNN_LAYERS], *state[ACF_RNN_LAYERS]; /* (N,3H), (active[0],H) */
+    int32_t *codes;       /* (T) */
+} walk;
+
+static acf_cells cells_of(const acf_subset *u, int64_t step) {
+    return (acf_cells){u->row_of + u->first[step], u->col_of + u->first[step]};
+}
+
+static void keep(acf_tape *t, void *to, const void *from, size_t bytes) {
+    if (!t->failure.status && acf_device_copy(t->dev, to, from, bytes, ACF_ON_DEVICE)) acf_tape_fail(t, NULL);
+}
+
+/* (active,E): embeddings of the classes of the step before; its ranks are this step's, and perhaps more. */
+static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
+    int64_t n = w->u->active[step];
+    acf_tensor *table = acf_p(w->k->table);
+    if (step == 0) return acf_tensor_const(t, NULL, 0, 2, (int64_t[]){n, table->dim[1]});
+    const int32_t *made = w->codes + w->u->first[step - 1];
+    return acf_embedding(t, table, acf_class_rows_at(t, &w->k->classes, made, cells_of(w->u, step - 1), n), n, NULL);
+}
+
+static void walk_step(acf_tape *t, const walk *w, int64_t step) {
+    const acf_rnn *net = &w->k->net;
+    int64_t n = w->u->active[step];
+    acf_cells at = cells_of(w->u, step);
+    acf_tensor *x = with_known(t, class_before(t, w, step), w->known ? acf_step_slice(t, w->known, w->u, step) : NULL);
+    for (int l = 0; l < net->layers; l++) {
+        x = acf_gru_step(t, x, step ? w->state[l] : NULL, w->cond[l], &net->gru[l], w->u);
+        keep(t, w->state[l]->data, x->data, (size_t)acf_tensor_count(x) * sizeof(acf_real));
+    }
+    acf_tensor *logits = acf_class_logits(t, acf_linear(t, x, net->w1, net->b1, net->act), net->w2, net->b2, &w->k->classes, at);
+    const int32_t *made;
+    if (w->draw) {
+        acf_draw d = *w->draw;
+        d.at = at;
+        made = acf_categorical_sample(t, logits, &w->local, &d);
+    } else {
+        made = acf_categorical_argmax(t, logits, &w->local, at);
+    }
+    keep(t, w->codes + w->u->first[step], made, (size_t)n * sizeof(int32_t));
+}
+
+static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
+    const acf_rnn *net = &w->k->net;
+    size_t bytes = (size_t)w->k->classes.D * sizeof(int32_t);
+    int32_t *zeros = acf_arena_alloc(t->host, bytes);
+    if (!zeros) acf_tape_fail(t, NULL);
+    else w->local = (acf_classes){w->k->classes.D, memset(zeros, 0, bytes), w->k->classes.count};
+    w->codes = acf_tape_ints(t, w->u->T);
+    w->known = acf_cond_known(t, c);
+    for (int l = 0; l < net->layers; l++) {
+        w->cond[l] = acf_gru_condition(t, c->context, &net->gru[l]);
+        w->state[l] = acf_tensor_new(t, 2, (int64_t[]){w->u->active[0], net->gru[l].wh->dim[1]});
+    }
+}
+
+const int32_t *acf_categories_draw(acf_tape *t, const acf_categories *k, const acf_cond *c, const acf_draw *d) {
+    if (t->failure.status) return NULL;
+    if (t->record) {
+        acf_fail(ACF_EUSAGE, "categories are drawn on a tape that does not record");
+        acf_tape_fail(t, NULL);
+        return NULL;
+    }
+    walk w = {.k = k, .u = c->u, .draw = d};
+    walk_begin(t, &w, c);
+    for (int64_t step = 0; step < c->u->steps && !t->failure.status; step++) {
+        acf_tape_mark mark = acf_tape_position(t);
+        walk_step(t, &w, step);
+        acf_tape_rewind(t, mark);
+    }
+    return t->failure.status ? NULL : w.codes;
+}
+
+/* ---- context --------------------------------------------------------------------------------------------------------------- */
+
+acf_tensor *acf_category_context(acf_tape *t, acf_tensor *table, const acf_classes *classes, const int32_t *codes,
+                                 const uint8_t *seen, int64_t N) {
+    const int32_t *rows = acf_class_rows_seen(t, classes, codes, seen, N);
+    acf_tensor *each = acf_embedding(t, table, rows, N * classes->D, NULL);
+    return acf_tensor_view(t, each, 2, (int64_t[]){N, classes->D * table->dim[1]});
+}

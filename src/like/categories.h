@@ -1,0 +1,65 @@
+/* Categories: p(x_u^c | x_o), the first factor of a mixed table's p(x_u | x_o) = p(x_u^c | x_o) · p(x_u^r | x_o, x_u^c).
+ *
+ * An autoregressive model without transformations over a row's modelled categorical columns, in the order of the columns:
+ *
+ *     class at i   ~   softmax(w_j h_i + b_j)       j the column at i;  h: a GRU and a hidden layer behind it
+ *     h_i sees         the embedding of the class before (zeros at the first), the columns at i and before it where c->columns
+ *                      is given, and the row's conditioning vector
+ *
+ * All here counts categorical columns only: D of them, c->u a subset over these D, codes (N,D) int32 in device memory with the
+ * class of each cell, never read where the cell is not modelled (or, for the context, not seen). Every (column, class) has a row
+ * in two matrices, one for embeddings and one for logits (ops/class_rows.h); W = Σ count of them.
+ *
+ * Memory: an element is compared with the classes of its own column only, and training keeps no logits (ops/class_head.h). A training
+ * step over 4100 elements of 20 columns of 1000 classes, 64 units, float, takes 11 MB and 50 ms on one core; with all W logits
+ * of every element 667 MB and 520 ms. A draw holds the logits of one step, active rows times the largest count. */
+#ifndef ACF_LIKE_CATEGORIES_H
+#define ACF_LIKE_CATEGORIES_H
+
+#include "flow/flow.h"
+#include "ops/categorical.h"
+
+typedef struct acf_categories_shape {
+    acf_classes classes; /* kept: must outlive the model. first[j] = Σ count before j; every count at least 1 */
+    int64_t embedding;   /* E, width of a class's embedding, at least 1 */
+    int64_t identity;    /* width of c->columns; 0: the network is not told the column */
+    int64_t context;     /* width of c->context */
+    int64_t units;
+    int layers;          /* of the GRU */
+    bool deep;           /* every layer sees the context */
+} acf_categories_shape;
+
+typedef struct acf_categories {
+    acf_classes classes;
+    acf_param *table; /* (W,E): embeddings of classes; may serve acf_category_context too */
+    acf_rnn net;      /* its input is the class before instead of a value; net.w2 (W,F), net.b2 (W) */
+} acf_categories;
+
+/* Declares "name.classes", "name.net.0.wx", ... Fails: ACF_EMEMORY, ACF_EUSAGE. */
+acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char *name, const acf_categories_shape *shape);
+
+/* (N): log p(x_u^c | x_o); 0 for a row that has no modelled category. Fails: ACF_EDATA (a code that is not a class of its column:
+ * the sentence names row and column). */
+acf_tensor *acf_categories_logp(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c);
+/* (T): its terms, each modelled class given those before it. */
+acf_tensor *acf_categories_cells(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c);
+/* (T,M): probabilities of all classes of each modelled cell given the classes before it in the row, which are read from codes;
+ * M is the largest count, places without a class are 0. With one modelled column: p(class | x_o). No derivative. */
+acf_tensor *acf_categories_probs(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c);
+
+/* (T) classes drawn one after another, or, d NULL, the most probable class at each step given those before. On a tape that does
+ * not record (ACF_EUSAGE); takes the memory of one step. d->at is not used; a draw's column is its place among the D. NULL after
+ * a failure. */
+const int32_t *acf_categories_draw(acf_tape *t, const acf_categories *k, const acf_cond *c, const acf_draw *d);
+
+/* ---- what known categories tell any network -------------------------------------------------------------------------- */
+
+/* A (W,E) matrix "name" of embeddings, one row per (column, class); NULL on failure. */
+acf_param *acf_category_table(acf_params *ps, const char *name, const acf_classes *classes, int64_t E);
+
+/* (N,D·E): the embeddings of a row's known classes side by side, zeros where seen (N,D; device memory) is 0. For p(x_u^c | x_o) the
+ * observed ones are seen; for p(x_u^r | x_o, x_u^c) also those modelled. Fails: ACF_EDATA. */
+acf_tensor *acf_category_context(acf_tape *t, acf_tensor *table, const acf_classes *classes, const int32_t *codes,
+                                 const uint8_t *seen, int64_t N);
+
+#endif
