@@ -21,6 +21,7 @@
     X("rank", INT, 0, 4096, "0", NULL, R, "rank of conditional matrices; 0 is full")                                   \
     X("scale-bound", REAL, 0.01, 20, "2", NULL, R, "largest log-scale of one transformation")                          \
     X("identity", INT, 0, 1024, "8", NULL, R, "width of the embedding that tells networks their column; 0 is none")    \
+    X("embedding", INT, 1, 1024, "8", NULL, R, "width of the embedding of a category")                                 \
     X("deep-context", BOOL, 0, 0, "true", NULL, R, "every GRU layer sees the observed values, not only the first")
 
 #define ROW(name_, type_, min_, max_, standard_, choices_, flags_, help_)                                              \

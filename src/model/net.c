@@ -1,7 +1,16 @@
-/* The table model: see net.h. Composes; every derivative is in ops/. */
+/* The table model: see net.h. Composes; every derivative is in ops/.
+ *
+ * Columns are dealt to two parts, reals to the flow and categories to the autoregressive model, each with a subset over its own
+ * columns. Their conditioning vectors, side by side:
+ *
+ *     categories    x·b, b, m of the reals | b, m of the categories    | embeddings of the given ones
+ *     reals         x·b, b, m of the reals | b, seen of the categories | embeddings of those given or modelled
+ */
 #include "model/net.h"
 
+#include "like/categories.h"
 #include "ops/arith.h"
+#include "ops/concat.h"
 #include "ops/gather.h"
 #include "ops/sqerr.h"
 
@@ -10,14 +19,24 @@
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
 
+/* The columns of one part of the table. */
+typedef struct part {
+    int64_t D;
+    int32_t *column; /* (D) their places in the table; owned */
+    acf_param *identity; /* (D,E), or NULL: the networks are not told the column */
+} part;
+
 struct acf_net {
     acf_device *dev;
     acf_params *ps;
     int64_t D;
-    acf_flow_sizes size; /* of the flow's networks */
-    acf_param *columns;  /* (D,E) identity of the columns, or NULL */
-    acf_chain chain;
+    part real, category;
+    int32_t *first, *count; /* (category.D) classes; owned */
+    acf_classes classes;
+    acf_chain chain; /* of the reals */
     acf_like like;
+    acf_categories categories;
+    acf_param *seen; /* (W,E): what known categories tell the reals' networks */
 };
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
@@ -25,10 +44,45 @@ int64_t acf_net_columns(const acf_net *net) { return net->D; }
 
 /* ---- creation ---------------------------------------------------------------------------------------------------------- */
 
-static acf_flow_sizes sizes_of(const acf_options *o, int64_t D) {
+/* Deals the columns; false when memory ran out. */
+static bool deal(acf_net *net, const acf_column *column) {
+    size_t bytes = (size_t)net->D * sizeof(int32_t);
+    net->real.column = acf_alloc(bytes, "a list of columns");
+    net->category.column = acf_alloc(bytes, "a list of columns");
+    net->first = acf_alloc(bytes, "a list of classes");
+    net->count = acf_alloc(bytes, "a list of classes");
+    if (!net->real.column || !net->category.column || !net->first || !net->count) return false;
+    int32_t classes = 0;
+    for (int64_t j = 0; j < net->D; j++) {
+        bool is_real = !column || column[j].classes == 0;
+        part *p = is_real ? &net->real : &net->category;
+        if (!is_real) {
+            net->first[p->D] = classes, net->count[p->D] = column[j].classes;
+            classes += column[j].classes;
+        }
+        p->column[p->D++] = (int32_t)j;
+    }
+    net->classes = (acf_classes){net->category.D, net->first, net->count};
+    return true;
+}
+
+static acf_status declare_identity(acf_net *net, part *p, const char *name, int64_t width) {
+    if (!width) return ACF_OK;
+    p->identity = acf_param_add(net->ps, name, ACF_INIT_NORMAL, 1, 2, (int64_t[]){p->D, width});
+    if (!p->identity) return acf_error_status();
+    p->identity->decay = false; /* an identity, not a weight */
+    return ACF_OK;
+}
+
+/* Width of what all networks are told: the reals' values and masks, the categories' masks and embeddings. */
+static int64_t context_width(const acf_net *net, int64_t embedding) {
+    return 3 * net->real.D + net->category.D * (2 + embedding);
+}
+
+static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context) {
     return (acf_flow_sizes){
         .D = D,
-        .context = 3 * D, /* x·b, b, m */
+        .context = context,
         .identity = acf_options_int(o, "identity"),
         .width = acf_options_int(o, "mlp-width"),
         .hidden = (int)acf_options_int(o, "mlp-layers"),
@@ -40,33 +94,58 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D) {
     };
 }
 
-static acf_status declare(acf_net *net, const acf_options *o) {
-    if (net->size.identity) {
-        net->columns = acf_param_add(net->ps, "columns", ACF_INIT_NORMAL, 1, 2, (int64_t[]){net->D, net->size.identity});
-        if (!net->columns) return acf_error_status();
-        net->columns->decay = false; /* an identity, not a weight */
-    }
-    ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &net->size));
+static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t context) {
+    acf_flow_sizes size = sizes_of(o, net->real.D, context);
+    ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
+    ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &size));
     bool gaussian = acf_options_choice(o, "likelihood") == 1;
-    net->like = (acf_like){.kind = gaussian ? &acf_like_gaussian : &acf_like_ar, .size = net->size};
+    net->like = (acf_like){.kind = gaussian ? &acf_like_gaussian : &acf_like_ar, .size = size};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
     net->like.lo = LOG_SCALE_MIN, net->like.hi = LOG_SCALE_MAX;
-    return net->like.kind->declare(&net->like, net->ps, "likelihood");
+    ACF_TRY(net->like.kind->declare(&net->like, net->ps, "likelihood"));
+    if (!net->category.D) return ACF_OK;
+    net->seen = acf_category_table(net->ps, "seen", &net->classes, acf_options_int(o, "embedding"));
+    return net->seen ? ACF_OK : acf_error_status();
+}
+
+static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t context) {
+    int64_t identity = acf_options_int(o, "identity");
+    ACF_TRY(declare_identity(net, &net->category, "category-columns", identity));
+    const acf_categories_shape shape = {
+        .classes = net->classes,
+        .embedding = acf_options_int(o, "embedding"),
+        .identity = identity,
+        .context = context,
+        .units = acf_options_int(o, "likelihood-units"),
+        .layers = (int)acf_options_int(o, "likelihood-layers"),
+        .deep = acf_options_bool(o, "deep-context"),
+    };
+    return acf_categories_declare(&net->categories, net->ps, "categories", &shape);
+}
+
+static acf_status declare(acf_net *net, const acf_options *o) {
+    int64_t context = context_width(net, acf_options_int(o, "embedding"));
+    if (net->real.D) ACF_TRY(declare_reals(net, o, context));
+    if (net->category.D) ACF_TRY(declare_categories(net, o, context));
+    return ACF_OK;
 }
 
 acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
                           acf_net **out) {
     acf_status status = ACF_OK;
+    int64_t classes = 0;
     if (D < 1) return acf_fail(ACF_ESHAPE, "a table model of %lld columns; expected at least one", (long long)D);
-    for (int64_t j = 0; column && j < D; j++)
-        if (column[j].classes)
-            return acf_fail(ACF_EUSAGE, "column %lld is categorical; this network models real columns", (long long)j);
+    for (int64_t j = 0; column && j < D; j++) classes += column[j].classes;
+    if (classes > INT32_MAX) return acf_fail(ACF_ESHAPE, "%lld classes in all columns; expected fewer than 2^31", (long long)classes);
     acf_net *net = acf_alloc_zero(sizeof *net, "a table model");
     if (!net) return ACF_EMEMORY;
     net->dev = dev, net->D = D;
-    net->size = sizes_of(o, D);
+    if (!deal(net, column)) {
+        status = ACF_EMEMORY;
+        goto done;
+    }
     ACF_TRY_DONE(acf_params_create(dev, &net->ps));
     ACF_TRY_DONE(declare(net, o));
     ACF_TRY_DONE(acf_params_build(net->ps, seed, train));
@@ -79,6 +158,10 @@ done:
 void acf_net_free(acf_net *net) {
     if (!net) return;
     acf_params_free(net->ps);
+    acf_release(net->real.column);
+    acf_release(net->category.column);
+    acf_release(net->first);
+    acf_release(net->count);
     acf_release(net);
 }
 
@@ -86,99 +169,196 @@ void acf_net_free(acf_net *net) {
 
 struct acf_view {
     const acf_net *net;
-    acf_tensor *x; /* (N,D) encoded */
-    acf_cond cond;
-    const uint64_t *id; /* (N) on the device */
+    const acf_batch *batch;
+    const acf_pass *pass;
+    const acf_subset *u_real, *u_category;
+    acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
+    acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
+    uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
+    int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
+    const uint64_t *id;  /* (N) on the device */
 };
 
-/* (N,3D): x where given, b, m. What is neither given nor modelled does not enter, whatever the batch holds there. */
-static acf_tensor *context_of(acf_tape *t, const acf_batch *batch) {
-    int64_t N = batch->N, D = batch->D;
-    acf_real *host = acf_arena_alloc(t->host, (size_t)(N * 3 * D) * sizeof *host);
-    if (!host) {
-        acf_tape_fail(t, NULL);
-        return &t->empty;
-    }
-    for (int64_t i = 0; i < N; i++) {
-        acf_real *c = host + i * 3 * D;
-        for (int64_t j = 0; j < D; j++) {
-            bool b = batch->b[i * D + j], m = batch->m[i * D + j];
-            c[j] = b ? batch->x[i * D + j] : 0;
-            c[D + j] = b;
-            c[2 * D + j] = m;
-        }
-    }
-    return acf_tensor_input(t, host, 2, (int64_t[]){N, 3 * D});
+/* n bytes on the device, copied from the host; NULL, and a failed tape, when that did not work. */
+static void *to_device(acf_tape *t, const void *host, size_t bytes) {
+    void *p = host ? acf_arena_alloc(t->mem, bytes) : NULL;
+    if (p && acf_device_copy(t->dev, p, host, bytes, ACF_TO_DEVICE) == ACF_OK) return p;
+    acf_tape_fail(t, NULL);
+    return NULL;
 }
 
-static const uint64_t *ids_of(acf_tape *t, const acf_batch *batch) {
-    size_t bytes = (size_t)batch->N * sizeof(uint64_t);
-    uint64_t *id = acf_arena_alloc(t->mem, bytes);
-    if (!id || acf_device_copy(t->dev, id, batch->id, bytes, ACF_TO_DEVICE)) acf_tape_fail(t, NULL);
-    return id;
+/* The cells of one part's columns, from a (N,D) array of bytes to one of (N,p->D) in the step's host memory. */
+static uint8_t *pick_bytes(acf_tape *t, const part *p, const acf_batch *batch, const uint8_t *from) {
+    uint8_t *to = acf_arena_alloc(t->host, (size_t)(batch->N * p->D));
+    for (int64_t i = 0; to && i < batch->N; i++)
+        for (int64_t k = 0; k < p->D; k++) to[i * p->D + k] = from[i * batch->D + p->column[k]];
+    if (!to) acf_tape_fail(t, NULL);
+    return to;
+}
+
+static const acf_subset *subset_of(acf_tape *t, const part *p, const acf_batch *batch, const uint8_t *b, const uint8_t *m) {
+    const acf_subset *u = NULL;
+    if (!t->failure.status && acf_subset_build(t->mem, b, m, batch->N, p->D, &u)) acf_tape_fail(t, NULL);
+    return u;
+}
+
+/* x, common and u_real. What is neither given nor modelled does not enter, whatever the batch holds there. */
+static void see_reals(acf_tape *t, acf_view *v) {
+    const part *p = &v->net->real;
+    int64_t N = v->batch->N, D = p->D;
+    const uint8_t *b = pick_bytes(t, p, v->batch, v->batch->b), *m = pick_bytes(t, p, v->batch, v->batch->m);
+    acf_real *x = acf_arena_alloc(t->host, (size_t)(N * D) * sizeof *x);
+    acf_real *c = acf_arena_alloc(t->host, (size_t)(N * 3 * D) * sizeof *c);
+    if (!x || !c) acf_tape_fail(t, NULL);
+    if (t->failure.status) return;
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t k = 0; k < D; k++) {
+            int64_t at = i * D + k;
+            x[at] = m[at] ? v->batch->x[i * v->batch->D + p->column[k]] : 0;
+            acf_real *row = c + i * 3 * D;
+            row[k] = b[at] ? x[at] : 0;
+            row[D + k] = b[at];
+            row[2 * D + k] = m[at];
+        }
+    v->x = acf_tensor_input(t, x, 2, (int64_t[]){N, D});
+    v->common = acf_tensor_input(t, c, 2, (int64_t[]){N, 3 * D});
+    v->u_real = subset_of(t, p, v->batch, b, m);
+}
+
+static void see_categories(acf_tape *t, acf_view *v) {
+    const part *p = &v->net->category;
+    int64_t N = v->batch->N, D = p->D;
+    const uint8_t *b = pick_bytes(t, p, v->batch, v->batch->b), *m = pick_bytes(t, p, v->batch, v->batch->m);
+    int32_t *code = acf_arena_alloc(t->host, (size_t)(N * D) * sizeof *code);
+    if (!code) acf_tape_fail(t, NULL);
+    if (t->failure.status) return;
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t k = 0; k < D; k++) code[i * D + k] = v->batch->code[i * v->batch->D + p->column[k]];
+    v->b = to_device(t, b, (size_t)(N * D));
+    v->seen = to_device(t, m, (size_t)(N * D)); /* m = given or modelled: a question leaves nothing else present */
+    v->code = to_device(t, code, (size_t)(N * D) * sizeof *code);
+    v->u_category = subset_of(t, p, v->batch, b, m);
 }
 
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {
     if (t->failure.status) return NULL;
     ACF_ASSERT(batch->D == net->D);
-    const acf_subset *u;
     acf_view *v = acf_arena_alloc(t->host, sizeof *v);
-    if (!v || acf_subset_build(t->mem, batch->b, batch->m, batch->N, batch->D, &u)) {
+    if (!v) {
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    *v = (acf_view){.net = net, .cond.u = u};
-    v->x = acf_tensor_input(t, batch->x, 2, (int64_t[]){batch->N, batch->D});
-    v->cond.context = context_of(t, batch);
-    v->cond.columns = acf_p(net->columns);
-    v->cond.pass = pass;
-    v->id = ids_of(t, batch);
+    *v = (acf_view){.net = net, .batch = batch, .pass = pass};
+    v->id = to_device(t, batch->id, (size_t)batch->N * sizeof *batch->id);
+    see_reals(t, v); /* also without real columns: width 0, so that `common` is always there */
+    if (net->category.D) see_categories(t, v);
     return t->failure.status ? NULL : v;
+}
+
+/* A (N,Dc) mask as numbers, on the host side of `from`, which is a (N,D) array of the batch. */
+static acf_tensor *mask_tensor(acf_tape *t, const acf_view *v, const uint8_t *from) {
+    const part *p = &v->net->category;
+    int64_t N = v->batch->N;
+    const uint8_t *mask = pick_bytes(t, p, v->batch, from);
+    acf_real *x = acf_arena_alloc(t->host, (size_t)(N * p->D) * sizeof *x);
+    if (!x) acf_tape_fail(t, NULL);
+    if (t->failure.status) return &t->empty;
+    for (int64_t k = 0; k < N * p->D; k++) x[k] = mask[k];
+    return acf_tensor_input(t, x, 2, (int64_t[]){N, p->D});
+}
+
+/* What a part's networks are told; `known` says which categories they may look at, `table` how. */
+static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, const uint8_t *known) {
+    if (!v->net->category.D) return v->common;
+    acf_tensor *b = mask_tensor(t, v, v->batch->b), *m = mask_tensor(t, v, v->batch->m);
+    acf_tensor *classes = acf_category_context(t, acf_p(table), &v->net->classes, v->code, known, v->batch->N);
+    return acf_concat(t, 4, (acf_tensor *[]){v->common, b, m, classes});
+}
+
+static acf_cond real_cond(acf_tape *t, const acf_view *v) {
+    return (acf_cond){.context = context(t, v, v->net->seen, v->seen), .u = v->u_real,
+                      .columns = acf_p(v->net->real.identity), .pass = v->pass};
+}
+
+static acf_cond category_cond(acf_tape *t, const acf_view *v) {
+    return (acf_cond){.context = context(t, v, v->net->categories.table, v->b), .u = v->u_category,
+                      .columns = acf_p(v->net->category.identity), .pass = v->pass};
 }
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
 
+static acf_tensor *logp_reals(acf_tape *t, const acf_view *v) {
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    acf_tensor *logdet, *z = acf_chain_forward(t, &v->net->chain, acf_gather_cells(t, v->x, c.u), &c, &logdet);
+    return acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
+}
+
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
     if (!v) return &t->empty;
-    acf_tensor *logdet, *x = acf_gather_cells(t, v->x, v->cond.u);
-    acf_tensor *z = acf_chain_forward(t, &v->net->chain, x, &v->cond, &logdet);
-    acf_cond behind = acf_chain_cond(&v->net->chain, &v->cond);
-    return acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
+    if (!v->net->category.D) return logp_reals(t, v);
+    acf_cond c = category_cond(t, v);
+    acf_tensor *classes = acf_categories_logp(t, &v->net->categories, v->code, &c);
+    return v->net->real.D ? acf_add(t, classes, logp_reals(t, v)) : classes;
 }
 
 /* The inverse flow of the latent mean, (T). */
 static acf_tensor *best_guess(acf_tape *t, const acf_view *v) {
-    acf_cond behind = acf_chain_cond(&v->net->chain, &v->cond);
-    acf_tensor *z = v->net->like.kind->mean(t, &v->net->like, &behind);
-    return acf_chain_inverse(t, &v->net->chain, z, &v->cond, NULL);
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    return acf_chain_inverse(t, &v->net->chain, v->net->like.kind->mean(t, &v->net->like, &behind), &c, NULL);
 }
 
 acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
     if (!v) return &t->empty;
-    return acf_sqerr(t, best_guess(t, v), acf_gather_cells(t, v->x, v->cond.u), v->cond.u);
+    if (!v->net->real.D) return NULL;
+    return acf_sqerr(t, best_guess(t, v), acf_gather_cells(t, v->x, v->u_real), v->u_real);
 }
 
-/* The modelled cells of out (N,D) on the host = x (T). */
-static acf_status put_cells(acf_tape *t, const acf_view *v, const acf_tensor *x, acf_real *out) {
+/* The modelled reals of out (N,D) on the host = x (T). */
+static acf_status put_reals(acf_tape *t, const acf_view *v, const acf_tensor *x, acf_real *out) {
     ACF_TRY(acf_tape_check(t, x));
-    const acf_subset *u = v->cond.u;
+    const acf_subset *u = v->u_real;
     acf_real *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
     if (!host) return acf_tape_fail(t, NULL);
     ACF_TRY(acf_device_copy(t->dev, host, x->data, (size_t)u->T * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(t->dev));
-    for (int64_t p = 0; p < u->T; p++) out[u->cell[p]] = host[p];
+    for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * v->net->D + v->net->real.column[u->col_of[p]]] = host[p];
     return ACF_OK;
 }
 
-acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
-    if (!v) return acf_tape_status(t);
-    acf_draw here = {.seed = d->seed, .draw = d->draw, .row_id = v->id};
-    acf_cond behind = acf_chain_cond(&v->net->chain, &v->cond);
-    acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, &here);
-    return put_cells(t, v, acf_chain_inverse(t, &v->net->chain, z, &v->cond, NULL), out);
+/* Draws the modelled categories (d NULL: the most probable), puts them into out, and into `code`, where the reals see them. */
+static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
+    const part *p = &v->net->category;
+    const acf_subset *u = v->u_category;
+    acf_cond c = category_cond(t, v);
+    const int32_t *drawn = acf_categories_draw(t, &v->net->categories, &c, d);
+    if (!drawn) return acf_tape_status(t);
+    size_t cells = (size_t)(v->batch->N * p->D);
+    int32_t *code = acf_arena_alloc(t->host, cells * sizeof *code);
+    int32_t *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
+    if (!code || !host) return acf_tape_fail(t, NULL);
+    ACF_TRY(acf_device_copy(t->dev, code, v->code, cells * sizeof *code, ACF_TO_HOST));
+    ACF_TRY(acf_device_copy(t->dev, host, drawn, (size_t)u->T * sizeof *host, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(t->dev));
+    for (int64_t k = 0; k < u->T; k++) {
+        code[u->cell[k]] = host[k];
+        out[u->row_of[k] * v->net->D + p->column[u->col_of[k]]] = (acf_real)host[k];
+    }
+    return acf_device_copy(t->dev, v->code, code, cells * sizeof *code, ACF_TO_DEVICE);
 }
 
-acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) {
+static acf_status answer(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
     if (!v) return acf_tape_status(t);
-    return put_cells(t, v, best_guess(t, v), out);
+    if (v->net->category.D) ACF_TRY(put_categories(t, v, d, out));
+    if (!v->net->real.D) return ACF_OK;
+    if (!d) return put_reals(t, v, best_guess(t, v), out);
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, d);
+    return put_reals(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL), out);
 }
+
+acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
+    acf_draw here = {.seed = d->seed, .draw = d->draw, .row_id = v ? v->id : NULL};
+    return answer(t, v, &here, out);
+}
+
+acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) { return answer(t, v, NULL, out); }

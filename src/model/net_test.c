@@ -1,4 +1,4 @@
-/* The table model over real columns: densities that integrate to 1 for every question, cells that are never read, draws that belong
+/* The table model: densities that integrate to 1 for every question, cells that are never read, draws that belong
  * to their row, presets that build, and agreement with the same model in PyTorch. */
 #include "model/net.h"
 
@@ -26,7 +26,7 @@ static void set(acf_options *o, const char *name, const char *value) {
 }
 
 /* Small networks, random weights away from the identity. */
-static void open_bench(bench *b, const char *flow, int64_t N, int64_t D) {
+static void open_columns(bench *b, const char *flow, int64_t N, int64_t D, const acf_column *column) {
     acf_options *o;
     assert_int_equal(acf_config_create(&o), ACF_OK);
     set(o, "flow", flow);
@@ -35,7 +35,7 @@ static void open_bench(bench *b, const char *flow, int64_t N, int64_t D) {
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
     assert_int_equal(acf_tape_create(b->dev, NULL, &b->t), ACF_OK);
-    if (acf_net_create(b->dev, NULL, D, o, 5, false, &b->net)) fail_msg("%s", acf_error());
+    if (acf_net_create(b->dev, column, D, o, 5, false, &b->net)) fail_msg("%s", acf_error());
     assert_int_equal(acf_batch_create(N, D, &b->batch), ACF_OK);
     b->batch->N = N;
     acf_params *ps = acf_net_params(b->net);
@@ -50,6 +50,8 @@ static void open_bench(bench *b, const char *flow, int64_t N, int64_t D) {
     for (int64_t i = 0; i < N; i++) b->batch->id[i] = 1000 + (uint64_t)i;
     acf_opts_free(o);
 }
+
+static void open_bench(bench *b, const char *flow, int64_t N, int64_t D) { open_columns(b, flow, N, D, NULL); }
 
 static void close_bench(bench *b) {
     acf_batch_free(b->batch);
@@ -100,6 +102,95 @@ static void every_question_integrates_to_one(void **state) {
         for (int j = 0; j < 3; j++) modelled += mask[j] == 2;
         if (modelled < 3) check_integral(mask);
     }
+}
+
+/* ---- mixed tables ---------------------------------------------------------------------------------------------------------- */
+
+static const acf_column mixed[4] = {{"sex", 2}, {"dose", 0}, {"site", 3}, {"age", 0}};
+static const acf_column letters[2] = {{"a", 2}, {"b", 3}};
+
+static void set_cell(bench *b, int64_t i, int j, int mask, double value, bool categorical) {
+    int64_t at = i * b->batch->D + j;
+    b->batch->m[at] = mask > 0, b->batch->b[at] = mask == 1;
+    b->batch->x[at] = mask ? (acf_real)value : (acf_real)NAN;
+    b->batch->code[at] = categorical && mask ? (int32_t)value : -1;
+}
+
+/* Sum over the classes and integral over the first real (the second is given or missing) of p(x_u | x_o). */
+static void check_mixed(const int mask[4]) {
+    enum { GRID = 1201 };
+    bench b;
+    open_columns(&b, "linear leaky rnn reverse affine", GRID * 6, 4, mixed);
+    double step = 12.0 / (GRID - 1), sum = 0;
+    for (int64_t i = 0; i < GRID * 6; i++) {
+        int64_t k = i % GRID, combo = i / GRID;
+        set_cell(&b, i, 0, mask[0], mask[0] == 2 ? (double)(combo % 2) : 1, true);
+        set_cell(&b, i, 1, mask[1], mask[1] == 2 ? sinh(-6 + step * (double)k) : 0.4, false);
+        set_cell(&b, i, 2, mask[2], mask[2] == 2 ? (double)(combo / 2) : 2, true);
+        set_cell(&b, i, 3, mask[3], -0.7, false);
+    }
+    const acf_real *lp = log_likelihoods(&b);
+    for (int64_t i = 0; i < GRID * 6; i++) { /* what is not modelled must not be counted more than once */
+        int64_t k = i % GRID, combo = i / GRID;
+        if ((mask[0] != 2 && combo % 2) || (mask[2] != 2 && combo / 2) || (mask[1] != 2 && k)) continue;
+        sum += exp((double)lp[i]) * (mask[1] == 2 ? step * cosh(-6 + step * (double)k) : 1);
+    }
+    acf_assert_close(sum, 1, 5e-4, "sum and integral of a mixed conditional");
+    close_bench(&b);
+}
+
+static void mixed_questions_sum_to_one(void **state) {
+    (void)state;
+    for (int code = 0; code < 54; code++) check_mixed((int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27});
+}
+
+/* A table of categories only: no flow at all. */
+static void categories_alone_sum_to_one(void **state) {
+    (void)state;
+    for (int code = 0; code < 9; code++) {
+        int mask[2] = {code % 3, code / 3};
+        bench b;
+        double sum = 0;
+        open_columns(&b, "linear", 6, 2, letters);
+        for (int64_t i = 0; i < 6; i++) {
+            set_cell(&b, i, 0, mask[0], (double)(i % 2), true);
+            set_cell(&b, i, 1, mask[1], (double)(i / 2), true);
+        }
+        const acf_real *lp = log_likelihoods(&b);
+        for (int64_t i = 0; i < 6; i++)
+            if ((mask[0] == 2 || i % 2 == 0) && (mask[1] == 2 || i / 2 == 0)) sum += exp((double)lp[i]);
+        acf_assert_close(sum, 1, 1e-5, "sum over classes");
+        close_bench(&b);
+    }
+}
+
+/* Draws and guesses fill modelled cells with valid classes and finite numbers, and touch nothing else. */
+static void mixed_draws_fill_what_is_modelled(void **state) {
+    (void)state;
+    enum { N = 300 };
+    bench b;
+    open_columns(&b, "linear leaky rnn", N, 4, mixed);
+    for (int64_t i = 0; i < N; i++)
+        for (int j = 0; j < 4; j++)
+            set_cell(&b, i, j, (int)(acf_lab_random(31, i * 4 + j, 0, 3)), mixed[j].classes ? (double)(i % mixed[j].classes) : 0.3,
+                     mixed[j].classes > 0);
+    acf_real out[N * 4], guess[N * 4];
+    int64_t seen[3] = {0};
+    for (int k = 0; k < N * 4; k++) out[k] = guess[k] = ACF_R(-77);
+    acf_tape_begin(b.t, false);
+    assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 2}, out), ACF_OK);
+    acf_tape_begin(b.t, false);
+    assert_int_equal(acf_net_guess(b.t, acf_net_view(b.t, b.net, b.batch, NULL), guess), ACF_OK);
+    for (int k = 0; k < N * 4; k++) {
+        bool modelled = b.batch->m[k] && !b.batch->b[k];
+        int classes = mixed[k % 4].classes;
+        if (!modelled) assert_true(out[k] == ACF_R(-77) && guess[k] == ACF_R(-77));
+        else if (!classes) assert_true(isfinite(out[k]) && out[k] != ACF_R(-77) && isfinite(guess[k]));
+        else assert_true(out[k] >= 0 && out[k] < (acf_real)classes && out[k] == (acf_real)(int)out[k] && guess[k] >= 0);
+        if (modelled && k % 4 == 2) seen[(int)out[k]]++;
+    }
+    assert_true(seen[0] > 5 && seen[1] > 5 && seen[2] > 5);
+    close_bench(&b);
 }
 
 /* What is missing is never read: NaN and 1e30 there give the same bits. */
@@ -262,7 +353,9 @@ static void agrees_with_pytorch_without_a_flow(void **state) {
     compare_with_peer(4, 0, "");
 }
 
-ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(missing_cells_are_never_read),
+ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(mixed_questions_sum_to_one),
+          cmocka_unit_test(categories_alone_sum_to_one), cmocka_unit_test(mixed_draws_fill_what_is_modelled),
+          cmocka_unit_test(missing_cells_are_never_read),
           cmocka_unit_test(draws_belong_to_their_row), cmocka_unit_test(presets_build),
           cmocka_unit_test(refuses_an_unknown_flow), cmocka_unit_test(agrees_with_pytorch),
           cmocka_unit_test(agrees_with_pytorch_without_a_flow))
