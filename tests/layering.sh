@@ -7,6 +7,7 @@
 #   memory     malloc and friends are called in src/base/arena.c and src/api/ only. Allowed elsewhere: tests; member
 #              calls such as mem->free(); json_decref, which releases what jansson allocated
 #   static     a function of the standard library that hands out shared static memory is not called (threads)
+#   headers    all of them compile in one file, in either order: no two give one name to two things
 #
 # Prints an offender a line, as file:line, and last "N passed, N failed".
 set -u
@@ -73,12 +74,21 @@ static() {
         sed -E 's/^([^:]*:[0-9]*):.*/\1: calls a function that shares static memory/'
 }
 
+headers() {
+    local order
+    for order in sort 'sort -r'; do
+        find src -name '*.h' ! -name ops_list.h ! -path 'src/cli/*' | $order | sed 's|^src/\(.*\)|#include "\1"|' |
+            ${CC:-gcc} -std=gnu11 -fopenmp -Wall -Wno-unused -Iinclude -Isrc $(pkg-config --cflags openblas jansson) -fsyntax-only \
+                -xc - 2>&1 | grep -E 'error|warning' | head -n 5
+    done
+}
+
 work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 code >"$work"
 [ -s "$work" ] || { echo "no sources under $PWD/src"; echo "0 passed, 1 failed"; exit 1; }
 passed=0 failed=0
-for rule in includes names memory static; do
+for rule in includes names memory static headers; do
     offenders=$($rule)
     if [ -z "$offenders" ]; then
         echo "ok    $rule"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test and adds up: the unit and operation tests in float and in double, the command line, the folder rules, the
-# exported symbols, an installation. The last line is "N passed, N failed"; logs are in build/logs.
+# exported symbols, an installation, the example of the documentation. The last line is "N passed, N failed"; logs are in build/logs.
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build}
@@ -33,5 +33,6 @@ run folders tests/layering.sh
 run exports tests/exports.sh
 run command-line tests/cli/run.sh
 run installation tests/install.sh
+run documentation tests/doc-example.sh
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 ]]

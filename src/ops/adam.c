@@ -49,6 +49,7 @@ static int64_t worst_element(const acf_real *x, int64_t n) {
 }
 
 acf_status acf_grad_norm(const acf_params *ps, double *norm) {
+    ACF_TRY(acf_params_trainable(ps, "norm"));
     double sum = acf_sum_squares_cpu(ps->dev, ps->grad, ps->total);
     if (isfinite(sum)) {
         *norm = sqrt(sum);
@@ -111,6 +112,7 @@ static bool in(double x, double lo, double hi) { return x >= lo && x < hi; } /* 
 
 acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, double scale) {
     const double most = (double)FLT_MAX;
+    ACF_TRY(acf_params_trainable(ps, "adam"));
     if (!in(cfg->lr, 0, most) || !in(cfg->decay, 0, most))
         return acf_fail(ACF_EUSAGE, "adam: lr is %g and decay %g; expected numbers from 0", cfg->lr, cfg->decay);
     if (!in(cfg->beta1, 0, 1) || !in(cfg->beta2, 0, 1))
@@ -137,6 +139,7 @@ void acf_average_cpu(const acf_device *dev, acf_real *average, const acf_real *v
 }
 
 acf_status acf_average_step(acf_params *ps, double beta) {
+    ACF_TRY(acf_params_trainable(ps, "average"));
     if (!(beta >= 0 && beta <= 1)) return acf_fail(ACF_EUSAGE, "average: beta is %g; expected 0 to 1", beta);
     acf_average_cpu(ps->dev, ps->average, ps->value, ps->total, beta);
     return ACF_OK;

@@ -8,7 +8,8 @@
  *                           acf_clip_factor(norm, 1.0)));
  *     ACF_TRY(acf_average_step(ps, 0.999));
  *
- * Same bits for any thread count. The gaps of the slabs stay zero: there g = m = v = w = 0, and so is every update. */
+ * On a set that was built for inference each of them is ACF_EUSAGE. Same bits for any thread count. The gaps of the slabs
+ * stay zero: there g = m = v = w = 0, and so is every update. */
 #ifndef ACF_OPS_ADAM_H
 #define ACF_OPS_ADAM_H
 

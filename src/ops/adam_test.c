@@ -256,7 +256,24 @@ static void an_empty_set_is_fine(void **state) {
     close_bench(&b);
 }
 
-ACF_TESTS(adam, cmocka_unit_test(follows_the_formulas), cmocka_unit_test(decays_only_what_decays),
+static void refuses_a_set_for_inference(void **state) {
+    (void)state;
+    bench b;
+    double norm;
+    assert_int_equal(acf_device_open_cpu(1, &b.dev), ACF_OK);
+    assert_int_equal(acf_params_create(b.dev, &b.ps), ACF_OK);
+    assert_non_null(acf_param_add(b.ps, "w", ACF_INIT_CONST, 1, 1, (int64_t[]){3}));
+    assert_int_equal(acf_params_zero_grad(b.ps), ACF_EUSAGE); /* not built at all */
+    assert_int_equal(acf_params_build(b.ps, 1, false), ACF_OK);
+    assert_int_equal(acf_params_zero_grad(b.ps), ACF_EUSAGE);
+    assert_int_equal(acf_grad_norm(b.ps, &norm), ACF_EUSAGE);
+    assert_int_equal(acf_average_step(b.ps, 0.9), ACF_EUSAGE);
+    assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0}, 1, 1), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "adam: the parameters have no gradients; expected a set that was built for training");
+    close_bench(&b);
+}
+
+ACF_TESTS(adam, cmocka_unit_test(refuses_a_set_for_inference), cmocka_unit_test(follows_the_formulas), cmocka_unit_test(decays_only_what_decays),
           cmocka_unit_test(finds_the_minimum_of_a_quadratic), cmocka_unit_test(gaps_stay_zero),
           cmocka_unit_test(same_bits_on_any_number_of_threads), cmocka_unit_test(names_a_gradient_that_is_not_finite),
           cmocka_unit_test(recovers_from_a_huge_gradient), cmocka_unit_test(clips_only_above_the_limit),

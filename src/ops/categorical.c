@@ -111,13 +111,19 @@ static const int32_t *keep_ints(acf_tape *t, const int32_t *x, int64_t n, acf_co
     return copy;
 }
 
+/* Classes of an element's column; none where a caller's cells name a column the table does not have. */
+static int32_t classes_at(const attrs *a, int64_t i) {
+    int32_t column = a->draw.at.column[i];
+    return column >= 0 && column < a->classes.D ? a->classes.count[column] : 0;
+}
+
 /* The element of the lowest cell whose code is not a class of its column, -1 when all are; codes NULL: whose column has
  * no classes. Elements are step-major, so the first found is not the lowest. */
 static int64_t first_bad(const attrs *a, const int32_t *codes, int64_t T) {
     const acf_cells *at = &a->draw.at;
     int64_t bad = -1;
     for (int64_t i = 0; i < T; i++) {
-        int32_t n = a->classes.count[at->column[i]], code = codes ? codes[i] : 0;
+        int32_t n = classes_at(a, i), code = codes ? codes[i] : 0;
         if (code >= 0 && code < n) continue;
         if (bad < 0 || at->row[i] < at->row[bad] || (at->row[i] == at->row[bad] && at->column[i] < at->column[bad]))
             bad = i;
@@ -128,7 +134,7 @@ static int64_t first_bad(const attrs *a, const int32_t *codes, int64_t T) {
 static acf_status check_codes(const attrs *a, const int32_t *codes, int64_t T) {
     int64_t i = first_bad(a, codes, T);
     if (i < 0) return ACF_OK;
-    int row = a->draw.at.row[i], column = a->draw.at.column[i], n = a->classes.count[column];
+    int row = a->draw.at.row[i], column = a->draw.at.column[i], n = classes_at(a, i);
     if (n == 0) return acf_fail(ACF_EDATA, "row %d, column %d: the column has no classes", row, column);
     return acf_fail(ACF_EDATA, "row %d, column %d: the code is %d, but the column has %d classes (0 to %d)", row,
                     column, (int)codes[i], n, n - 1);

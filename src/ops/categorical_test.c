@@ -266,6 +266,12 @@ static void names_bad_codes(void **state) {
     expect(&l, ACF_EDATA, "categorical_argmax: row 0, column 1: the column has no classes");
     assert_null(acf_categorical_sample(l.t, logits6(&l, row9), &empty, &(acf_draw){.seed = 1}));
     expect(&l, ACF_EDATA, "categorical_sample: row 0, column 1: the column has no classes");
+    /* Cells that a caller brings may name a column that is not there. */
+    const int32_t rows[6] = {0}, beyond[6] = {0, 1, 2, 3, 0, 0}, below[6] = {0, 1, 2, 0, -1, 0};
+    assert_null(acf_categorical_argmax(l.t, logits6(&l, row9), &c, (acf_cells){rows, beyond}));
+    expect(&l, ACF_EDATA, "categorical_argmax: row 0, column 3: the column has no classes");
+    assert_null(acf_categorical_sample(l.t, logits6(&l, row9), &c, &(acf_draw){.at = {rows, below}}));
+    expect(&l, ACF_EDATA, "categorical_sample: row 0, column -1: the column has no classes");
     acf_lab_close(&l);
 }
 

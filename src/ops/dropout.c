@@ -61,10 +61,11 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_dropout = {"dropout", ACF_OP_dropout, {forward, backward}};
 
 acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, double rate, acf_place key) {
-    acf_node *n = acf_node_new(t, &acf_op_dropout, sizeof(attrs), 1, &x);
-    if (!n) return &t->empty;
+    if (t->failure.status) return &t->empty;
     if (!(rate >= 0 && rate < 1)) return acf_reject(t, &acf_op_dropout, "the rate is %g; expected 0 <= rate < 1", rate);
     if (rate == 0 || !t->record) return x;
+    acf_node *n = acf_node_new(t, &acf_op_dropout, sizeof(attrs), 1, &x);
+    if (!n) return &t->empty;
     *(attrs *)n->attr = (attrs){rate, key, NULL};
     n->out[0] = acf_tensor_new(t, x->ndim, x->dim);
     n->out[0]->sub = x->sub;

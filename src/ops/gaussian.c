@@ -119,7 +119,7 @@ typedef struct normal {
 
 static double tail_of(const void *distribution, double z, bool upper) {
     const normal *d = distribution;
-    return acf_normal_tail((z - d->mean) * d->inv, upper);
+    return acf_normal_tail((z - acf_visible(d->mean)) * d->inv, upper);
 }
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static acf_status sample_forward(acf_tape *t, acf_node *n) {
     for (int64_t i = 0; i < count; i++) {
         double s = acf_clamp_scale((double)n->in[1]->data[i], a->lo, a->hi);
         double noise = acf_rng_normal(acf_draw_place(&a->draw, ACF_STREAM_NORMAL, i));
-        n->out[0]->data[i] = acf_real_from((double)n->in[0]->data[i] + exp(s) * noise);
+        n->out[0]->data[i] = acf_real_from(acf_visible((double)n->in[0]->data[i]) + exp(s) * noise);
     }
     return ACF_OK;
 }

@@ -64,6 +64,9 @@ static inline double acf_standardise(double z, double mean, double inv) {
     return e + 0.0 * gap;
 }
 
+/* A mean, or NaN where it is infinite: rounded as it is, it would come out as the largest finite number. */
+static inline double acf_visible(double mean) { return mean + 0.0 * mean; }
+
 /* P(E <= e), or with upper P(E > e), of the standard normal: no digit is lost in either tail. */
 double acf_normal_tail(double e, bool upper);
 

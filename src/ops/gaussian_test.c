@@ -285,7 +285,23 @@ static void refuses_probabilities_of_zero_and_one(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(gaussian, cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
+/* Nor as a sample, a quantile or a probability that looks like any other. */
+static void shows_infinite_means_without_a_z(void **state) {
+    (void)state;
+    acf_lab l;
+    acf_lab_open(&l, 1, 1, 3, ACF_MASK_ALL, 1);
+    acf_real mean[3] = {(acf_real)INFINITY, 0, -(acf_real)INFINITY}, zero[3] = {0}, half = ACF_R(0.5);
+    acf_tensor *m = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, mean, 1, (int64_t[]){3}), l.u);
+    acf_tensor *s = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, zero, 1, (int64_t[]){3}), l.u);
+    acf_tensor *y[3] = {acf_gaussian_sample(l.t, m, s, -1, 1, &(acf_draw){.seed = 1}),
+                        acf_gaussian_quantile(l.t, acf_tensor_input(l.t, &half, 0, NULL), m, s, -1, 1),
+                        acf_gaussian_cdf(l.t, s, m, s, -1, 1)};
+    assert_int_equal(acf_tape_status(l.t), ACF_OK);
+    for (int k = 0; k < 3; k++) assert_true(isnan(y[k]->data[0]) && isfinite(y[k]->data[1]) && isnan(y[k]->data[2]));
+    acf_lab_close(&l);
+}
+
+ACF_TESTS(gaussian, cmocka_unit_test(shows_infinite_means_without_a_z), cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
           cmocka_unit_test(density_integrates_to_one), cmocka_unit_test(search_is_exact),
           cmocka_unit_test(tails_are_accurate), cmocka_unit_test(exp_double_is_accurate),
           cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_probabilities_of_zero_and_one))

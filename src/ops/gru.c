@@ -216,6 +216,17 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_gru_seq = {"gru_seq", ACF_OP_gru_seq, {forward, backward}};
 const acf_op acf_op_gru_step = {"gru_step", ACF_OP_gru_step, {forward, backward}};
 
+bool acf_gru_sides_fit(acf_tape *t, const acf_op *op, const acf_tensor *cond, const acf_gru *w, int64_t H, int64_t N) {
+    char s[ACF_SHAPE_TEXT];
+    if (acf_tensor_count(w->bx) != 3 * H || acf_tensor_count(w->bh) != 3 * H)
+        acf_reject(t, op, "the biases have %lld and %lld elements; expected 3H = %lld", (long long)acf_tensor_count(w->bx),
+                   (long long)acf_tensor_count(w->bh), (long long)(3 * H));
+    else if (cond && (cond->ndim != 2 || cond->dim[0] != N || cond->dim[1] != 3 * H))
+        acf_reject(t, op, "the conditioning is %s; expected (%lld, %lld)", acf_tensor_shape(cond, s), (long long)N,
+                   (long long)(3 * H));
+    return t->failure.status == ACF_OK;
+}
+
 /* True when the weights fit each other and x; otherwise the tape has failed with a sentence. */
 static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_tensor *cond, const acf_gru *w, int64_t N) {
     char sx[ACF_SHAPE_TEXT], sw[ACF_SHAPE_TEXT], sh[ACF_SHAPE_TEXT];
@@ -224,14 +235,9 @@ static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_t
         x->dim[1] != w->wx->dim[1]) {
         acf_reject(t, op, "x is %s, wx is %s and wh is %s; expected (rows, I), (3H, I) and (3H, H)", acf_tensor_shape(x, sx),
                    acf_tensor_shape(w->wx, sw), acf_tensor_shape(w->wh, sh));
-    } else if (acf_tensor_count(w->bx) != 3 * H || acf_tensor_count(w->bh) != 3 * H) {
-        acf_reject(t, op, "the biases have %lld and %lld elements; expected 3H = %lld", (long long)acf_tensor_count(w->bx),
-                   (long long)acf_tensor_count(w->bh), (long long)(3 * H));
-    } else if (cond && (cond->ndim != 2 || cond->dim[0] != N || cond->dim[1] != 3 * H)) {
-        acf_reject(t, op, "the conditioning is %s; expected (%lld, %lld)", acf_tensor_shape(cond, sx), (long long)N,
-                   (long long)(3 * H));
+        return false;
     }
-    return t->failure.status == ACF_OK;
+    return acf_gru_sides_fit(t, op, cond, w, H, N);
 }
 
 static acf_node *node(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *cond, acf_tensor *h0, const acf_gru *w) {

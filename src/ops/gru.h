@@ -64,6 +64,9 @@ void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
                      acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
                      const acf_real *h0, const acf_real *wx, const acf_real *wh);
 
+/* True when the biases fit H units and cond (NULL allowed) fits N rows; otherwise the tape has failed with a sentence. */
+bool acf_gru_sides_fit(acf_tape *t, const acf_op *op, const acf_tensor *cond, const acf_gru *w, int64_t H, int64_t N);
+
 /* ---- the pieces of the two above, for loops that must go step by step through all layers ------------------------------ */
 
 /* The input's side: gates (T,4H) columns r, z and n = x (T,I) wxᵀ; ldw: leading dimension of wx. */

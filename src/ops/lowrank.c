@@ -53,12 +53,12 @@ static void b_t_times(acf_real *y, acf_real alpha, const row *p, const acf_real 
 /* e (r) = A_uᵀ v */
 static void a_t_times(acf_real *e, const row *p, const acf_real *v) {
     for (int64_t q = 0; q < p->r; q++) e[q] = 0;
-    for (int64_t t = 0; t < p->n; t++) acf_axpy(e, v[t], p->a + p->cols[t] * p->r, p->r);
+    for (int64_t t = 0; t < p->n; t++) acf_row_axpy(e, v[t], p->a + p->cols[t] * p->r, p->r);
 }
 
 /* y (n) += alpha · A_u s */
 static void a_times(acf_real *y, acf_real alpha, const row *p, const acf_real *s) {
-    for (int64_t t = 0; t < p->n; t++) y[t] += alpha * acf_dot(p->a + p->cols[t] * p->r, s, p->r);
+    for (int64_t t = 0; t < p->n; t++) y[t] += alpha * acf_row_dot(p->a + p->cols[t] * p->r, s, p->r);
 }
 
 /* The gradient of W is sign · v xᵀ; with s = B_u x and e = A_uᵀ v it goes to the three parts without being formed. */
@@ -68,7 +68,7 @@ static void add_outer(const acf_lowrank_grad *g, int64_t i, const row *p, acf_re
     if (g->dw)
         for (int64_t t = 0; t < p->n; t++) g->dw[i * D + p->cols[t]] += sign * v[t] * x[t];
     if (g->da)
-        for (int64_t t = 0; t < p->n; t++) acf_axpy(g->da + (i * D + p->cols[t]) * r, sign * v[t], s, r);
+        for (int64_t t = 0; t < p->n; t++) acf_row_axpy(g->da + (i * D + p->cols[t]) * r, sign * v[t], s, r);
     if (g->db)
         for (int64_t q = 0; q < r; q++)
             for (int64_t t = 0; t < p->n; t++) g->db[(i * r + q) * D + p->cols[t]] += sign * e[q] * x[t];
@@ -93,7 +93,7 @@ static void inner_matrix(acf_real *k, const row *p) {
     for (int64_t q = 0; q < r * r; q++) k[q] = q % (r + 1) == 0;
     for (int64_t t = 0; t < p->n; t++) {
         const int64_t c = p->cols[t];
-        for (int64_t q = 0; q < r; q++) acf_axpy(k + q * r, p->b[q * p->D + c] / p->w[c], p->a + c * r, r);
+        for (int64_t q = 0; q < r; q++) acf_row_axpy(k + q * r, p->b[q * p->D + c] / p->w[c], p->a + c * r, r);
     }
 }
 
@@ -179,11 +179,11 @@ static void logdet_row(const acf_lowrank_grad *g, acf_real dld, int64_t i, const
         const int64_t c = p->cols[t];
         const acf_real *a = p->a + c * r, w = p->w[c];
         for (int64_t q = 0; q < r; q++) bs[q] = p->b[q * D + c] / w, rs[q] = 0;
-        for (int64_t q = 0; q < r; q++) acf_axpy(rs, bs[q], ki + q * r, r);
-        if (g->dw) g->dw[i * D + c] += (dld - acf_dot(a, rs, r)) / w;
-        if (g->da) acf_axpy(g->da + (i * D + c) * r, 1, rs, r);
+        for (int64_t q = 0; q < r; q++) acf_row_axpy(rs, bs[q], ki + q * r, r);
+        if (g->dw) g->dw[i * D + c] += (dld - acf_row_dot(a, rs, r)) / w;
+        if (g->da) acf_row_axpy(g->da + (i * D + c) * r, 1, rs, r);
         if (g->db)
-            for (int64_t q = 0; q < r; q++) g->db[(i * r + q) * D + c] += acf_dot(a, ki + q * r, r) / w;
+            for (int64_t q = 0; q < r; q++) g->db[(i * r + q) * D + c] += acf_row_dot(a, ki + q * r, r) / w;
     }
 }
 

@@ -85,7 +85,7 @@ void acf_lu_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *m,
         const int64_t i = u->row[k], n = u->size[i];
         acf_real *xs = acf_row_scratch(scratch, u->steps);
         acf_row_get(xs, x, u, i);
-        for (int64_t t = 0; t < n; t++) z[acf_subset_at(u, i, t)] = acf_dot(m + u->square[i] + t * n, xs, n);
+        for (int64_t t = 0; t < n; t++) z[acf_subset_at(u, i, t)] = acf_row_dot(m + u->square[i] + t * n, xs, n);
     }
 }
 
@@ -99,10 +99,10 @@ void acf_lu_apply_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dx, con
         acf_row_get(xs, x, u, i);
         acf_row_get(dzs, dz, u, i);
         if (dm) /* dM += dz xᵀ */
-            for (int64_t t = 0; t < n; t++) acf_axpy(dm + at + t * n, dzs[t], xs, n);
+            for (int64_t t = 0; t < n; t++) acf_row_axpy(dm + at + t * n, dzs[t], xs, n);
         if (dx) { /* dx += Mᵀ dz */
             for (int64_t t = 0; t < n; t++) dxs[t] = 0;
-            for (int64_t t = 0; t < n; t++) acf_axpy(dxs, dzs[t], m + at + t * n, n);
+            for (int64_t t = 0; t < n; t++) acf_row_axpy(dxs, dzs[t], m + at + t * n, n);
             acf_row_add(dx, dxs, u, i);
         }
     }
@@ -218,7 +218,7 @@ void acf_lu_solve_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dz, con
         if (dz) acf_row_add(dz, v, u, i);
         if (dm) { /* dM -= v xᵀ */
             acf_row_get(xs, x, u, i);
-            for (int64_t t = 0; t < n; t++) acf_axpy(dm + at + t * n, -v[t], xs, n);
+            for (int64_t t = 0; t < n; t++) acf_row_axpy(dm + at + t * n, -v[t], xs, n);
         }
     }
 }

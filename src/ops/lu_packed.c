@@ -10,43 +10,43 @@
 
 /* y = U x; y may not be x. */
 static void upper_times(acf_real *y, const acf_real *m, const acf_real *x, int64_t n) {
-    for (int64_t t = 0; t < n; t++) y[t] = acf_dot(m + t * n + t, x + t, n - t);
+    for (int64_t t = 0; t < n; t++) y[t] = acf_row_dot(m + t * n + t, x + t, n - t);
 }
 
 /* y = Lᵀ y, in place: row t adds to the places before it, which are not read again. */
 static void lower_t_times(acf_real *y, const acf_real *m, int64_t n) {
-    for (int64_t t = 0; t < n; t++) acf_axpy(y, y[t], m + t * n, t);
+    for (int64_t t = 0; t < n; t++) acf_row_axpy(y, y[t], m + t * n, t);
 }
 
 /* y = L⁻¹ y, in place. */
 static void lower_solve(acf_real *y, const acf_real *m, int64_t n) {
-    for (int64_t t = 0; t < n; t++) y[t] -= acf_dot(m + t * n, y, t);
+    for (int64_t t = 0; t < n; t++) y[t] -= acf_row_dot(m + t * n, y, t);
 }
 
 /* y = U⁻¹ y, in place. */
 static void upper_solve(acf_real *y, const acf_real *m, int64_t n) {
-    for (int64_t t = n - 1; t >= 0; t--) y[t] = (y[t] - acf_dot(m + t * n + t + 1, y + t + 1, n - t - 1)) / m[t * n + t];
+    for (int64_t t = n - 1; t >= 0; t--) y[t] = (y[t] - acf_row_dot(m + t * n + t + 1, y + t + 1, n - t - 1)) / m[t * n + t];
 }
 
 /* y = U⁻ᵀ y, in place. */
 static void upper_t_solve(acf_real *y, const acf_real *m, int64_t n) {
     for (int64_t t = 0; t < n; t++) {
         y[t] /= m[t * n + t];
-        acf_axpy(y + t + 1, -y[t], m + t * n + t + 1, n - t - 1);
+        acf_row_axpy(y + t + 1, -y[t], m + t * n + t + 1, n - t - 1);
     }
 }
 
 /* y = L⁻ᵀ y, in place. */
 static void lower_t_solve(acf_real *y, const acf_real *m, int64_t n) {
-    for (int64_t t = n - 1; t >= 0; t--) acf_axpy(y, -y[t], m + t * n, t);
+    for (int64_t t = n - 1; t >= 0; t--) acf_row_axpy(y, -y[t], m + t * n, t);
 }
 
 /* dm += sign · (strictly lower part of a yᵀ, upper part of b xᵀ): the gradients of L and U share the matrix. */
 static void add_outer(acf_real *dm, acf_real sign, const acf_real *a, const acf_real *y, const acf_real *b, const acf_real *x,
                       int64_t n) {
     for (int64_t t = 0; t < n; t++) {
-        acf_axpy(dm + t * n, sign * a[t], y, t);
-        acf_axpy(dm + t * n + t, sign * b[t], x + t, n - t);
+        acf_row_axpy(dm + t * n, sign * a[t], y, t);
+        acf_row_axpy(dm + t * n + t, sign * b[t], x + t, n - t);
     }
 }
 
@@ -62,7 +62,7 @@ void acf_plu_apply_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *m
         acf_real *xs = acf_row_scratch(scratch, 2 * ld), *y = xs + ld;
         acf_row_get(xs, x, u, i);
         upper_times(y, mi, xs, n);
-        for (int64_t t = 0; t < n; t++) z[acf_subset_at(u, i, t)] = y[t] + acf_dot(mi + t * n, y, t);
+        for (int64_t t = 0; t < n; t++) z[acf_subset_at(u, i, t)] = y[t] + acf_row_dot(mi + t * n, y, t);
     }
 }
 
@@ -84,7 +84,7 @@ void acf_plu_apply_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dx, co
         }
         if (dx) { /* dx += Uᵀ dy */
             for (int64_t t = 0; t < n; t++) dxs[t] = 0;
-            for (int64_t t = 0; t < n; t++) acf_axpy(dxs + t, dy[t], mi + t * n + t, n - t);
+            for (int64_t t = 0; t < n; t++) acf_row_axpy(dxs + t, dy[t], mi + t * n + t, n - t);
             acf_row_add(dx, dxs, u, i);
         }
     }

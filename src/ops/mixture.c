@@ -150,7 +150,7 @@ void acf_mixture_mean_fwd_cpu(const acf_device *dev, acf_real *mean, const acf_r
         mixture m;
         double w[ACF_MAX_COMPONENTS];
         read_mixture(&m, p + i * 3 * K, K);
-        mean[i] = acf_real_from(mean_one(w, &m));
+        mean[i] = acf_real_from(acf_visible(mean_one(w, &m)));
     }
 }
 
@@ -183,7 +183,7 @@ void acf_mixture_sample_fwd_cpu(const acf_device *dev, acf_real *z, const acf_re
         z[i] = (acf_real)NAN; /* logits that are not finite choose no component */
         if (k < 0) continue;
         double noise = acf_rng_normal(acf_draw_place(d, ACF_STREAM_NORMAL, i));
-        z[i] = acf_real_from(m.mean[k] + exp(acf_clamp_scale(m.scale[k], lo, hi)) * noise);
+        z[i] = acf_real_from(acf_visible(m.mean[k]) + exp(acf_clamp_scale(m.scale[k], lo, hi)) * noise);
     }
 }
 
@@ -206,7 +206,7 @@ static void read_tails(tails *d, const acf_real *p, int64_t K, double lo, double
 static double tail_of(const void *distribution, double z, bool upper) {
     const tails *d = distribution;
     double sum = 0.0;
-    for (int64_t k = 0; k < d->K; k++) sum += d->w[k] * acf_normal_tail((z - (double)d->mean[k]) * d->inv[k], upper);
+    for (int64_t k = 0; k < d->K; k++) sum += d->w[k] * acf_normal_tail((z - acf_visible((double)d->mean[k])) * d->inv[k], upper);
     return sum > 1.0 ? 1.0 : sum; /* the weights sum to 1 up to rounding */
 }
 

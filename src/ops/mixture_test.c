@@ -502,7 +502,23 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(mixture, cmocka_unit_test(density_mean_and_cdf_agree), cmocka_unit_test(cdf_slope_is_density),
+/* An infinite mean with a weight is seen, and not rounded to the largest number. */
+static void shows_infinite_means(void **state) {
+    (void)state;
+    acf_lab l;
+    acf_lab_open(&l, 1, 1, 2, ACF_MASK_ALL, 1);
+    acf_real p[12] = {-9, 9, 0, (acf_real)INFINITY, 0, 0, -9, 9, 0, 1, 0, 0}, half[2] = {ACF_R(0.5), ACF_R(0.5)};
+    acf_tensor *x = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, p, 2, (int64_t[]){2, 6}), l.u);
+    acf_tensor *q = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, half, 1, (int64_t[]){2}), l.u);
+    acf_tensor *y[5] = {acf_mixture_mean(l.t, x, 2), acf_mixture_sample(l.t, x, 2, -1, 1, &(acf_draw){.seed = 1}),
+                        acf_mixture_cdf(l.t, x, q, 2, -1, 1), acf_mixture_quantile(l.t, x, q, 2, -1, 1),
+                        acf_mixture_logp(l.t, x, q, 2, -1, 1)};
+    assert_int_equal(acf_tape_status(l.t), ACF_OK);
+    for (int k = 0; k < 5; k++) assert_true(isnan(y[k]->data[0]) && isfinite(y[k]->data[1]));
+    acf_lab_close(&l);
+}
+
+ACF_TESTS(mixture, cmocka_unit_test(shows_infinite_means), cmocka_unit_test(density_mean_and_cdf_agree), cmocka_unit_test(cdf_slope_is_density),
           cmocka_unit_test(quantile_inverts_cdf), cmocka_unit_test(quantile_is_accurate_in_the_tails),
           cmocka_unit_test(samples_follow_the_cdf), cmocka_unit_test(one_component_is_the_gaussian),
           cmocka_unit_test(logits_may_be_shifted), cmocka_unit_test(stays_finite_far_out),

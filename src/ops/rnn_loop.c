@@ -9,6 +9,7 @@
 #include "base/vmath.h"
 #include "ops/concat.h"
 #include "ops/gather.h"
+#include "ops/gaussian.h"
 #include "ops/mixture.h"
 
 #include <string.h>
@@ -124,9 +125,9 @@ static void step_forward(const acf_tape *t, const acf_node *n, int64_t s, acf_re
                             of_layer(n, l, BH)->data, rows, H);
     }
     acf_real *hidden = a->hidden + at(a, s) * a->F, *out = a->out + at(a, s) * a->O;
-    acf_linear_fwd_cpu(t->dev, hidden, state(a, a->layers - 1, s), of_head(n, W1)->data, of_head(n, B1)->data, a->act, rows,
+    acf_linear_fwd_cpu(t->dev, hidden, state(a, a->layers - 1, s), of_head(n, W1)->data, data_of(of_head(n, B1)), a->act, rows,
                        H, a->F);
-    acf_linear_fwd_cpu(t->dev, out, hidden, of_head(n, W2)->data, of_head(n, B2)->data, ACF_IDENTITY, rows, a->F, a->O);
+    acf_linear_fwd_cpu(t->dev, out, hidden, of_head(n, W2)->data, data_of(of_head(n, B2)), ACF_IDENTITY, rows, a->F, a->O);
     feed_back(t, n, s);
 }
 
@@ -273,34 +274,71 @@ const acf_op acf_op_rnn_sample = {"rnn_sample", ACF_OP_rnn_sample, {forward, NUL
 
 /* ---- front ends --------------------------------------------------------------------------------------------------------- */
 
-/* False, with a failed tape, when the network does not fit itself, what is known, or the outputs that are needed. */
-static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tensor *known, int64_t O, const acf_subset *u) {
+static bool is_matrix(const acf_tensor *x, int64_t rows, int64_t cols) {
+    return x->ndim == 2 && x->dim[0] == rows && x->dim[1] == cols;
+}
+
+/* The recurrent layers: H units in each, 1 + E inputs of the first. False with a failed tape. */
+static bool layers_fit(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t E) {
     char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
     if (w->layers < 1 || w->layers > ACF_RNN_LAYERS) {
         acf_reject(t, op, "%d layers; expected 1 to %d", w->layers, ACF_RNN_LAYERS);
         return false;
     }
-    int64_t H = w->gru[0].wh->dim[1], E = known ? acf_tensor_width(known) : 0;
+    int64_t H = w->gru[0].wh->dim[1];
+    if (H < 1) {
+        acf_reject(t, op, "wh is %s; expected (3H, H), H at least 1", acf_tensor_shape(w->gru[0].wh, a));
+        return false;
+    }
     for (int l = 0; l < w->layers; l++) {
         const acf_tensor *wx = w->gru[l].wx, *wh = w->gru[l].wh;
         int64_t I = l ? H : 1 + E;
-        if (wx->ndim == 2 && wx->dim[0] == 3 * H && wx->dim[1] == I && wh->ndim == 2 && wh->dim[0] == 3 * H && wh->dim[1] == H)
-            continue;
-        acf_reject(t, op, "layer %d: wx is %s and wh is %s; expected (%lld, %lld) and (%lld, %lld)", l,
-                   acf_tensor_shape(wx, a), acf_tensor_shape(wh, b), (long long)(3 * H), (long long)I, (long long)(3 * H),
-                   (long long)H);
-        return false;
+        if (!is_matrix(wx, 3 * H, I) || !is_matrix(wh, 3 * H, H)) {
+            acf_reject(t, op, "layer %d: wx is %s and wh is %s; expected (%lld, %lld) and (%lld, %lld)", l,
+                       acf_tensor_shape(wx, a), acf_tensor_shape(wh, b), (long long)(3 * H), (long long)I,
+                       (long long)(3 * H), (long long)H);
+            return false;
+        }
+        if (!acf_gru_sides_fit(t, op, NULL, &w->gru[l], H, 0)) return false;
     }
-    if (w->w1->ndim != 2 || w->w2->ndim != 2 || w->w1->dim[1] != H || w->w2->dim[1] != w->w1->dim[0] || w->w2->dim[0] != O) {
+    return true;
+}
+
+static int64_t count_or(const acf_tensor *b, int64_t none) { return b ? acf_tensor_count(b) : none; }
+
+/* The head from H units to O outputs; its biases may be NULL, as in acf_linear. */
+static bool head_fits(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t H, int64_t O) {
+    char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
+    int64_t F = w->w1->dim[0];
+    if (!is_matrix(w->w1, F, H) || !is_matrix(w->w2, O, F))
         acf_reject(t, op, "the head is %s then %s; expected (F, %lld) then (%lld, F)", acf_tensor_shape(w->w1, a),
                    acf_tensor_shape(w->w2, b), (long long)H, (long long)O);
-        return false;
-    }
+    else if (count_or(w->b1, F) != F || count_or(w->b2, O) != O)
+        acf_reject(t, op, "the head's biases have %lld and %lld elements; expected %lld and %lld",
+                   (long long)count_or(w->b1, F), (long long)count_or(w->b2, O), (long long)F, (long long)O);
+    else if ((unsigned)w->act >= ACF_ACT_COUNT)
+        acf_reject(t, op, "there is no activation number %d", (int)w->act);
+    return t->failure.status == ACF_OK;
+}
+
+/* False, with a failed tape, when the network does not fit itself, what is known, or the outputs that are needed. */
+static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tensor *known, int64_t O, const acf_subset *u) {
+    char a[ACF_SHAPE_TEXT];
     if (known && (known->ndim != 2 || known->sub != u)) {
         acf_reject(t, op, "what is known is %s; expected (%lld packed, E)", acf_tensor_shape(known, a), (long long)u->T);
         return false;
     }
-    return true;
+    return layers_fit(t, op, w, known ? known->dim[1] : 0) && head_fits(t, op, w, w->gru[0].wh->dim[1], O);
+}
+
+/* The same bounds as in mixture.h: its kernels are called directly. */
+static bool mixture_fits(acf_tape *t, const acf_op *op, int64_t K, double lo, double hi) {
+    if (t->failure.status) return false;
+    if (K < 1 || K > ACF_MAX_COMPONENTS)
+        acf_reject(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
+    else if (!acf_scale_bounds_ok(lo, hi))
+        acf_reject(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
+    return t->failure.status == ACF_OK;
 }
 
 /* The node of a loop, run. o holds kind, K, bound, lo, hi, draw and O; the rest is filled here. */
@@ -312,6 +350,7 @@ static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_ten
     for (int l = 0; l < w->layers; l++, next += PER_LAYER) {
         const acf_gru *g = &w->gru[l];
         next[COND] = acf_gru_condition(t, c, g);
+        if (t->failure.status || !acf_gru_sides_fit(t, op, next[COND], g, w->gru[0].wh->dim[1], u->N)) return &t->empty;
         next[BX] = next[COND] ? NULL : g->bx; /* cond has the bias in it */
         next[WX] = g->wx, next[WH] = g->wh, next[BH] = g->bh;
     }
@@ -328,28 +367,31 @@ static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_ten
 acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c, double bound,
                             const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];
-    int64_t O = w->w2->dim[0];
     if (t->failure.status) return &t->empty;
+    int64_t O = w->w2->dim[0];
     if (z->ndim != 1 || z->sub != u)
         return acf_reject(t, &acf_op_rnn_inverse, "z is %s; expected (%lld packed)", acf_tensor_shape(z, s), (long long)u->T);
-    if ((O != 1 && O != 2) || !(bound > 0))
+    if ((O != 1 && O != 2) || !(bound > 0 && isfinite(bound)))
         return acf_reject(t, &acf_op_rnn_inverse, "%lld outputs and bound %g; expected 1 or 2 outputs, a positive bound",
                           (long long)O, bound);
     return loop(t, &acf_op_rnn_inverse, w, z, known, c, (attrs){.kind = INVERSE, .O = O, .bound = bound}, u);
 }
 
 acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, const acf_subset *u) {
+    if (!mixture_fits(t, &acf_op_rnn_mean, K, 0, 0)) return &t->empty;
     return loop(t, &acf_op_rnn_mean, w, NULL, known, c, (attrs){.kind = MEAN, .O = 3 * K, .K = K}, u);
 }
 
 acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo, double hi,
                            const acf_draw *d, const acf_subset *u) {
+    if (!mixture_fits(t, &acf_op_rnn_sample, K, lo, hi)) return &t->empty;
     return loop(t, &acf_op_rnn_sample, w, NULL, known, c,
                 (attrs){.kind = SAMPLE, .O = 3 * K, .K = K, .lo = lo, .hi = hi, .draw = *d}, u);
 }
 
 acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c,
                         const acf_subset *u) {
+    if (t->failure.status || !fits(t, &acf_op_gru_seq, w, known, w->w2->dim[0], u)) return &t->empty;
     acf_tensor *x = acf_gather_prev(t, v, u, ACF_RNN_START);
     x = known ? acf_concat(t, 2, (acf_tensor *[]){x, known}) : acf_tensor_view(t, x, 2, (int64_t[]){u->T, 1});
     acf_tensor *h = acf_gru_stack(t, x, c, w->layers, w->gru, u);

@@ -23,7 +23,7 @@
 typedef struct acf_rnn {
     int layers;
     acf_gru gru[ACF_RNN_LAYERS]; /* gru[0].wx is (3H,1+E): the value before, then what is known */
-    acf_tensor *w1, *b1;         /* (F,H), (F) */
+    acf_tensor *w1, *b1;         /* (F,H), (F); a bias may be NULL */
     acf_tensor *w2, *b2;         /* (O,F), (O) */
     acf_act_kind act;            /* of the head's hidden layer */
 } acf_rnn;

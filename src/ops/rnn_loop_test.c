@@ -4,6 +4,7 @@
 #include "harness/naive.h"
 #include "ops/affine.h"
 #include "ops/mixture.h"
+#include "ops/reduce.h"
 
 #include <string.h>
 
@@ -180,5 +181,92 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
+/* One thing wrong at a time. Each of these was once read past its end, or followed through NULL. */
+enum { SHORT_BX, SHORT_BH, SHORT_B1, SHORT_B2, FEW_ROWS_OF_C, NARROW_WC, NO_ACTIVATION, TOO_MANY_LAYERS, NO_UNITS, WRONGS };
+static const char *const wrong_sentence[WRONGS] = {
+    [SHORT_BX] = "the biases have 1 and 9 elements; expected 3H = 9",
+    [SHORT_BH] = "the biases have 9 and 1 elements; expected 3H = 9",
+    [SHORT_B1] = "the head's biases have 1 and 9 elements; expected 4 and 9",
+    [SHORT_B2] = "the head's biases have 4 and 1 elements; expected 4 and 9",
+    [FEW_ROWS_OF_C] = "the conditioning is (3, 9); expected (4, 9)",
+    [NARROW_WC] = "", /* the linear layer speaks first */
+    [NO_ACTIVATION] = "there is no activation number 99",
+    [TOO_MANY_LAYERS] = "9 layers; expected 1 to 8",
+    [NO_UNITS] = "wh is (0, 0); expected (3H, H), H at least 1",
+};
+
+static void break_network(acf_lab *l, int wrong, acf_rnn *w, acf_tensor **c) {
+    acf_tensor *one = acf_leaf(l, "one", -1, 1, 1, (int64_t[]){1});
+    if (wrong == SHORT_BX) w->gru[0].bx = one, *c = NULL;
+    if (wrong == SHORT_BH) w->gru[0].bh = one;
+    if (wrong == SHORT_B1) w->b1 = one;
+    if (wrong == SHORT_B2) w->b2 = one;
+    if (wrong == FEW_ROWS_OF_C) *c = acf_leaf(l, "few", -1, 1, 2, (int64_t[]){3, CONTEXT});
+    if (wrong == NARROW_WC) w->gru[0].wc = acf_leaf(l, "narrow", -1, 1, 2, (int64_t[]){3, CONTEXT});
+    if (wrong == NO_ACTIVATION) w->act = (acf_act_kind)99;
+    if (wrong == TOO_MANY_LAYERS) w->layers = 9;
+    if (wrong == NO_UNITS) {
+        w->gru[0].wx = acf_leaf(l, "wx0", -1, 1, 2, (int64_t[]){0, 1 + KNOWN});
+        w->gru[0].wh = acf_leaf(l, "wh0", -1, 1, 2, (int64_t[]){0, 0});
+    }
+}
+
+static void refuses_a_broken_network(void **state) {
+    (void)state;
+    for (int wrong = 0; wrong < WRONGS; wrong++)
+        for (int seq = 0; seq < 2; seq++) {
+            acf_lab l;
+            open_told(&l, 4, 3);
+            acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
+            acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
+            break_network(&l, wrong, &w, &c);
+            if (seq) acf_rnn_seq(l.t, &w, v, known, c, l.u);
+            else acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
+            assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+            if (!strstr(acf_error(), wrong_sentence[wrong])) fail_msg("mistake %d: %s", wrong, acf_error());
+            acf_lab_close(&l);
+        }
+}
+
+static void refuses_other_mixtures(void **state) {
+    (void)state;
+    const int64_t K[] = {0, -1, 1025, INT64_MAX, COMPONENTS, COMPONENTS};
+    const double lo[] = {-5, -5, -5, -5, 3, -301}, hi[] = {2, 2, 2, 2, 2, 2};
+    for (int k = 0; k < 6; k++)
+        for (int sample = 0; sample < 2; sample++) {
+            acf_lab l;
+            open_told(&l, 4, 3);
+            acf_tensor *known, *c;
+            acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
+            if (K[k] == 1025) {
+                w.w2 = acf_leaf(&l, "wide", -1, 1, 2, (int64_t[]){3 * K[k], hidden(&l)});
+                w.b2 = NULL;
+            }
+            if (sample) acf_rnn_sample(l.t, &w, known, c, K[k], lo[k], hi[k], &(acf_draw){.seed = 1}, l.u);
+            else acf_rnn_mean(l.t, &w, known, c, K[k], l.u);
+            assert_int_equal(acf_tape_status(l.t), sample || k < 4 ? ACF_ESHAPE : ACF_OK);
+            acf_lab_close(&l);
+        }
+}
+
+/* A head without biases is one with biases of zero, in the loop as in the sequence. */
+static void biases_of_the_head_are_optional(void **state) {
+    (void)state;
+    acf_lab l;
+    open_told(&l, 17, 6);
+    acf_lab_begin(&l, true);
+    acf_tensor *known, *c;
+    acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
+    w.b1 = w.b2 = NULL;
+    acf_tensor *mean = acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
+    acf_tensor *again = acf_mixture_mean(l.t, acf_rnn_seq(l.t, &w, mean, known, c, l.u), COMPONENTS);
+    assert_int_equal(acf_tape_backward(l.t, acf_mean(l.t, mean)), ACF_OK);
+    for (int64_t p = 0; p < l.u->T; p++)
+        acf_assert_close((double)again->data[p], (double)mean->data[p], 100 * (double)ACF_REAL_EPS, "no biases");
+    acf_lab_close(&l);
+}
+
 ACF_TESTS(rnn_loop, cmocka_unit_test(inverse_undoes_the_coupling), cmocka_unit_test(mean_is_its_own_sequence),
-          cmocka_unit_test(sample_is_its_own_sequence), cmocka_unit_test(refuses_what_does_not_fit))
+          cmocka_unit_test(sample_is_its_own_sequence), cmocka_unit_test(refuses_what_does_not_fit),
+          cmocka_unit_test(refuses_a_broken_network), cmocka_unit_test(refuses_other_mixtures),
+          cmocka_unit_test(biases_of_the_head_are_optional))

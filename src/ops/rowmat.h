@@ -37,14 +37,14 @@ static inline void acf_row_add(acf_real *x, const acf_real *from, const acf_subs
     for (int64_t t = 0; t < u->size[i]; t++) to[u->first[t]] += from[t];
 }
 
-static inline acf_real acf_dot(const acf_real *a, const acf_real *b, int64_t n) {
+static inline acf_real acf_row_dot(const acf_real *a, const acf_real *b, int64_t n) {
     acf_real sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
     return sum;
 }
 /* y += a x */
-static inline void acf_axpy(acf_real *y, acf_real a, const acf_real *x, int64_t n) {
+static inline void acf_row_axpy(acf_real *y, acf_real a, const acf_real *x, int64_t n) {
     ACF_SIMD
     for (int64_t j = 0; j < n; j++) y[j] += a * x[j];
 }

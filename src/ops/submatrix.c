@@ -60,12 +60,12 @@ void acf_submatrix_bwd_cpu(const acf_device *dev, acf_real *da, acf_real *db, co
         if (da) { /* dA[u,:] += dM · B_uᵀ */
             gather_columns(bu, ld, b + i * r * D, r, u, i);
             for (int64_t t = 0; t < n; t++)
-                for (int64_t q = 0; q < r; q++) da[(i * D + cols[t]) * r + q] += acf_dot(dmi + t * n, bu + q * ld, n);
+                for (int64_t q = 0; q < r; q++) da[(i * D + cols[t]) * r + q] += acf_row_dot(dmi + t * n, bu + q * ld, n);
         }
         if (db) { /* dB[:,u] += A_uᵀ · dM */
             for (int64_t s = 0; s < r * ld; s++) dbu[s] = 0;
             for (int64_t t = 0; t < n; t++)
-                for (int64_t q = 0; q < r; q++) acf_axpy(dbu + q * ld, a[(i * D + cols[t]) * r + q], dmi + t * n, n);
+                for (int64_t q = 0; q < r; q++) acf_row_axpy(dbu + q * ld, a[(i * D + cols[t]) * r + q], dmi + t * n, n);
             for (int64_t q = 0; q < r; q++)
                 for (int64_t s = 0; s < n; s++) db[(i * r + q) * D + cols[s]] += dbu[q * ld + s];
         }

@@ -204,7 +204,13 @@ done:
     return status;
 }
 
+acf_status acf_params_trainable(const acf_params *ps, const char *who) {
+    if (ps->grad) return ACF_OK;
+    return acf_fail(ACF_EUSAGE, "%s: the parameters have no gradients; expected a set that was built for training", who);
+}
+
 acf_status acf_params_zero_grad(acf_params *ps) {
+    ACF_TRY(acf_params_trainable(ps, "zero_grad"));
     return acf_device_zero(ps->dev, ps->grad, (size_t)ps->total * sizeof(acf_real));
 }
 

@@ -52,7 +52,10 @@ acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double
  * is allocated. Fails: ACF_EMEMORY, ACF_EUSAGE. */
 acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train);
 
-/* Clears the gradients: before each step. */
+/* ACF_EUSAGE unless the set has been built for training; `who` begins the sentence. */
+acf_status acf_params_trainable(const acf_params *ps, const char *who);
+
+/* Clears the gradients: before each step. Fails: ACF_EUSAGE (built for inference). */
 acf_status acf_params_zero_grad(acf_params *ps);
 
 /* By name, or NULL. */

@@ -32,6 +32,7 @@ void acf_tape_begin(acf_tape *t, bool record) {
     acf_arena_reset(t->host);
     acf_arena_reset(t->mem);
     t->last = NULL;
+    t->op = NULL;
     t->n_nodes = 0;
     t->record = record;
     t->ran_back = false;
@@ -55,6 +56,7 @@ void acf_tape_rewind(acf_tape *t, acf_tape_mark mark) {
 
 acf_status acf_tape_fail(acf_tape *t, const acf_op *op) {
     if (t->failure.status) return t->failure.status;
+    if (!op) op = t->op;
     if (op) acf_fail(acf_error_status(), "%s: %s", op->name, acf_error());
     acf_failure_save(&t->failure);
     return t->failure.status;
@@ -108,6 +110,7 @@ static acf_status blame(acf_tape *t, const acf_tensor *x, int64_t at) {
 
 acf_status acf_tape_check(acf_tape *t, const acf_tensor *x) {
     ACF_TRY(acf_tape_status(t));
+    if (acf_tensor_count(x) == 0) return ACF_OK;
     const acf_real *data = on_host(t, x);
     if (!data) return acf_tape_fail(t, NULL);
     int64_t at = first_nonfinite(data, acf_tensor_count(x));
@@ -130,10 +133,26 @@ int32_t *acf_tape_ints(acf_tape *t, int64_t n) {
     return p;
 }
 
+/* Sizes come from data and users; a product that wraps around would become a small allocation and a large write. */
+static bool countable(int ndim, const int64_t *dim) {
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        if (dim[i] < 0 || __builtin_mul_overflow(n, acf_max(dim[i], 1), &n)) return false;
+    return true;
+}
+
 /* A tensor without data. */
 static acf_tensor *header(acf_tape *t, int ndim, const int64_t *dim) {
     if (t->failure.status) return &t->empty;
     ACF_ASSERT(ndim >= 0 && ndim <= ACF_MAX_DIM);
+    if (!countable(ndim, dim)) {
+        char shape[ACF_SHAPE_TEXT];
+        acf_tensor x = {.ndim = ndim};
+        for (int i = 0; i < ndim; i++) x.dim[i] = dim[i];
+        acf_fail(ACF_ESHAPE, "there can be no tensor of shape %s", acf_tensor_shape(&x, shape));
+        acf_tape_fail(t, NULL);
+        return &t->empty;
+    }
     acf_tensor *x = acf_arena_alloc(t->host, sizeof *x);
     if (!x) {
         acf_tape_fail(t, NULL);
@@ -158,6 +177,7 @@ acf_tensor *acf_tensor_new(acf_tape *t, int ndim, const int64_t *dim) {
 }
 
 acf_tensor *acf_tensor_packed(acf_tape *t, const acf_subset *u, int64_t C) {
+    if (t->failure.status) return &t->empty;
     acf_tensor *x = acf_tensor_new(t, C ? 2 : 1, (int64_t[]){u->T, C});
     if (x != &t->empty) x->sub = u;
     return x;
@@ -243,6 +263,7 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in) {
     if (t->failure.status) return NULL;
+    t->op = op;
     acf_node *n = acf_arena_alloc(t->host, sizeof *n);
     acf_tensor **inputs = n ? acf_arena_alloc(t->host, (size_t)n_in * sizeof *inputs) : NULL;
     void *attr = inputs ? acf_arena_alloc(t->host, attr_bytes) : NULL;
@@ -275,6 +296,7 @@ acf_tensor *acf_node_run(acf_tape *t, acf_node *n) {
     for (int i = 0; i < n->n_out; i++) n->out[i]->needs_grad = n->save;
     if (k->forward(t, n)) acf_tape_fail(t, n->op);
     if (t->failure.status) return &t->empty;
+    t->op = NULL;
     n->before = t->last;
     t->last = n;
     t->n_nodes++;
@@ -306,9 +328,11 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
     if (acf_device_copy(t->dev, seed, &one, sizeof one, ACF_TO_DEVICE)) return acf_tape_fail(t, NULL);
     for (acf_node *n = t->last; n; n = n->before) {
         if (!n->save || !has_gradient(n)) continue;
+        t->op = n->op;
         acf_status status = kernel_of(t, n->op)->backward(t, n);
         if (status) acf_tape_fail(t, n->op);
         ACF_TRY(acf_tape_status(t));
     }
+    t->op = NULL;
     return ACF_OK;
 }

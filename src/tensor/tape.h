@@ -50,6 +50,7 @@ struct acf_tape {
     const acf_kernel *kernels; /* another device's, by op id; NULL: each op's cpu kernels */
     acf_arena *host, *mem;     /* nodes and attributes; numbers */
     acf_node *last;
+    const acf_op *op;          /* being called, or run backwards: failures in it carry its name; NULL between operations */
     int64_t n_nodes;
     bool record;         /* false: scoring and sampling, nothing is kept for a backward */
     bool ran_back;       /* backward has run: what it kept may be overwritten */
@@ -86,9 +87,10 @@ void acf_tape_rewind(acf_tape *t, acf_tape_mark mark);
 
 /* ---- tensors ---------------------------------------------------------------------------------------------------- */
 
-/* A tensor with uncleared data; never NULL: the empty tensor after a failure. */
+/* A tensor with uncleared data; never NULL: the empty tensor after a failure. Fails: ACF_EMEMORY, ACF_ESHAPE (a negative
+ * size, or more elements than can be counted). */
 acf_tensor *acf_tensor_new(acf_tape *t, int ndim, const int64_t *dim);
-/* (T) when C = 0, else (T,C): packed over u. */
+/* (T) when C = 0, else (T,C): packed over u (which may be NULL after a failure). */
 acf_tensor *acf_tensor_packed(acf_tape *t, const acf_subset *u, int64_t C);
 /* A copy of host data on the device; borrows data. */
 acf_tensor *acf_tensor_input(acf_tape *t, const acf_real *data, int ndim, const int64_t *dim);
@@ -103,13 +105,14 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 
 /* ---- for the authors of operations ---------------------------------------------------------------------------------- */
 
-/* A node with its inputs (some may be NULL) and attr_bytes of cleared attributes; NULL when the tape has failed. */
+/* A node with its inputs (some may be NULL) and attr_bytes of cleared attributes; NULL when the tape has failed. From here
+ * to acf_node_run the op counts as being called: a node is always run, or the call refused. */
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in);
 /* Runs the node's forward and records it; returns out[0], or the empty tensor after a failure. */
 acf_tensor *acf_node_run(acf_tape *t, acf_node *n);
 /* Refuses a call: ACF_ESHAPE with the op's name and a sentence. Returns the empty tensor. */
 acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Makes the tape fail with the thread's last error, prefixed by the op's name (which may be NULL). */
+/* Makes the tape fail with the thread's last error, prefixed by the op's name; NULL: that of the op being called, if any. */
 acf_status acf_tape_fail(acf_tape *t, const acf_op *op);
 
 /* The gradient of x to add to, cleared on first use; NULL when x is NULL or needs none, or when memory ran out (the tape

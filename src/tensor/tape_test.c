@@ -244,6 +244,82 @@ static void a_failing_kernel_is_named(void **state) {
     close_bench(&b);
 }
 
+/* Memory for results comes from the tape, not from the operation's own code; the sentence names the operation all the
+ * same, and no operation when none was called. */
+static void out_of_memory_names_the_operation(void **state) {
+    (void)state;
+    const int64_t many = (int64_t)1 << 20;
+    bench b;
+    open_bench(&b);
+    acf_tensor *x = acf_tensor_new(b.t, 1, &many);
+    assert_int_equal(acf_tape_status(b.t), ACF_OK);
+    acf_alloc_fail_at(1);
+    mul(b.t, x, x);
+    acf_alloc_fail_at(0);
+    assert_int_equal(acf_tape_status(b.t), ACF_EMEMORY);
+    assert_int_equal(strncmp(acf_error(), "mul: out of memory: ", 20), 0);
+
+    acf_tape_begin(b.t, true);
+    sum(b.t, b.w);
+    acf_alloc_fail_at(1);
+    for (int i = 0; i < 64 && !b.t->failure.status; i++) acf_tensor_new(b.t, 1, &many);
+    acf_alloc_fail_at(0);
+    assert_int_equal(acf_tape_status(b.t), ACF_EMEMORY);
+    assert_int_equal(strncmp(acf_error(), "out of memory: ", 15), 0);
+
+    acf_tape_begin(b.t, true);
+    x = acf_tensor_new(b.t, 1, &many);
+    x->needs_grad = true;
+    memset(x->data, 0, (size_t)many * sizeof(acf_real));
+    acf_tensor *y = sum(b.t, mul(b.t, x, x));
+    while (!b.t->failure.status && acf_arena_reserved(b.t->mem) - acf_arena_used(b.t->mem) > (size_t)many)
+        acf_tensor_new(b.t, 1, (int64_t[]){many / 16}); /* fill the block */
+    acf_alloc_fail_at(1);
+    assert_int_equal(acf_tape_backward(b.t, y), ACF_EMEMORY);
+    acf_alloc_fail_at(0);
+    assert_int_equal(strncmp(acf_error(), "sum: out of memory: ", 20), 0);
+    close_bench(&b);
+}
+
+/* Products of sizes that wrap around are refused, not allocated as something small. */
+static void refuses_shapes_that_cannot_be(void **state) {
+    (void)state;
+    const int64_t big = (int64_t)1 << 32;
+    const int64_t dims[][2] = {{big, big}, {-1, -1}, {3, -2}, {big / 2, big}, {0, -1}};
+    bench b;
+    open_bench(&b);
+    for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
+        acf_tape_begin(b.t, true);
+        assert_ptr_equal(acf_tensor_new(b.t, 2, dims[i]), &b.t->empty);
+        assert_int_equal(acf_tape_status(b.t), ACF_ESHAPE);
+        assert_non_null(strstr(acf_error(), "there can be no tensor of shape ("));
+    }
+    close_bench(&b);
+}
+
+/* After a failure a subset may be NULL (acf_split_subset says so). */
+static void a_failed_tape_looks_at_no_subset(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    acf_reject(b.t, &op_mul, "first");
+    assert_ptr_equal(acf_tensor_packed(b.t, NULL, 3), &b.t->empty);
+    assert_int_equal(acf_tape_status(b.t), ACF_ESHAPE);
+    assert_string_equal(acf_error(), "mul: first");
+    close_bench(&b);
+}
+
+/* Nothing is finite; an older error of the thread is none of the tape's. */
+static void checking_nothing_succeeds(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b);
+    acf_fail(ACF_EIO, "an older failure");
+    assert_int_equal(acf_tape_check(b.t, acf_tensor_wrap(b.t, NULL, 1, (int64_t[]){0})), ACF_OK);
+    assert_int_equal(acf_tape_status(b.t), ACF_OK);
+    close_bench(&b);
+}
+
 /* A tape that was never begun behaves like one that was. */
 static void usable_before_the_first_begin(void **state) {
     (void)state;
@@ -441,7 +517,10 @@ ACF_TESTS(tape, cmocka_unit_test(gradients_of_a_product), cmocka_unit_test(a_wei
           cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(a_loss_that_depends_on_no_parameter),
           cmocka_unit_test(refuses_a_loss_that_is_not_one_number),
           cmocka_unit_test(refuses_a_second_backward), cmocka_unit_test(the_first_failure_sticks_until_begin),
-          cmocka_unit_test(a_failing_kernel_is_named), cmocka_unit_test(usable_before_the_first_begin),
+          cmocka_unit_test(a_failing_kernel_is_named),
+          cmocka_unit_test(out_of_memory_names_the_operation), cmocka_unit_test(refuses_shapes_that_cannot_be),
+          cmocka_unit_test(a_failed_tape_looks_at_no_subset), cmocka_unit_test(checking_nothing_succeeds),
+          cmocka_unit_test(usable_before_the_first_begin),
           cmocka_unit_test(the_first_nonfinite_output_is_named), cmocka_unit_test(a_packed_output_is_named_by_its_cell),
           cmocka_unit_test(views_share_data_and_gradient), cmocka_unit_test(views_keep_and_change_the_packing),
           cmocka_unit_test(wrapping_borrows_memory), cmocka_unit_test(rewinding_frees_what_came_after),

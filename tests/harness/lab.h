@@ -13,7 +13,8 @@
  *
  * For every case and every size of its list the harness then
  *     values      runs it on poisoned memory and compares with the naive reference; every output must be finite
- *     gradients   (double) checks every input by finite differences, worst relative error 1e-6
+ *     gradients   (double) checks every input by finite differences, worst relative error 1e-6, and that they are
+ *                 added to what other operations have sent back
  *     threads     compares outputs and gradients bit for bit on 1, 2 and 3 threads, at a size that is really threaded
  *     steady      counts allocations from the second step on: there are none
  *     faults      makes the n-th allocation fail, n = 1, 2, 3 ...: a clean ACF_EMEMORY, nothing leaks, the tape goes on
@@ -68,6 +69,7 @@ struct acf_lab {
     acf_device *dev;
     const acf_case *c;
     int64_t N, D;        /* of the size being run */
+    bool preset;         /* leaf gradients are not 0 when backward begins */
     bool big;            /* the `threads` run: make inner widths large enough to be threaded */
     const acf_subset *u; /* a subset of that size; T = u->T. b and m are the masks it came from, (N,D) */
     uint8_t *b, *m;
