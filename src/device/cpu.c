@@ -43,6 +43,7 @@ static grid tile_grid(int64_t M, int64_t N, int64_t K) {
 
 void acf_cpu_gemm_serial(const acf_gemm *g) {
     if (g->M == 0 || g->N == 0) return;
+    ACF_ASSERT(acf_max(acf_max(g->M, g->N), g->K) <= INT32_MAX); /* OpenBLAS counts in 32 bits */
     CBLAS_TRANSPOSE ta = g->ta ? CblasTrans : CblasNoTrans, tb = g->tb ? CblasTrans : CblasNoTrans;
 #ifdef ACF_DOUBLE
     cblas_dgemm(CblasRowMajor, ta, tb, (blasint)g->M, (blasint)g->N, (blasint)g->K, g->alpha, g->a, (blasint)g->lda, g->b,

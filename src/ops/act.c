@@ -93,6 +93,6 @@ acf_tensor *acf_act(acf_tape *t, acf_act_kind kind, acf_tensor *x) {
     if (!n) return &t->empty;
     *(attrs *)n->attr = (attrs){kind};
     n->out[0] = acf_tensor_new(t, x->ndim, x->dim);
-    n->out[0]->sub = x->sub;
+    acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);
 }

@@ -88,7 +88,7 @@ static acf_tensor *run(acf_tape *t, acf_node *n, const acf_tensor *x, const acf_
         return acf_reject(t, n->op, "x is %s and y is %s; expected the same shape over the same subset",
                           acf_tensor_shape(x, sx), acf_tensor_shape(y, sy));
     n->out[0] = acf_tensor_new(t, x->ndim, x->dim);
-    n->out[0]->sub = x->sub;
+    acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);
 }
 

@@ -81,7 +81,7 @@ acf_tensor *acf_concat(acf_tape *t, int n, acf_tensor *const *x) {
         C += acf_tensor_width(x[k]);
     }
     node->out[0] = acf_tensor_new(t, 2, (int64_t[]){x[0]->dim[0], C});
-    node->out[0]->sub = x[0]->sub;
+    acf_tensor_inherit(node->out[0], x[0]);
     return acf_node_run(t, node);
 }
 
@@ -118,6 +118,6 @@ acf_tensor *acf_slice(acf_tape *t, acf_tensor *x, int64_t from, int64_t width) {
                           (long long)from + width - 1, acf_tensor_shape(x, sx));
     ((slice_attrs *)n->attr)->from = from;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){x->dim[0], width});
-    n->out[0]->sub = x->sub;
+    acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);
 }

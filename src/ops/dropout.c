@@ -68,6 +68,6 @@ acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, double rate, acf_place key) 
     if (!n) return &t->empty;
     *(attrs *)n->attr = (attrs){rate, key, NULL};
     n->out[0] = acf_tensor_new(t, x->ndim, x->dim);
-    n->out[0]->sub = x->sub;
+    acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);
 }

@@ -386,6 +386,7 @@ acf_tensor *acf_step_slice(acf_tape *t, acf_tensor *v, const acf_subset *u, int6
     }
     int64_t from = u->first[step] * acf_tensor_width(v);
     acf_tensor *slice = acf_tensor_wrap(t, v->data + from, v->ndim, (int64_t[]){u->active[step], v->dim[1]});
+    slice->row_of = u->row;
     if (slice == &t->empty || !v->needs_grad) return slice;
     acf_real *grad = acf_grad(t, v);
     if (!grad) return &t->empty;

@@ -284,5 +284,6 @@ acf_tensor *acf_gru_step(acf_tape *t, acf_tensor *x, acf_tensor *h, acf_tensor *
     a->active[0] = a->first[1] = (int32_t)rows;
     a->plan = (acf_gru_plan){1, w->wx->dim[1], H, a->active, a->first, u ? u->row : NULL};
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){rows, H});
+    n->out[0]->row_of = u ? u->row : NULL;
     return acf_node_run(t, n);
 }

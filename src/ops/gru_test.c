@@ -3,6 +3,7 @@
 
 #include "harness/naive.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SEQ, SEQ_COND, STACK, STEP, STEP_COND, STEP_FIRST, WIDE };
@@ -151,6 +152,27 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab_close(&l);
 }
 
+/* The rows of a step are in rank order; a message names the batch row all the same, also behind a layer on top. */
+static void a_step_names_the_batch_row(void **state) {
+    (void)state;
+    acf_lab l;
+    const acf_case c = {"names", NULL, NULL, .variant = SEQ};
+    acf_lab_open(&l, 1, 6, 5, ACF_MASK_RANDOM, 5);
+    l.c = &c;
+    acf_gru w = layer(&l, 2, false);
+    int64_t n = l.u->active[0], rank = 0;
+    while (rank < n && l.u->row[rank] == rank) rank++; /* a row whose rank is another number */
+    assert_true(rank < n);
+    acf_tensor *x = acf_leaf(&l, "x", -1, 1, 2, (int64_t[]){n, 2});
+    x->data[rank * 2] = (acf_real)NAN;
+    acf_tensor *h = acf_gru_step(l.t, x, NULL, NULL, &w, l.u);
+    assert_int_equal(acf_tape_check(l.t, acf_linear(l.t, h, w.wh, NULL, ACF_TANH)), ACF_ENUMERIC);
+    char says[64];
+    snprintf(says, sizeof says, "gru_step: the output is nan at row %d,", (int)l.u->row[rank]);
+    if (!strstr(acf_error(), says)) fail_msg("expected '%s' in: %s", says, acf_error());
+    acf_lab_close(&l);
+}
+
 /* Large weights saturate the gates; nothing overflows. */
 static void saturates(void **state) {
     (void)state;
@@ -167,4 +189,4 @@ static void saturates(void **state) {
 }
 
 ACF_TESTS(gru, cmocka_unit_test(steps_make_the_sequence), cmocka_unit_test(refuses_what_does_not_fit),
-          cmocka_unit_test(saturates))
+          cmocka_unit_test(saturates), cmocka_unit_test(a_step_names_the_batch_row))

@@ -94,6 +94,6 @@ acf_tensor *acf_linear(acf_tape *t, acf_tensor *x, acf_tensor *w, acf_tensor *b,
     if ((unsigned)act >= ACF_ACT_COUNT) return acf_reject(t, &acf_op_linear, "there is no activation number %d", (int)act);
     ((attrs *)n->attr)->act = act;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){x->dim[0], w->dim[0]});
-    n->out[0]->sub = x->sub;
+    acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);
 }

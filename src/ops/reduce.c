@@ -140,7 +140,7 @@ acf_tensor *acf_sum_rows(acf_tape *t, acf_tensor *x) {
     if (!n) return &t->empty;
     if (x->ndim != 2) return acf_reject(t, &acf_op_sum_rows, "x is %s; expected (M, C)", acf_tensor_shape(x, sx));
     n->out[0] = acf_tensor_new(t, 1, x->dim);
-    n->out[0]->sub = x->sub;
+    acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);
 }
 

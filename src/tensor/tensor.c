@@ -45,12 +45,18 @@ static void place_in_square(const acf_subset *u, int64_t i, int64_t *row, int64_
     *column = u->cols[low * u->D + (i - u->square[low]) % u->size[low]];
 }
 
+void acf_tensor_inherit(acf_tensor *y, const acf_tensor *x) {
+    y->sub = x->sub;
+    y->row_of = x->row_of;
+    if (acf_tensor_count(y) == acf_tensor_count(x)) y->square = x->square;
+}
+
 void acf_tensor_place(const acf_tensor *x, int64_t i, int64_t *row, int64_t *column) {
     if (x->square) {
         place_in_square(x->square, i, row, column);
         return;
     }
     int64_t width = acf_tensor_width(x), first = width ? i / width : 0;
-    *row = x->sub ? x->sub->row_of[first] : first;
+    *row = x->sub ? x->sub->row_of[first] : x->row_of ? x->row_of[first] : first;
     *column = x->sub ? x->sub->col_of[first] : (width ? i % width : 0);
 }

@@ -16,6 +16,7 @@ typedef struct acf_tensor {
     bool needs_grad;          /* a parameter, or computed from one while recording */
     const acf_subset *sub;    /* the first axis runs over the packed elements of this subset; NULL: over plain rows */
     const acf_subset *square; /* 1-D: the |u|x|u| matrices of this subset, one row after the other; NULL: it is not that */
+    const int32_t *row_of;    /* batch row of each row of one step, which are in rank order; NULL: rows are as they come */
 } acf_tensor;
 
 /* Elements; rows (the first axis, 1 for a scalar); elements per row. */
@@ -27,6 +28,9 @@ bool acf_tensor_same_shape(const acf_tensor *a, const acf_tensor *b);
 
 /* The shape as text, such as "(256, 8)" or "(1024 packed, 3)"; returns buf. */
 const char *acf_tensor_shape(const acf_tensor *x, char buf[ACF_SHAPE_TEXT]);
+
+/* The rows of y are those of x: its subset, its order, and for the same shape what its elements are. */
+void acf_tensor_inherit(acf_tensor *y, const acf_tensor *x);
 
 /* Where element i sits, for messages: the batch row, and the column of the table for packed elements (else the place
  * within the row). */
