@@ -1,0 +1,242 @@
+/* Checkpoints: see checkpoint.h. A save is bound by the disk; the hash of the table runs at some GB/s. */
+#include "train/checkpoint.h"
+
+#include "model/safetensors.h"
+
+#include <math.h>
+#include <string.h>
+
+#define KIND "acflow checkpoint"
+
+/* ---- what a checkpoint belongs to ------------------------------------------------------------------------------------------ */
+
+/* FNV-1a over words of 64 bits. Not against an adversary: against a file that was edited, or another one. */
+#define HASH_START 0xcbf29ce484222325u
+static uint64_t mix(uint64_t hash, uint64_t word) { return (hash ^ word) * 0x100000001b3u; }
+
+static uint64_t mix_real(uint64_t hash, double x) {
+    uint64_t word = UINT64_MAX; /* every NaN is one: missing */
+    if (x == x) memcpy(&word, &x, sizeof word);
+    return mix(hash ^ hash >> 32, word); /* products only move bits up: the high ones are brought back down */
+}
+
+static uint64_t data_hash(const acf_train_data *d) {
+    uint64_t hash = HASH_START;
+    for (int64_t i = 0; i < d->table->N * d->table->D; i++) hash = mix_real(hash, d->table->x[i]);
+    for (int64_t j = 0; j < d->table->D; j++) {
+        hash = mix_real(mix_real(hash, d->encoder->mean[j]), d->encoder->scale[j]);
+        hash = mix(hash, (uint64_t)d->encoder->column[j].classes);
+    }
+    if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
+    const acf_rows *rows = d->rows; /* which rows, in which order: by three of them */
+    const int64_t probe[] = {0, rows->n / 2, rows->n - 1};
+    for (int k = 0; k < 3; k++) hash = mix(hash, (uint64_t)acf_rows_at(rows, probe[k]));
+    return mix(hash, d->table->first_id);
+}
+
+/* A number of 64 bits as text: JSON's have 53. */
+static json_t *hash_text(uint64_t hash) { return json_sprintf("%016llx", (unsigned long long)hash); }
+
+static json_t *describe_data(const acf_trainer *tr) {
+    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->rows.n, "columns", (json_int_t)tr->data.table->D, "hash",
+                     hash_text(data_hash(&tr->data)));
+}
+
+/* Shapes by name, and last, so that a sentence names a parameter where it can, a hash of their places in the slab. */
+static json_t *describe_network(const acf_trainer *tr) {
+    const acf_params *ps = acf_net_params(tr->net);
+    uint64_t layout = mix(HASH_START, (uint64_t)ps->total);
+    json_t *list = json_object();
+    bool ok = list;
+    for (int i = 0; ok && i < ps->n; i++) {
+        char shape[ACF_SHAPE_TEXT];
+        layout = mix(layout, (uint64_t)ps->list[i]->offset);
+        ok = !json_object_set_new(list, ps->list[i]->name, json_string(acf_tensor_shape(&ps->list[i]->t, shape)));
+    }
+    if (ok && !json_object_set_new(list, "layout", hash_text(layout))) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *describe_state(const acf_trainer *tr) {
+    const acf_train_state *s = &tr->state;
+    json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "step", (json_int_t)s->step, "updates",
+                          (json_int_t)s->updates, "epoch", (json_int_t)tr->walk.epoch, "row", (json_int_t)tr->walk.at,
+                          "validated", (json_int_t)s->validated, "best_step", (json_int_t)s->best_step, "stale",
+                          (json_int_t)s->stale, "skipped", (json_int_t)s->skipped, "skipped_in_row", (json_int_t)s->in_row);
+    if (o && isfinite(s->best) && json_object_set_new(o, "best", json_real(s->best))) json_decref(o), o = NULL;
+    return o;
+}
+
+/* ---- saving ----------------------------------------------------------------------------------------------------------------- */
+
+/* A value as text. Gives *out (acf_release). NULL value: jansson had no memory. */
+static acf_status write_json(const json_t *value, char **out) {
+    if (!value) return acf_fail(ACF_EMEMORY, "out of memory: a checkpoint's metadata");
+    acf_text size = acf_text_into(NULL, 0);
+    acf_json_write(&size, value, 0);
+    char *text = acf_alloc(size.len + 1, "a checkpoint's metadata");
+    if (!text) return ACF_EMEMORY;
+    acf_text t = acf_text_into(text, size.len + 1);
+    acf_json_write(&t, value, 0);
+    *out = text;
+    return ACF_OK;
+}
+
+enum { VALUE, M, V, AVERAGE, BEST, SLABS };
+static const char *const slab_name[SLABS] = {"value", "m", "v", "average", "best"};
+
+/* The slabs in host memory, where a CPU's are. best NULL where the trainer has none. */
+static void slabs_of(const acf_trainer *tr, acf_real *slab[SLABS]) {
+    const acf_params *ps = acf_net_params(tr->net);
+    ACF_ASSERT(ps->dev->kind == ACF_DEVICE_CPU);
+    slab[VALUE] = ps->value, slab[M] = ps->m, slab[V] = ps->v, slab[AVERAGE] = ps->average, slab[BEST] = tr->best;
+}
+
+acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
+    enum { TEXTS = 4 };
+    acf_status status = ACF_OK;
+    json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), describe_data(tr)};
+    char *text[TEXTS] = {0};
+    for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
+    const acf_st_text texts[] = {{"format_version", "1"}, {"kind", KIND}, {"state", text[0]}, {"options", text[1]},
+                                 {"network", text[2]}, {"data", text[3]}};
+    acf_real *slab[SLABS];
+    acf_st_tensor tensor[SLABS];
+    slabs_of(tr, slab);
+    int n = isfinite(tr->state.best) ? SLABS : BEST; /* before the first validation there is no best */
+    for (int i = 0; i < n; i++)
+        tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
+                                    .dim = {acf_net_params(tr->net)->total}, .data = slab[i]};
+    ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, sizeof texts / sizeof *texts));
+done:
+    for (int i = 0; i < TEXTS; i++) json_decref(value[i]), acf_release(text[i]);
+    return status;
+}
+
+/* ---- loading: everything is compared before anything is changed --------------------------------------------------------------- */
+
+/* The JSON text of a metadata key, which must be an object. Gives *out (json_decref). */
+static acf_status read_json(const acf_st *f, acf_json_source from, const char *key, json_t **out) {
+    const char *text;
+    json_t *value;
+    ACF_TRY(acf_st_need_text(f, key, &text));
+    ACF_TRY(acf_json_parse(from, text, strlen(text), ACF_ST_HEADER_MAX, &value));
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return acf_fail(ACF_EMODEL, "%s: the metadata '%s' is not an object; the file is damaged", from.name, key);
+    }
+    *out = value;
+    return ACF_OK;
+}
+
+/* A value on one line for a sentence, cut where it is long; "nothing" for NULL. */
+static const char *shown(char out[ACF_EXCERPT_MAX], const json_t *value) {
+    char text[4 * ACF_EXCERPT_MAX] = "nothing";
+    acf_text t = acf_text_into(text, sizeof text);
+    if (value) acf_json_write(&t, value, 0);
+    return acf_text_excerpt(out, text);
+}
+
+/* Refuses the first key in which the two objects differ; `except` (ended by NULL) may. */
+static acf_status same(acf_json_source from, const char *what, json_t *saved, json_t *here, const char *const *except) {
+    char a[ACF_EXCERPT_MAX], b[ACF_EXCERPT_MAX], name[ACF_EXCERPT_MAX];
+    json_t *side[2] = {here, saved};
+    for (int k = 0; k < 2; k++)
+        for (void *at = json_object_iter(side[k]); at; at = json_object_iter_next(side[k], at)) {
+            const char *key = json_object_iter_key(at);
+            const json_t *x = json_object_get(saved, key), *y = json_object_get(here, key);
+            bool free_to_differ = false;
+            for (const char *const *e = except; e && *e; e++) free_to_differ |= strcmp(*e, key) == 0;
+            if (free_to_differ || (x && y && json_equal(x, y))) continue;
+            return acf_fail(ACF_EMODEL, "%s: the checkpoint is of %s: %s is %s there and %s here", from.name, what,
+                            acf_text_excerpt(name, key), shown(a, x), shown(b, y));
+        }
+    return ACF_OK;
+}
+
+static acf_status compare(const acf_st *f, acf_json_source from, const char *key, const char *what, json_t *here,
+                          const char *const *except) {
+    json_t *saved = NULL;
+    if (!here) return acf_fail(ACF_EMEMORY, "out of memory: a checkpoint's metadata");
+    ACF_TRY(read_json(f, from, key, &saved));
+    acf_status status = same(from, what, saved, here, except);
+    json_decref(saved);
+    return status;
+}
+
+static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr) {
+    static const char *const limits[] = {"steps", "epochs", "patience", NULL};
+    acf_status status = ACF_OK;
+    int64_t version;
+    const char *kind = acf_st_text_find(f, "kind");
+    json_t *network = describe_network(tr), *data = describe_data(tr);
+    if (!kind || strcmp(kind, KIND) != 0) {
+        status = acf_fail(ACF_EMODEL, "%s: this is no checkpoint of training; a model file is opened otherwise", from.name);
+        goto done;
+    }
+    ACF_TRY_DONE(acf_st_version(f, ACF_CHECKPOINT_VERSION, &version));
+    ACF_TRY_DONE(compare(f, from, "network", "another network", network, NULL));
+    ACF_TRY_DONE(compare(f, from, "data", "other data", data, NULL));
+    ACF_TRY_DONE(compare(f, from, "options", "other options", tr->options, limits));
+done:
+    json_decref(network);
+    json_decref(data);
+    return status;
+}
+
+/* A count of the state, from 0 to most. */
+static acf_status count(acf_json_source from, const json_t *o, const char *key, int64_t most, int64_t *out) {
+    ACF_TRY(acf_json_int(from, o, key, out));
+    if (*out >= 0 && *out <= most) return ACF_OK;
+    return acf_fail(ACF_EMODEL, "%s: '%s' is %lld, expected 0 to %lld; the file is damaged", from.name, key, (long long)*out,
+                    (long long)most);
+}
+
+static acf_status parse_state(acf_json_source from, const json_t *o, acf_trainer *to) {
+    acf_train_state *s = &to->state;
+    int64_t epoch, at;
+    ACF_TRY(count(from, o, "step", UINT32_MAX, &s->step));
+    ACF_TRY(count(from, o, "updates", s->step, &s->updates));
+    ACF_TRY(count(from, o, "validated", s->step, &s->validated));
+    ACF_TRY(count(from, o, "best_step", s->step, &s->best_step));
+    ACF_TRY(count(from, o, "stale", s->step, &s->stale));
+    ACF_TRY(count(from, o, "skipped", s->step, &s->skipped));
+    ACF_TRY(count(from, o, "skipped_in_row", s->skipped, &s->in_row));
+    ACF_TRY(count(from, o, "epoch", UINT32_MAX, &epoch));
+    ACF_TRY(count(from, o, "row", to->rows.n - 1, &at));
+    s->best = INFINITY;
+    if (json_object_get(o, "best")) ACF_TRY(acf_json_real(from, o, "best", &s->best));
+    return acf_batches_seek(&to->walk, (uint32_t)epoch, at);
+}
+
+acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
+    acf_status status = ACF_OK;
+    acf_json_source from = {path, ACF_EMODEL};
+    acf_st *f = NULL;
+    json_t *state = NULL;
+    acf_trainer to = *tr; /* what of it changes is held by value: state and walk */
+    acf_real *slab[SLABS];
+    const acf_st_tensor *found;
+    const int64_t total = acf_net_params(tr->net)->total;
+    slabs_of(tr, slab);
+    ACF_TRY(acf_st_open(path, &f));
+    ACF_TRY_DONE(belongs(f, from, tr));
+    ACF_TRY_DONE(read_json(f, from, "state", &state));
+    ACF_TRY_DONE(parse_state(from, state, &to));
+    int n = isfinite(to.state.best) && tr->best ? SLABS : BEST;
+    for (int i = 0; i < n; i++) {
+        ACF_TRY_DONE(acf_st_need(f, slab_name[i], 1, &total, &found));
+        if (found->dtype != ACF_ST_REAL) {
+            status = acf_fail(ACF_EMODEL, "%s: '%s' is %s, this program computes in %s", path, slab_name[i],
+                              acf_st_dtype_name(found->dtype), acf_st_dtype_name(ACF_ST_REAL));
+            goto done;
+        }
+    }
+    for (int i = 0; i < n; i++) ACF_TRY_DONE(acf_st_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
+    tr->state = to.state, tr->walk = to.walk;
+done:
+    json_decref(state);
+    acf_st_close(f);
+    return status;
+}

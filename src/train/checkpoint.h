@@ -1,0 +1,29 @@
+/* All of a trainer in one file, so that training can go on in another process as if it had never stopped: bit for bit what an
+ * uninterrupted run gives.
+ *
+ *     tensors    value, m, v, average, and best where there is one: slabs of params.h, gaps included
+ *     metadata   format_version   1
+ *                kind             acflow checkpoint
+ *                state            numbers of acf_train_state, and the position in the walk over the rows
+ *                options          what the trainer was created with (recorded ones)
+ *                network          name and shape of each parameter
+ *                data             rows, columns, and a hash of every cell, scale and held-out choice
+ *
+ * A safetensors file beside the model's: optimiser state is four times its size and of no use to who only asks questions.
+ * Replaced atomically. Loading compares everything first and refuses what does not belong together; only the options that say
+ * when to stop (steps, epochs, patience) may differ. A longer run then follows its own, longer decay from there on. */
+#ifndef ACF_TRAIN_CHECKPOINT_H
+#define ACF_TRAIN_CHECKPOINT_H
+
+#include "train/trainer.h"
+
+#define ACF_CHECKPOINT_VERSION 1
+
+/* Replaces `path`; on failure the old file is as it was. Borrows both. Fails: ACF_EIO, ACF_EMEMORY. */
+acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path);
+
+/* Puts a trainer, made from the same network, table and options as the one that was saved, where that one was. On failure it
+ * is as before. Fails: ACF_EIO, ACF_EMODEL (damaged, or of something else: the sentence says of what), ACF_EMEMORY. */
+acf_status acf_checkpoint_load(acf_trainer *tr, const char *path);
+
+#endif

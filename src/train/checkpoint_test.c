@@ -1,0 +1,230 @@
+/* Tests of checkpoint.h: a resumed run is the uninterrupted one, and what does not belong to a trainer is refused. */
+#include "train/checkpoint.h"
+
+#include "harness/train_lab.h"
+#include "model/safetensors.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N = 150, D = 4 };
+
+static char path[64];
+
+static int make_file(void **state) {
+    (void)state;
+    strcpy(path, "/tmp/acflow-checkpoint-XXXXXX");
+    int fd = mkstemp(path);
+    return fd < 0 || close(fd);
+}
+
+static int remove_file(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+static const char *const standard[] = {"steps=40", "valid-every=7", "guess-weight=0.1", NULL};
+
+static void open_lab(acf_train_lab *l, int threads, const char *const *settings) {
+    acf_train_lab_open(l, threads, settings);
+    acf_train_lab_ready(l, acf_train_lab_table(N, D, 0.2, 0, 3));
+}
+
+static void stop_at(void *ctx, const acf_train_progress *p) {
+    volatile sig_atomic_t *stop = ctx;
+    if (p->step == 20) *stop = 1;
+}
+
+static void run(acf_train_lab *l, bool halfway) {
+    volatile sig_atomic_t stop = 0;
+    acf_train_hooks hooks = {stop_at, (void *)(uintptr_t)&stop, &stop};
+    if (acf_trainer_run(l->tr, halfway ? &hooks : NULL, NULL)) fail_msg("%s", acf_error());
+    assert_int_equal(l->tr->state.step, halfway ? 20 : 40);
+}
+
+static void save(const acf_train_lab *l) {
+    if (acf_checkpoint_save(l->tr, path)) fail_msg("%s", acf_error());
+}
+
+static void load(acf_train_lab *l) {
+    if (acf_checkpoint_load(l->tr, path)) fail_msg("%s", acf_error());
+}
+
+/* Forty steps in one go; twenty, a file, fresh objects (on another number of threads), twenty more. */
+static void resumed_is_uninterrupted(void **state) {
+    (void)state;
+    acf_train_lab whole, first, second;
+    open_lab(&whole, 1, standard);
+    run(&whole, false);
+    open_lab(&first, 1, standard);
+    run(&first, true);
+    save(&first);
+    acf_train_lab_close(&first);
+    open_lab(&second, 2, standard);
+    load(&second);
+    assert_int_equal(second.tr->state.step, 20);
+    run(&second, false);
+    acf_train_lab_same(&whole, &second);
+    const acf_train_state *a = &whole.tr->state, *b = &second.tr->state;
+    assert_memory_equal(a, b, sizeof *a);
+    assert_int_equal(whole.tr->walk.epoch, second.tr->walk.epoch);
+    assert_int_equal(whole.tr->walk.at, second.tr->walk.at);
+    assert_memory_equal(whole.tr->best, second.tr->best, (size_t)acf_net_params(whole.net)->total * sizeof(acf_real));
+    acf_train_lab_close(&whole);
+    acf_train_lab_close(&second);
+}
+
+/* Before the first validation there is no best; without held-out cells never. */
+static void a_beginning_is_kept_too(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const char *set[] = {k ? "valid=0" : "valid=0.1", NULL};
+        acf_train_lab a, b;
+        open_lab(&a, 1, set);
+        open_lab(&b, 1, set);
+        for (int i = 0; i < 3; i++) assert_int_equal(acf_trainer_step(a.tr, NULL), ACF_OK);
+        save(&a);
+        load(&b);
+        assert_true(isinf(b.tr->state.best));
+        acf_train_lab_same(&a, &b);
+        assert_int_equal(acf_trainer_step(a.tr, NULL), ACF_OK);
+        assert_int_equal(acf_trainer_step(b.tr, NULL), ACF_OK);
+        acf_train_lab_same(&a, &b);
+        acf_train_lab_close(&a);
+        acf_train_lab_close(&b);
+    }
+}
+
+/* The file in `path` is refused by a trainer with these settings and this table, and the trainer is as before. */
+static void refused(const char *const *settings, acf_table *table, const char *sentence) {
+    acf_train_lab l, twin;
+    acf_train_lab_open(&l, 1, settings);
+    acf_train_lab_ready(&l, table);
+    acf_train_lab_open(&twin, 1, settings);
+    acf_train_lab_ready(&twin, acf_train_lab_table(N, D, 0.2, 0, 3)); /* same network where the columns are as many */
+    acf_status status = acf_checkpoint_load(l.tr, path);
+    if (status != ACF_EMODEL || !strstr(acf_error(), sentence)) fail_msg("%d: %s", status, acf_error());
+    assert_int_equal(l.tr->state.step, 0);
+    assert_int_equal(l.tr->walk.at, 0);
+    if (table->D == D) acf_train_lab_same(&l, &twin);
+    acf_train_lab_close(&l);
+    acf_train_lab_close(&twin);
+}
+
+static void what_is_of_something_else_is_refused(void **state) {
+    (void)state;
+    acf_train_lab l;
+    open_lab(&l, 1, standard);
+    run(&l, true);
+    save(&l);
+    acf_train_lab_close(&l);
+    refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "coupling-units=9", NULL},
+            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of another network: flow.2");
+    refused(standard, acf_train_lab_table(N, D + 1, 0.2, 0, 3), "the checkpoint is of another network: ");
+    refused(standard, acf_train_lab_table(N + 1, D, 0.2, 0, 3), "the checkpoint is of other data: rows is 150 there and 151 here");
+    refused(standard, acf_train_lab_table(N, D, 0.2, 0, 4), "the checkpoint is of other data: hash is ");
+    refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "lr=0.02", NULL},
+            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: lr is 0.01 there and 0.02 here");
+    refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "scale-bound=1.5", NULL},
+            acf_train_lab_table(N, D, 0.2, 0, 3), "of other options: scale-bound is 2");
+}
+
+/* Only when to stop may change. */
+static void a_run_may_be_made_longer(void **state) {
+    (void)state;
+    acf_train_lab a, b;
+    open_lab(&a, 1, standard);
+    run(&a, true);
+    save(&a);
+    open_lab(&b, 1, (const char *[]){"steps=0", "epochs=9", "patience=3", "valid-every=7", "guess-weight=0.1", NULL});
+    load(&b);
+    acf_train_lab_same(&a, &b);
+    acf_train_lab_close(&a);
+    acf_train_lab_close(&b);
+}
+
+/* Rewrites the file with one metadata text, or one tensor, replaced; NULL removes it. */
+static void tamper(const char *key, const char *value) {
+    acf_st *f = NULL;
+    acf_st_text text[8];
+    acf_st_tensor tensor[8];
+    int64_t n = 0, m = 0;
+    assert_int_equal(acf_st_open(path, &f), ACF_OK);
+    for (int64_t i = 0; i < acf_st_text_count(f); i++) {
+        text[n] = *acf_st_text_at(f, i);
+        if (strcmp(text[n].key, key) == 0) text[n].value = value;
+        n += text[n].value != NULL;
+    }
+    for (int64_t i = 0; i < acf_st_count(f); i++)
+        if (strcmp(acf_st_at(f, i)->name, key) != 0) tensor[m++] = *acf_st_at(f, i);
+    assert_int_equal(acf_st_write(path, tensor, m, text, n), ACF_OK);
+    acf_st_close(f);
+}
+
+#define STATE(epoch, row, skipped)                                                                                     \
+    "{\"step\":20,\"updates\":20,\"epoch\":" epoch ",\"row\":" row ",\"validated\":14,\"best_step\":14,\"stale\":0,"   \
+    "\"skipped\":" skipped ",\"skipped_in_row\":0,\"best\":1.5}"
+
+static void damaged_files_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *value, *sentence;
+    } cases[] = {
+        {"kind", NULL, "this is no checkpoint of training"},
+        {"format_version", "2", "update acflow"},
+        {"state", NULL, "state"},
+        {"state", "[]", "the metadata 'state' is not an object; the file is damaged"},
+        {"state", "{\"step\":20}", "updates"},
+        {"state", STATE("0", "150", "0"), "'row' is 150, expected 0 to 149; the file is damaged"},
+        {"state", STATE("-1", "0", "0"), "'epoch' is -1"},
+        {"state", STATE("0", "0", "21"), "'skipped' is 21, expected 0 to 20"},
+        {"state", STATE("0", "0", "1.5"), "skipped"},
+        {"options", "{}", "of other options: "},
+        {"network", "{}", "of another network: "},
+        {"best", NULL, "best"},
+        {"m", NULL, "'m'"},
+    };
+    acf_train_lab l;
+    open_lab(&l, 1, standard);
+    run(&l, true);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        save(&l);
+        tamper(cases[k].key, cases[k].value);
+        refused(standard, acf_train_lab_table(N, D, 0.2, 0, 3), cases[k].sentence);
+    }
+    acf_train_lab_close(&l);
+}
+
+static void files_and_memory_may_fail(void **state) {
+    (void)state;
+    acf_train_lab l, twin;
+    open_lab(&l, 1, standard);
+    open_lab(&twin, 1, standard);
+    run(&l, true);
+    assert_int_equal(acf_checkpoint_save(l.tr, "/nowhere/at/all"), ACF_EIO);
+    assert_int_equal(acf_checkpoint_load(l.tr, "/nowhere/at/all"), ACF_EIO);
+    save(&l);
+    int64_t live = acf_alloc_live();
+    for (int what = 0; what < 2; what++) {
+        acf_status status = ACF_EMEMORY;
+        for (int64_t n = 1; status; n++) {
+            acf_alloc_fail_at(n);
+            status = what ? acf_checkpoint_load(twin.tr, path) : acf_checkpoint_save(l.tr, path);
+            acf_alloc_fail_at(0);
+            assert_true(status == ACF_OK || status == ACF_EMEMORY);
+            assert_int_equal(acf_alloc_live(), live);
+            if (what && status) assert_int_equal(twin.tr->state.step, 0);
+            assert_true(n < 200);
+        }
+    }
+    acf_train_lab_same(&l, &twin);
+    acf_train_lab_close(&l);
+    acf_train_lab_close(&twin);
+}
+
+#define WITH_FILE(f) cmocka_unit_test_setup_teardown(f, make_file, remove_file)
+ACF_TESTS(checkpoint, WITH_FILE(resumed_is_uninterrupted), WITH_FILE(a_beginning_is_kept_too),
+          WITH_FILE(what_is_of_something_else_is_refused), WITH_FILE(a_run_may_be_made_longer),
+          WITH_FILE(damaged_files_are_refused), WITH_FILE(files_and_memory_may_fail))

@@ -1,0 +1,23 @@
+/* The loss of one training step on a batch whose masks are drawn:
+ *
+ *     mean over rows of  [ -log p(x_u | x_o)  +  guess_weight · |guess - x_u|² ] / c       c = 1, or |u| per column
+ *
+ * Rows with nothing modelled (all cells missing or held out) do not count. Both terms are weighed alike, so that guess_weight
+ * means the same either way. A composition: every derivative is in ops/. */
+#ifndef ACF_TRAIN_LOSS_H
+#define ACF_TRAIN_LOSS_H
+
+#include "model/net.h"
+
+typedef struct acf_loss {
+    bool per_column;     /* divide each row's loss by its |u|: rows count alike however much of them is modelled */
+    double guess_weight; /* λ of the paper; 0: the best guess is not computed */
+} acf_loss;
+
+/* Rows of the batch with something modelled. */
+int64_t acf_loss_rows(const acf_batch *batch);
+
+/* A scalar; 0, which depends on no parameter, when no row counts. Borrows batch and pass until the next begin. */
+acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg);
+
+#endif

@@ -1,0 +1,35 @@
+/* The step size of each step: a function of the step alone, so that a resumed run continues where it was.
+ *
+ *     lr        ______
+ *              /      \__            warm-up: lr · step / warmup, never 0
+ *             /          \___        decay:   from lr at the end of warm-up to lr · to at the last step,
+ *     lr·to  /               \____            along a line, half a cosine, or not at all
+ *            0  warmup      total
+ */
+#ifndef ACF_TRAIN_SCHEDULE_H
+#define ACF_TRAIN_SCHEDULE_H
+
+#include "base/real.h"
+
+/* In the order of the enum, for an option. */
+#define ACF_DECAYS "constant|linear|cosine"
+typedef enum acf_decay { ACF_DECAY_CONSTANT, ACF_DECAY_LINEAR, ACF_DECAY_COSINE } acf_decay;
+
+typedef struct acf_schedule {
+    double lr;      /* the largest step size */
+    int64_t warmup; /* steps */
+    int64_t total;  /* steps of the run; 0: it has no known end, and nothing decays */
+    acf_decay decay;
+    double to; /* fraction of lr at the end, 0..1 */
+} acf_schedule;
+
+/* The step size of a step, counted from 1; after the last step it stays where it ended. */
+double acf_schedule_at(const acf_schedule *s, int64_t step);
+
+/* The beta of the averaged weights at an update, counted from 1: min(beta, (update-1) / (update+9)). The first update takes the
+ * weights as they are, so initial ones never enter; later ones reach back about a tenth of the run so far, until that exceeds
+ * the 1/(1-beta) updates asked for. (Correcting the bias by dividing, as Adam does, would weigh all early weights alike, and
+ * those of a run's beginning are its worst.) */
+double acf_average_beta(double beta, int64_t update);
+
+#endif

@@ -1,0 +1,37 @@
+/* The options of training, and the same as a struct.
+ *
+ * A table of its own, in the mechanism of base/options.h; every row is recorded, so a checkpoint and a model file say how
+ * training went. A trainer reads them by name from any set that has them: this table's, or one with the model's options too. */
+#ifndef ACF_TRAIN_TRAIN_OPTIONS_H
+#define ACF_TRAIN_TRAIN_OPTIONS_H
+
+#include "base/options.h"
+#include "data/masks.h"
+#include "train/loss.h"
+#include "train/schedule.h"
+
+extern const acf_option acf_train_table[];
+extern const int acf_train_option_count;
+
+/* A set of the training options alone, at their defaults. Gives *out; free with acf_opts_free. Fails: ACF_EMEMORY. */
+acf_status acf_train_options_create(acf_options **out);
+
+typedef struct acf_train_settings {
+    int64_t batch;         /* rows of a step at most; an epoch is cut into equal steps */
+    int64_t steps, epochs; /* the first limit reached ends the run; 0: no such limit */
+    acf_schedule schedule; /* its total is filled in by the trainer, who knows the number of rows */
+    double clip;           /* largest norm of the gradient; 0: none */
+    double weight_decay, dropout;
+    double average; /* beta of the averaged weights; 0: off */
+    acf_masks masks;
+    acf_loss loss;
+    double valid;        /* fraction of the observed cells held out */
+    int64_t valid_every; /* steps; 0: once an epoch */
+    int64_t patience;    /* validations without a better one; 0: no limit */
+    uint64_t seed;
+} acf_train_settings;
+
+/* Borrows o. Fails: ACF_EUSAGE (the text of `masks`). */
+acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out);
+
+#endif

@@ -1,0 +1,56 @@
+/* Tests of train_options.h: defaults are valid, every option arrives in the struct, wrong masks are refused. */
+#include "train/train_options.h"
+
+#include "harness/lab.h"
+
+#include <string.h>
+
+static void defaults_make_settings(void **state) {
+    (void)state;
+    acf_options *o = NULL;
+    acf_train_settings s;
+    assert_int_equal(acf_train_options_create(&o), ACF_OK);
+    assert_int_equal(acf_train_settings_read(o, &s), ACF_OK);
+    assert_int_equal(s.batch, 256);
+    assert_true(s.steps > 0 && s.patience > 0 && s.valid > 0 && s.average > 0);
+    assert_int_equal(s.schedule.decay, ACF_DECAY_COSINE);
+    assert_int_equal(s.masks.n, 2);
+    for (int i = 0; i < acf_train_option_count; i++) assert_true(acf_train_table[i].flags & ACF_OPTION_RECORDED);
+    acf_opts_free(o);
+}
+
+static void every_option_arrives(void **state) {
+    (void)state;
+    static const char *const set[][2] = {
+        {"batch", "7"}, {"steps", "11"}, {"epochs", "13"}, {"lr", "0.5"}, {"warmup", "17"}, {"decay", "linear"},
+        {"decay-to", "0.25"}, {"clip", "0.75"}, {"weight-decay", "0.125"}, {"dropout", "0.375"}, {"average", "0.625"},
+        {"masks", "joint"}, {"guess-weight", "19"}, {"loss-per", "column"}, {"valid", "0.0625"}, {"valid-every", "23"},
+        {"patience", "29"}, {"seed", "9007199254740991"}};
+    enum { SET = sizeof set / sizeof *set };
+    acf_options *o = NULL;
+    acf_train_settings s;
+    assert_int_equal(acf_train_options_create(&o), ACF_OK);
+    assert_int_equal(SET, acf_train_option_count);
+    for (int i = 0; i < SET; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
+    assert_int_equal(acf_train_settings_read(o, &s), ACF_OK);
+    assert_true(s.batch == 7 && s.steps == 11 && s.epochs == 13 && s.schedule.lr == 0.5 && s.schedule.warmup == 17);
+    assert_true(s.schedule.decay == ACF_DECAY_LINEAR && s.schedule.to == 0.25 && s.clip == 0.75 && s.weight_decay == 0.125);
+    assert_true(s.dropout == 0.375 && s.average == 0.625 && s.masks.n == 1 && s.masks.part[0].kind == ACF_MASK_JOINT);
+    assert_true(s.loss.guess_weight == 19 && s.loss.per_column && s.valid == 0.0625 && s.valid_every == 23);
+    assert_true(s.patience == 29 && s.seed == 9007199254740991u);
+    acf_opts_free(o);
+}
+
+static void wrong_masks_are_refused(void **state) {
+    (void)state;
+    acf_options *o = NULL;
+    acf_train_settings s;
+    assert_int_equal(acf_train_options_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "masks", "bernouli:0.5"), ACF_OK);
+    assert_int_equal(acf_train_settings_read(o, &s), ACF_EUSAGE);
+    assert_non_null(strstr(acf_error(), "bernouli"));
+    acf_opts_free(o);
+}
+
+ACF_TESTS(train_options, cmocka_unit_test(defaults_make_settings), cmocka_unit_test(every_option_arrives),
+          cmocka_unit_test(wrong_masks_are_refused))

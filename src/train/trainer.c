@@ -1,0 +1,319 @@
+/* Training: see trainer.h.
+ *
+ * Workload: 1e3 to 1e5 steps of 1e2 to 1e3 rows; a step is a millisecond to a second and all of it is in the operations. What
+ * is done here for a step (rows, masks, bookkeeping) is below a percent of that. */
+#include "train/trainer.h"
+
+#include "ops/adam.h"
+
+#include <math.h>
+#include <time.h>
+
+#define BETA1 0.9
+#define BETA2 0.999
+#define EPS 1e-8
+#define VALID_APART 50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
+
+/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+
+acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const acf_options *o, acf_holdout **hold,
+                             acf_encoder **encoder) {
+    acf_train_settings set;
+    acf_holdout *h = NULL;
+    ACF_TRY(acf_train_settings_read(o, &set));
+    ACF_TRY(acf_holdout_create(table, rows, set.valid, set.seed, &h));
+    if (h->held == 0) {
+        acf_holdout_free(h);
+        h = NULL;
+    }
+    acf_status status = acf_encoder_fit(table, rows, h, encoder);
+    if (status) acf_holdout_free(h);
+    else *hold = h;
+    return status;
+}
+
+static acf_params *params(const acf_trainer *tr) { return acf_net_params(tr->net); }
+static size_t slab_bytes(const acf_trainer *tr) { return (size_t)params(tr)->total * sizeof(acf_real); }
+
+/* Is there a cell that training may see? Asked of the rows themselves: a step looks for the next one until it finds it. */
+static bool has_cells(const acf_trainer *tr) {
+    const acf_table *t = tr->data.table;
+    for (int64_t k = 0; k < tr->rows.n; k++) {
+        int64_t row = acf_rows_at(&tr->rows, k), seen = -acf_holdout_row(tr->data.hold, t, row, tr->held);
+        const double *x = acf_tab_row(t, row);
+        for (int64_t j = 0; j < t->D; j++) seen += acf_tab_present(x[j]);
+        if (seen > 0) return true;
+    }
+    return false;
+}
+
+static acf_status check(acf_trainer *tr) {
+    ACF_TRY(acf_encoder_check(tr->data.encoder, tr->data.table));
+    if (acf_net_columns(tr->net) != tr->data.table->D)
+        return acf_fail(ACF_ESHAPE, "a network of %lld columns for a table of %lld", (long long)acf_net_columns(tr->net),
+                        (long long)tr->data.table->D);
+    if (!params(tr)->grad) return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
+    if (!(tr->held = acf_alloc((size_t)tr->data.table->D, "held-out cells"))) return ACF_EMEMORY;
+    if (!has_cells(tr))
+        return acf_fail(ACF_EDATA, "none of the %lld rows has a cell to learn from", (long long)tr->rows.n);
+    return ACF_OK;
+}
+
+/* Steps that the limits allow, 0 when there is none. */
+static int64_t limit_of(const acf_trainer *tr) {
+    int64_t steps = tr->set.steps, all;
+    if (tr->set.epochs == 0 || __builtin_mul_overflow(tr->set.epochs, acf_batches_count(&tr->walk), &all)) return steps;
+    return steps ? acf_min(steps, all) : all;
+}
+
+/* Equal steps: 257 rows at 256 a step become 129 and 128, not 256 and a step of one row that counts as much. */
+static acf_status start_walk(acf_trainer *tr) {
+    int64_t steps = acf_ceil_div(tr->rows.n, tr->set.batch), size = acf_ceil_div(tr->rows.n, steps);
+    ACF_TRY(acf_batches_start(&tr->rows, size, tr->set.seed, true, &tr->walk));
+    tr->set.schedule.total = limit_of(tr);
+    return ACF_OK;
+}
+
+static acf_status make_memory(acf_trainer *tr) {
+    acf_params *ps = params(tr);
+    ACF_TRY(acf_tape_create(ps->dev, NULL, &tr->tape));
+    ACF_TRY(acf_batch_create(tr->walk.size, tr->data.table->D, &tr->batch));
+    if (!(tr->row = acf_alloc((size_t)tr->walk.size * sizeof *tr->row, "a batch"))) return ACF_EMEMORY;
+    if (!tr->data.hold) return ACF_OK;
+    tr->best = ps->dev->memory.alloc(ps->dev->memory.ctx, slab_bytes(tr));
+    return tr->best ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for the best weights", slab_bytes(tr));
+}
+
+acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const acf_options *o, acf_trainer **out) {
+    acf_status status = ACF_OK;
+    acf_trainer *tr = acf_alloc_zero(sizeof *tr, "a trainer");
+    if (!tr) return ACF_EMEMORY;
+    tr->net = net, tr->data = *data, tr->state.best = INFINITY;
+    tr->rows = data->rows ? *data->rows : acf_rows_all(data->table->N);
+    tr->data.rows = &tr->rows;
+    if (data->hold && data->hold->held == 0) tr->data.hold = NULL;
+    ACF_TRY_DONE(acf_train_settings_read(o, &tr->set));
+    ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_RECORDED, &tr->options));
+    ACF_TRY_DONE(check(tr));
+    ACF_TRY_DONE(start_walk(tr));
+    ACF_TRY_DONE(make_memory(tr));
+    *out = tr;
+done:
+    if (status) acf_trainer_free(tr);
+    return status;
+}
+
+void acf_trainer_free(acf_trainer *tr) {
+    if (!tr) return;
+    const acf_memory *mem = &params(tr)->dev->memory;
+    if (tr->best) mem->free(mem->ctx, tr->best);
+    acf_release(tr->row);
+    acf_release(tr->held);
+    acf_batch_free(tr->batch);
+    acf_tape_free(tr->tape);
+    json_decref(tr->options);
+    acf_release(tr);
+}
+
+/* ---- a step ------------------------------------------------------------------------------------------------------------- */
+
+static acf_device *device(const acf_trainer *tr) { return params(tr)->dev; }
+
+/* Fills the batch with the next rows that have something to model; such rows exist (has_cells). A batch whose cells are all
+ * missing or held out is no step: Adam's moments would fade for nothing. */
+static void next_batch(acf_trainer *tr) {
+    acf_batch *b = tr->batch;
+    do {
+        int64_t n;
+        while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
+        acf_batch_fill(device(tr), b, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_TRAIN, tr->row, n);
+        acf_masks_draw(device(tr), &tr->set.masks, tr->set.seed, (uint32_t)tr->state.step, n, b->D, b->id, b->b, b->m);
+    } while (acf_loss_rows(b) == 0);
+}
+
+static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
+    acf_tape *t = tr->tape;
+    acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
+    ACF_TRY(acf_params_zero_grad(params(tr)));
+    acf_tape_begin(t, true);
+    acf_tensor *loss = acf_loss_make(t, tr->net, tr->batch, &pass, &tr->set.loss);
+    ACF_TRY(acf_tape_backward(t, loss));
+    ACF_TRY(acf_grad_norm(params(tr), &now->norm));
+    acf_real value;
+    ACF_TRY(acf_device_copy(device(tr), &value, loss->data, sizeof value, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(device(tr)));
+    now->loss = (double)value;
+    return ACF_OK;
+}
+
+static acf_status update(acf_trainer *tr, const acf_train_step *now) {
+    acf_params *ps = params(tr);
+    acf_adam adam = {.lr = now->lr, .beta1 = BETA1, .beta2 = BETA2, .eps = EPS, .decay = tr->set.weight_decay};
+    int64_t n = tr->state.updates + 1;
+    ACF_TRY(acf_adam_step(ps, &adam, n, acf_clip_factor(now->norm, tr->set.clip)));
+    tr->state.updates = n;
+    return tr->set.average > 0 ? acf_average_step(ps, acf_average_beta(tr->set.average, n)) : ACF_OK;
+}
+
+/* Counts a step that was not finite; the thread's last error says why. */
+static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
+    acf_train_state *s = &tr->state;
+    now->skipped = true, now->loss = now->norm = NAN;
+    s->skipped++, s->in_row++;
+    if (s->in_row <= ACF_SKIPS_IN_ROW && s->skipped <= ACF_SKIPS_TOTAL) return ACF_OK;
+    return acf_fail(ACF_ENUMERIC, "training diverged: after step %lld, %lld steps were not finite, the last %lld in a row; the "
+                    "last because of %s", (long long)s->step, (long long)s->skipped, (long long)s->in_row, acf_error());
+}
+
+acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out) {
+    acf_batches before = tr->walk;
+    acf_train_step now = {.lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+    next_batch(tr);
+    now.rows = tr->batch->N;
+    acf_status status = gradients(tr, &now);
+    if (!status) status = update(tr, &now);
+    if (status && status != ACF_ENUMERIC) {
+        tr->walk = before;
+        return status;
+    }
+    tr->state.step++;
+    if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, tr->row); /* 0: the epoch is complete */
+    if (status) ACF_TRY(skip_step(tr, &now));
+    else tr->state.in_row = 0;
+    if (out) *out = now;
+    return ACF_OK;
+}
+
+/* ---- validation --------------------------------------------------------------------------------------------------------- */
+
+static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real *from) {
+    return acf_device_copy(device(tr), to, from, slab_bytes(tr), ACF_ON_DEVICE);
+}
+
+static bool averaged(const acf_trainer *tr) { return tr->set.average > 0 && tr->state.updates > 0; }
+
+/* *sum += log p of the held-out cells of the first n rows in tr->row. */
+static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
+    acf_tape *t = tr->tape;
+    acf_batch_fill(device(tr), tr->batch, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
+    acf_tape_begin(t, false);
+    acf_tensor *logp = acf_net_logp(t, acf_net_view(t, tr->net, tr->batch, NULL));
+    ACF_TRY(acf_tape_check(t, logp));
+    acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
+    if (!host) return ACF_EMEMORY;
+    ACF_TRY(acf_device_copy(device(tr), host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(device(tr)));
+    for (int64_t i = 0; i < n; i++) *sum += (double)host[i];
+    return ACF_OK;
+}
+
+/* With the weights in `value`: rows in their own order, those without a held-out cell left out. */
+static acf_status mean_nll(acf_trainer *tr, double *nll) {
+    double sum = 0;
+    int64_t n = 0, cells = 0;
+    for (int64_t k = 0; k < tr->rows.n; k++) {
+        int64_t row = acf_rows_at(&tr->rows, k), held = acf_holdout_row(tr->data.hold, tr->data.table, row, tr->held);
+        if (held == 0) continue;
+        cells += held;
+        tr->row[n++] = row;
+        if (n < tr->walk.size) continue;
+        ACF_TRY(add_logp(tr, n, &sum));
+        n = 0;
+    }
+    if (n) ACF_TRY(add_logp(tr, n, &sum));
+    *nll = -sum / (double)acf_max(cells, 1);
+    return ACF_OK;
+}
+
+/* The averaged weights take the place of the others meanwhile, which wait in the gradients' slab: between steps it is free. */
+acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
+    acf_params *ps = params(tr);
+    if (!tr->data.hold) return acf_fail(ACF_EUSAGE, "no cells are held out: there is nothing to validate on");
+    if (!averaged(tr)) return mean_nll(tr, nll);
+    ACF_TRY(copy_slab(tr, ps->grad, ps->value));
+    ACF_TRY(copy_slab(tr, ps->value, ps->average));
+    acf_status status = mean_nll(tr, nll), back = copy_slab(tr, ps->value, ps->grad);
+    return status ? status : back;
+}
+
+/* Validates, and keeps the weights where they are the best so far. Not finite is as bad as can be, but ends nothing: the
+ * steps that follow may mend it, and patience is counted. */
+static acf_status judge(acf_trainer *tr, double *valid) {
+    acf_train_state *s = &tr->state;
+    double nll;
+    acf_status status = acf_trainer_validate(tr, &nll);
+    if (status == ACF_ENUMERIC) nll = INFINITY;
+    else ACF_TRY(status);
+    if (nll < s->best) {
+        ACF_TRY(copy_slab(tr, tr->best, averaged(tr) ? params(tr)->average : params(tr)->value));
+        s->best = nll, s->best_step = s->step, s->stale = 0;
+    } else {
+        s->stale++;
+    }
+    s->validated = s->step;
+    *valid = nll;
+    return ACF_OK;
+}
+
+static bool validation_due(const acf_trainer *tr) {
+    int64_t since = tr->state.step - tr->state.validated;
+    if (!tr->data.hold) return false;
+    if (tr->set.valid_every) return since >= tr->set.valid_every;
+    return tr->walk.at == 0 && since >= VALID_APART;
+}
+
+/* ---- a run -------------------------------------------------------------------------------------------------------------- */
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *why) {
+    const acf_train_settings *set = &tr->set;
+    bool steps = tr->state.step >= (set->steps ? set->steps : UINT32_MAX); /* steps key random numbers in 32 bits */
+    bool epochs = set->epochs && tr->walk.epoch >= set->epochs;
+    bool patience = tr->data.hold && set->patience && tr->state.stale >= set->patience;
+    bool stopped = hooks->stop && *hooks->stop;
+    *why = steps ? ACF_END_STEPS : epochs ? ACF_END_EPOCHS : patience ? ACF_END_PATIENCE : ACF_END_STOPPED;
+    return steps || epochs || patience || stopped;
+}
+
+static void report(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train_progress *p) {
+    p->step = tr->state.step, p->epoch = tr->walk.epoch;
+    p->best = tr->state.best, p->skipped = tr->state.skipped;
+    if (hooks->report) hooks->report(hooks->ctx, p);
+}
+
+acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end) {
+    static const acf_train_hooks none = {0};
+    acf_train_progress p = {.valid = NAN, .last = {.loss = NAN, .norm = NAN}};
+    acf_train_end why;
+    double spent = 0, rows = 0;
+    if (!hooks) hooks = &none;
+    if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->data.hold) && !hooks->stop)
+        return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with cells held out");
+    while (!ended(tr, hooks, &why)) {
+        double begun = seconds();
+        ACF_TRY(acf_trainer_step(tr, &p.last));
+        spent += seconds() - begun, rows += (double)p.last.rows;
+        p.rows_per_second = spent > 0 ? rows / spent : 0;
+        p.validated = validation_due(tr);
+        if (p.validated) ACF_TRY(judge(tr, &p.valid));
+        report(tr, hooks, &p);
+    }
+    if (tr->data.hold && why <= ACF_END_EPOCHS && tr->state.validated < tr->state.step) {
+        ACF_TRY(judge(tr, &p.valid));
+        p.validated = true;
+        report(tr, hooks, &p);
+    }
+    if (end) *end = why;
+    return ACF_OK;
+}
+
+acf_status acf_trainer_finish(acf_trainer *tr) {
+    acf_params *ps = params(tr);
+    if (tr->best && isfinite(tr->state.best)) return copy_slab(tr, ps->value, tr->best);
+    return averaged(tr) ? copy_slab(tr, ps->value, ps->average) : ACF_OK;
+}

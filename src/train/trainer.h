@@ -1,0 +1,118 @@
+/* Training a table model: one optimiser step at a time, or a whole run with validation, patience and the best weights kept.
+ *
+ *     ACF_TRY(acf_train_prepare(table, NULL, o, &hold, &encoder));          cells held out; scales of the others
+ *     ACF_TRY(acf_net_create(dev, table->column, table->D, o, seed, true, &net));
+ *     ACF_TRY(acf_trainer_create(net, &(acf_train_data){table, NULL, encoder, hold}, o, &tr));
+ *     status = acf_trainer_run(tr, &hooks, &end);                           may be called again, or after a checkpoint's load
+ *     acf_checkpoint_save(tr, path);                                        where the run is to be continued one day
+ *     ACF_TRY(acf_trainer_finish(tr));                                      the network now has its best weights
+ *
+ * A step:   next rows -> masks -> loss -> gradients -> norm, clip -> Adam -> averaged weights
+ * keyed by  (seed, epoch)  (seed, step, row)              dropout (seed, step)
+ *
+ * so a run is a function of network, table and options: the same bits for any number of threads, and in one go or resumed.
+ * Missing and held-out cells are never read. A step that is not finite (ACF_ENUMERIC from the tape or the norm) changes no
+ * weight; it is counted, and too many end the run. From about the tenth step on nothing is allocated, except where masks
+ * happen to model more cells than in any step before. */
+#ifndef ACF_TRAIN_TRAINER_H
+#define ACF_TRAIN_TRAINER_H
+
+#include "train/train_options.h"
+
+#include <signal.h>
+
+/* More steps than these that were not finite, one after the other or in all, end a run with ACF_ENUMERIC. */
+#define ACF_SKIPS_IN_ROW 20
+#define ACF_SKIPS_TOTAL 1000
+
+/* What is trained on. */
+typedef struct acf_train_data {
+    const acf_table *table;
+    const acf_rows *rows; /* NULL: all */
+    const acf_encoder *encoder;
+    const acf_holdout *hold; /* NULL: nothing is held out */
+} acf_train_data;
+
+/* Where a run is; with the slabs, all that its future depends on. */
+typedef struct acf_train_state {
+    int64_t step;      /* steps taken, skipped ones too: keys masks and dropout, and the step size */
+    int64_t updates;   /* steps that changed the weights: counts for Adam and the average */
+    int64_t validated; /* the step of the last validation, 0 before */
+    double best;       /* the best validation, INFINITY before; its weights are in `best` of the trainer */
+    int64_t best_step;
+    int64_t stale;            /* validations since the best */
+    int64_t skipped, in_row; /* steps that were not finite: in all, and up to now without a good one */
+} acf_train_state;
+
+/* Used by one thread at a time. To be read by others, and restored by checkpoint.h. */
+typedef struct acf_trainer {
+    acf_net *net;       /* keeps; its slabs value, grad, m, v, average are in use */
+    acf_train_data data; /* keeps what it points to, but for rows, which is copied */
+    acf_rows rows;
+    acf_train_settings set;
+    json_t *options; /* the recorded ones of the set given to create; owned */
+    acf_tape *tape;
+    acf_batch *batch;
+    acf_batches walk; /* epoch: complete ones; at: rows of this one taken */
+    int64_t *row;     /* (batch) rows of the table in the batch */
+    uint8_t *held;    /* (D) */
+    acf_real *best;   /* a slab; NULL when nothing is held out */
+    acf_train_state state;
+} acf_trainer;
+
+/* Holds out the fraction `valid` of the cells (*hold = NULL when that leaves none) and fits the encoder to the others. Borrows
+ * all. Gives both. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const acf_options *o, acf_holdout **hold,
+                             acf_encoder **encoder);
+
+/* A trainer at its first step. net must have been created with train. Keeps net and what data points to; borrows o, which has
+ * the options of train_options.h and may have others. Gives *out; free with acf_trainer_free.
+ * Fails: ACF_EUSAGE, ACF_ESHAPE (columns of net, table and encoder), ACF_EDATA (no cell to learn from), ACF_EMEMORY. */
+acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const acf_options *o, acf_trainer **out);
+void acf_trainer_free(acf_trainer *tr); /* NULL is allowed */
+
+/* What a step was like. */
+typedef struct acf_train_step {
+    int64_t rows;      /* of its batch */
+    double lr;         /* step size */
+    double loss, norm; /* norm of the gradient before clipping; both NaN when skipped */
+    bool skipped;
+} acf_train_step;
+
+/* One step; ACF_OK also for one that was skipped. out may be NULL. Fails: ACF_ENUMERIC (too many skipped; the sentence has the
+ * last cause), ACF_EMEMORY and others of the tape; then the step has not happened, and weights and position are as before. */
+acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out);
+
+/* Mean -log p, in encoded units, of all held-out cells given the other observed ones of their rows, per cell; with averaged
+ * weights where averaging is on. Changes nothing. Fails: ACF_EUSAGE (nothing is held out), ACF_ENUMERIC, ACF_EMEMORY. */
+acf_status acf_trainer_validate(acf_trainer *tr, double *nll);
+
+typedef struct acf_train_progress {
+    acf_train_step last;
+    int64_t step, epoch; /* taken; complete */
+    bool validated;      /* a validation follows this step: valid is new */
+    double valid;        /* the run's last validation, INFINITY when it was not finite, NaN before the first */
+    double best;         /* the best one, INFINITY before the first */
+    double rows_per_second; /* of this run's steps, validation not counted */
+    int64_t skipped;
+} acf_train_progress;
+
+typedef struct acf_train_hooks {
+    void (*report)(void *ctx, const acf_train_progress *p); /* after every step; may save a checkpoint. NULL: none */
+    void *ctx;
+    const volatile sig_atomic_t *stop; /* not 0: end after this step. NULL: none */
+} acf_train_hooks;
+
+typedef enum acf_train_end { ACF_END_STEPS, ACF_END_EPOCHS, ACF_END_PATIENCE, ACF_END_STOPPED } acf_train_end;
+
+/* Steps until a limit of the options is reached, patience is at its end or the stop flag is set, and says in *end which
+ * (NULL allowed). At the end of steps or epochs the last weights are validated too. hooks may be NULL. The network is left
+ * with the weights of the last step: see acf_trainer_finish.
+ * Fails as acf_trainer_step; ACF_EUSAGE (nothing could end the run). The trainer is valid after any failure. */
+acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end);
+
+/* Puts the weights to keep into the network: the best validated ones, else the averaged, else the last. A run can't be
+ * continued after it. */
+acf_status acf_trainer_finish(acf_trainer *tr);
+
+#endif

@@ -1,0 +1,96 @@
+/* A bench for training: see train_lab.h. */
+#include "harness/train_lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const standard[] = {"flow=linear leaky rnn",  "mlp-width=12",         "mlp-layers=1", "coupling-units=8",
+                                       "likelihood-units=10",    "likelihood-layers=1",  "components=3", "identity=3",
+                                       "batch=32",               "steps=30",             "warmup=5",     "lr=0.01",
+                                       "valid-every=10",         NULL};
+
+static void set(acf_options *o, const char *const *list) {
+    for (; list && *list; list++) {
+        char name[64];
+        const char *value = strchr(*list, '=');
+        assert_non_null(value);
+        assert_in_range(value - *list, 1, 63);
+        memcpy(name, *list, (size_t)(value - *list));
+        name[value - *list] = 0;
+        if (acf_opts_set(o, name, value + 1)) fail_msg("%s", acf_error());
+    }
+}
+
+void acf_train_lab_open(acf_train_lab *l, int threads, const char *const *settings) {
+    static acf_option table[128]; /* kept by the sets made from it; always the same content */
+    int n = acf_model_option_count + acf_train_option_count;
+    assert_in_range(n, 1, 128);
+    memcpy(table, acf_model_table, (size_t)acf_model_option_count * sizeof *table);
+    memcpy(table + acf_model_option_count, acf_train_table, (size_t)acf_train_option_count * sizeof *table);
+    *l = (acf_train_lab){0};
+    assert_int_equal(acf_device_open_cpu(threads, &l->dev), ACF_OK);
+    assert_int_equal(acf_opts_create(table, n, &l->o), ACF_OK);
+    set(l->o, standard);
+    set(l->o, settings);
+    assert_int_equal(acf_config_finish(l->o), ACF_OK);
+}
+
+void acf_train_lab_ready(acf_train_lab *l, acf_table *table) {
+    l->table = table;
+    if (acf_train_prepare(table, NULL, l->o, &l->hold, &l->encoder) ||
+        acf_net_create(l->dev, table->column, table->D, l->o, 5, true, &l->net) ||
+        acf_trainer_create(l->net, &(acf_train_data){table, NULL, l->encoder, l->hold}, l->o, &l->tr))
+        fail_msg("%s", acf_error());
+}
+
+void acf_train_lab_close(acf_train_lab *l) {
+    acf_trainer_free(l->tr);
+    acf_net_free(l->net);
+    acf_encoder_free(l->encoder);
+    acf_holdout_free(l->hold);
+    acf_tab_free(l->table);
+    acf_opts_free(l->o);
+    acf_device_close(l->dev);
+}
+
+double acf_train_lab_factor(int64_t j, int64_t k) {
+    return k > j ? 0 : k == j ? 0.5 + 0.1 * (double)(j % 3) : 0.8 * cos((double)(3 * j + 5 * k));
+}
+
+void acf_train_lab_fill(double *x, int64_t N, int64_t D, uint64_t seed) {
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t j = 0; j < D; j++) {
+            x[i * D + j] = 10 * (double)j;
+            for (int64_t k = 0; k <= j; k++)
+                x[i * D + j] += acf_train_lab_factor(j, k) * acf_rng_normal((acf_place){
+                    .seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)k});
+        }
+}
+
+acf_table *acf_train_lab_table(int64_t N, int64_t D, double missing, double hidden, uint64_t seed) {
+    acf_table *t = NULL;
+    double *x = malloc((size_t)(N * D + 1) * sizeof *x);
+    uint8_t *m = malloc((size_t)(N * D + 1));
+    assert_non_null(x);
+    assert_non_null(m);
+    acf_train_lab_fill(x, N, D, seed);
+    for (int64_t i = 0; i < N * D; i++) {
+        m[i] = acf_rng_uniform((acf_place){.seed = seed + 1, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) >= missing;
+        if (!m[i]) x[i] = hidden;
+    }
+    assert_int_equal(acf_tab_create(x, m, N, D, NULL, &t), ACF_OK);
+    free(x);
+    free(m);
+    return t;
+}
+
+void acf_train_lab_same(const acf_train_lab *a, const acf_train_lab *b) {
+    const acf_params *p = acf_net_params(a->net), *q = acf_net_params(b->net);
+    assert_int_equal(p->total, q->total);
+    size_t bytes = (size_t)p->total * sizeof(acf_real);
+    assert_memory_equal(p->value, q->value, bytes);
+    assert_memory_equal(p->m, q->m, bytes);
+    assert_memory_equal(p->v, q->v, bytes);
+    assert_memory_equal(p->average, q->average, bytes);
+}
