@@ -1,18 +1,18 @@
 /* acflow: one model of a table that answers every conditional question p(x_u | x_o).
  *
- * This header is the whole public interface and its manual: what is not here is not promised. Today it holds what
- * every later part stands on (version, status, options by name, a description of the machine); the handles for
- * tables, models and sessions are added with the table model.
+ * This header is the whole public interface and its manual: what is not here is not promised.
  *
- *     acf_options *o;
- *     if (acf_options_create(&o) || acf_options_set(o, "threads", "2")) {
- *         fprintf(stderr, "%s\n", acf_error());
- *         return acf_status_exit(acf_error_status());
- *     }
- *     char text[4096];
- *     size_t needed;
- *     if (acf_info(o, text, sizeof text, &needed) == ACF_OK) puts(text);      -- JSON: version, CPU, BLAS, threads
- *     acf_options_free(o);
+ *     acf_options *o;   acf_table *table;   acf_model *model;   acf_session *s;
+ *     acf_options_create(&o);
+ *     acf_options_set(o, "steps", "2000");
+ *     acf_table_create(x, NULL, rows, columns, NULL, NULL, &table);             -- NaN is a missing cell
+ *     acf_model_fit(table, o, NULL, NULL, &model);                              -- learns p(any columns | any others)
+ *     acf_session_create(model, &s);
+ *     acf_session_draw(s, table, NULL, NULL, 1, 0, completed);                  -- fills every hole with a draw
+ *     acf_session_logp(s, table, NULL, NULL, score);                            -- log p of every row
+ *     acf_model_save(model, "model.safetensors");
+ *
+ * Every call returns a status (0 is success) and keeps a sentence for acf_error(); examples/fit_matrix.c is this program whole.
  *
  * Words used for ownership: `owns` (freed by this object's _free), `borrows` (must outlive the call), `keeps` (must
  * outlive the handle), `gives` (the caller frees it with the named function). Out-parameters come last and are
@@ -106,7 +106,10 @@ ACF_API acf_status acf_options_load(acf_options *o, const char *path);
  * not fit. Fails: ACF_EUSAGE (unknown name), ACF_ESPACE. */
 ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed);
 
-/* Writes every option with type, range, default and help as plain text, one paragraph each (cap, needed
+/* Makes a set of the options that concern any program (`threads`, `log-level`), for one that fits no model. */
+ACF_API acf_status acf_options_create_general(acf_options **out);
+
+/* Writes every option of the set with type, range, default and help as plain text, one paragraph each (cap, needed
  * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
 
@@ -131,6 +134,95 @@ ACF_API acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int 
 
 /* Which of the n names is the word likely to mean? Its index, or -1 when none is near: for "did you mean". */
 ACF_API int acf_nearest_name(const char *word, const char *const *names, int n);
+
+/* ---- tables ------------------------------------------------------------------------------------------------- */
+
+/* Rows and columns in memory. Read-only after creation: any number of threads may share it. */
+typedef struct acf_table acf_table;
+
+/* Copies x (rows x columns, row-major). mask, where given, has a 0 for each missing cell, and x is not read there; NaN in x is
+ * missing too. classes says of each column: 0, a real number; C >= 1, a category whose cells hold codes 0..C-1; NULL: all real.
+ * names may be NULL. Borrows everything. Gives *out; free with acf_table_free.
+ * Fails: ACF_ESHAPE (sizes), ACF_EDATA (an infinite value or a code out of range: names row and column), ACF_EMEMORY. */
+ACF_API acf_status acf_table_create(const double *x, const uint8_t *mask, int64_t rows, int64_t columns,
+                                    const int32_t *classes, const char *const *names, acf_table **out);
+ACF_API void acf_table_free(acf_table *t); /* NULL is allowed */
+ACF_API int64_t acf_table_rows(const acf_table *t);    /* 0 for NULL */
+ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
+
+/* ---- models ------------------------------------------------------------------------------------------------- */
+
+/* A fitted model. Read-only: any number of sessions, each in its own thread, may use it at once. */
+typedef struct acf_model acf_model;
+
+/* How training goes, after each step. Scores are mean negative log-likelihoods in nats, in units where every real column has
+ * standard deviation 1; lower is better. */
+typedef struct acf_fit_report {
+    int64_t step, steps;    /* taken; at most, 0 when there is no such limit */
+    int64_t epoch;          /* complete passes over the table */
+    double loss;            /* of this step, per row; NaN when the step was skipped */
+    double valid, best;     /* per held-out cell: the last validation and the best; NaN and infinity before the first */
+    double rows_per_second;
+    int64_t skipped;        /* steps that were not finite and changed nothing */
+} acf_fit_report;
+
+/* Called after each step. Return 0 to go on; anything else ends training, and the best model so far is given. */
+typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
+
+/* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
+ * training (acf_options_help lists them), `seed`, `threads`. The same table, options and seed give the same model, for any
+ * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
+ * Fails: ACF_EDATA (nothing to learn from), ACF_EUSAGE, ACF_EMEMORY, ACF_ENUMERIC (training diverged). */
+ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
+                                 acf_model **out);
+ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its sessions */
+ACF_API int64_t acf_model_columns(const acf_model *m);
+
+/* One safetensors file with everything a query needs (docs/format.md). The file that was there stays until the new one is whole.
+ * Fails: ACF_EIO, ACF_EMEMORY. */
+ACF_API acf_status acf_model_save(const acf_model *m, const char *path);
+
+/* Reads a model. The file is not trusted: anything wrong in it is refused with a sentence. Of the options only `threads` matters;
+ * o may be NULL. Gives *out; free with acf_model_free. Fails: ACF_EIO, ACF_EMODEL, ACF_EMEMORY. */
+ACF_API acf_status acf_model_load(const char *path, const acf_options *o, acf_model **out);
+
+/* ---- questions ---------------------------------------------------------------------------------------------- */
+
+/* A model and the memory to ask it with: one per thread. */
+typedef struct acf_session acf_session;
+
+/* Keeps m. Gives *out; free with acf_session_free. Fails: ACF_EMEMORY. */
+ACF_API acf_status acf_session_create(const acf_model *m, acf_session **out);
+ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
+
+/* A question is two masks over the table's cells (rows x columns, zero or not): what is given and what is asked for. A cell in both is
+ * asked for; a cell in neither takes no part, which is how marginals are asked. Every row may have its own. Only cells that are
+ * present can be given. given NULL: every present cell that is not asked for. asked NULL: for a score every present cell, so that
+ * nothing is given and the answer is the joint density; for everything else every missing cell.
+ *
+ * All fail with: ACF_ESHAPE (the table has not the model's columns), ACF_EDATA, ACF_ENUMERIC, ACF_EMEMORY. */
+
+/* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. */
+ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
+
+/* out (rows x columns): log p of each present cell given the others of its row; NaN where missing. The lowest are the most
+ * surprising. */
+ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
+
+/* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
+ * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw) alone. */
+ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
+                                    uint32_t draw, double *out);
+
+/* The same with one best guess for each asked cell. */
+ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
+
+/* From `draws` draws: the mean (rows x columns) and n_levels quantiles (n_levels x rows x columns) of each asked cell, for example
+ * levels .05, .5, .95 for a median with a 90 % interval; NaN in other cells. Either may be NULL. For a category both are its most
+ * frequent class. Fails also: ACF_EUSAGE (draws < 1, a level outside [0,1]). */
+ACF_API acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+                                       uint64_t seed, int32_t draws, const double *levels, int n_levels, double *mean,
+                                       double *quantiles);
 
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ run folders tests/layering.sh
 run exports tests/exports.sh
 run command-line tests/cli/run.sh
 run installation tests/install.sh
+run example tests/example.sh
 run documentation tests/doc-example.sh
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 ]]

@@ -1,15 +1,77 @@
-/* The options of acflow, one line each: the only place where an option's name, range, default and help are written.
- * Included by options.c alone. An option enters this list in the change that makes it do something.
+/* The options of acflow, one entry each: the only place where an option's name, range, default and help are written. It feeds
+ * flags, config files, help, the C interface and what a model file records. An option enters this list in the change that
+ * makes it do something. Included by options.c alone.
  *
- *   name, type, min, max, default, choices, environment variable, flags, help */
+ *   name, type, min, max, default, choices, environment variable, flags, help
+ *
+ * Three groups: what concerns any program, what a model is made of, and how it is trained. Choices are in the order of the enum
+ * that reads them. */
 #ifndef ACF_BASE_OPTION_TABLE_H
 #define ACF_BASE_OPTION_TABLE_H
 
 #include "base/log.h"
 
-#define ACF_OPTIONS(X)                                                                                                 \
+#define ACF_GENERAL_OPTIONS(X)                                                                                         \
     X("threads", INT, 0, 1024, "0", NULL, "ACF_NUM_THREADS", 0,                                                        \
       "threads to compute with; 0 takes every core available")                                                         \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
+
+#define ACF_MODEL_OPTIONS(X)                                                                                           \
+    X("preset", CHOICE, 0, 0, "default", "default|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
+      "which set of model sizes to start from")                                                                        \
+    X("flow", TEXT, 0, 1023, "linear leaky rnn reverse linear leaky rnn", NULL, NULL, ACF_OPTION_RECORDED,             \
+      "transformations in order: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
+    X("likelihood", CHOICE, 0, 0, "ar", "ar|gaussian", NULL, ACF_OPTION_RECORDED,                                      \
+      "density behind the transformations")                                                                            \
+    X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \
+      "units of a hidden layer in the networks of linear, affine, coupling")                                           \
+    X("mlp-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "their hidden layers")                            \
+    X("coupling-units", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU in an RNN coupling")    \
+    X("coupling-layers", INT, 1, 8, "1", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                                \
+    X("likelihood-units", INT, 1, 8192, "96", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU of the likelihood")   \
+    X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                              \
+    X("components", INT, 1, 1024, "20", NULL, NULL, ACF_OPTION_RECORDED, "Gaussians in the mixture of each column")    \
+    X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED, "rank of conditional matrices; 0 is full")           \
+    X("scale-bound", REAL, 0.01, 20, "2", NULL, NULL, ACF_OPTION_RECORDED, "largest log-scale of one transformation")  \
+    X("identity", INT, 0, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                  \
+      "width of the embedding that tells networks their column; 0 is none")                                            \
+    X("embedding", INT, 1, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED, "width of the embedding of a category")         \
+    X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
+      "every GRU layer sees the observed values, not only the first")
+
+/* Steps are counted in 32 bits where they key random numbers. */
+#define ACF_TRAIN_OPTIONS(X)                                                                                           \
+    X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_RECORDED,                                                \
+      "rows of a training step at most; an epoch is cut into equal steps")                                             \
+    X("steps", INT, 0, 4294967295, "5000", NULL, NULL, ACF_OPTION_RECORDED, "training steps at most; 0 is no limit")   \
+    X("epochs", INT, 0, 4294967295, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
+      "passes over the table at most; 0 is no limit")                                                                  \
+    X("lr", REAL, 0, 10, "0.002", NULL, NULL, ACF_OPTION_RECORDED, "step size of Adam after warm-up")                  \
+    X("warmup", INT, 0, 1000000000, "100", NULL, NULL, ACF_OPTION_RECORDED,                                            \
+      "steps over which the step size rises from 0 to lr")                                                             \
+    X("decay", CHOICE, 0, 0, "cosine", "constant|linear|cosine", NULL, ACF_OPTION_RECORDED,                            \
+      "how the step size falls from warm-up to the last step")                                                         \
+    X("decay-to", REAL, 0, 1, "0.02", NULL, NULL, ACF_OPTION_RECORDED, "fraction of lr that decay ends with")          \
+    X("clip", REAL, 0, 1e30, "5", NULL, NULL, ACF_OPTION_RECORDED,                                                     \
+      "largest norm of a step's gradient; 0 is no limit")                                                              \
+    X("weight-decay", REAL, 0, 10, "0.01", NULL, NULL, ACF_OPTION_RECORDED,                                            \
+      "weight matrices shrink by lr times this a step")                                                                \
+    X("dropout", REAL, 0, 0.95, "0.05", NULL, NULL, ACF_OPTION_RECORDED,                                               \
+      "fraction of hidden numbers set to zero in training")                                                            \
+    X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
+      "memory of the averaged weights, which the model keeps; 0 is off")                                               \
+    X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5", NULL, NULL, ACF_OPTION_RECORDED,                              \
+      "which columns are given: a sum of bernoulli:P, uniform, marginal:P, joint, each with an optional *WEIGHT")      \
+    X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
+      "weight of the best guess's squared error in the loss")                                                          \
+    X("loss-per", CHOICE, 0, 0, "row", "row|column", NULL, ACF_OPTION_RECORDED,                                        \
+      "the loss counts rows, or each row divided by its modelled columns")                                             \
+    X("valid", REAL, 0, 0.9, "0.1", NULL, NULL, ACF_OPTION_RECORDED,                                                   \
+      "fraction of the observed cells held out for validation")                                                        \
+    X("valid-every", INT, 0, 1000000000, "0", NULL, NULL, ACF_OPTION_RECORDED,                                         \
+      "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
+    X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_RECORDED,                                           \
+      "validations without a better one that end training; 0 is no limit")                                             \
+    X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
 
 #endif

@@ -48,7 +48,7 @@ static int run_with(acf_options *o, int argc, char **argv) {
 
 static int run(int argc, char **argv) {
     acf_options *o;
-    if (acf_options_create(&o) != ACF_OK) return cli_failed("info");
+    if (acf_options_create_general(&o) != ACF_OK) return cli_failed("info");
     int code = run_with(o, argc, argv);
     acf_options_free(o);
     return code;

@@ -19,7 +19,7 @@ acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *
         acf_encoder_free(encoder);
         return ACF_EMEMORY;
     }
-    m->config = config, m->encoder = encoder;
+    m->dev = dev, m->config = config, m->encoder = encoder;
     ACF_TRY_DONE(acf_net_create(dev, encoder->column, encoder->D, config, seed, train, &m->net));
     *out = m;
 done:
@@ -32,6 +32,7 @@ void acf_fitted_free(acf_model *m) {
     acf_net_free(m->net);
     acf_encoder_free(m->encoder);
     acf_opts_free(m->config);
+    if (m->owns_dev) acf_device_close(m->dev);
     acf_release(m);
 }
 

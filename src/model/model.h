@@ -7,6 +7,8 @@
 #define ACF_MODEL_FORMAT 1 /* newest format_version this library reads, and the one it writes */
 
 typedef struct acf_model {
+    acf_device *dev;     /* closed with the model when `owns_dev` is set */
+    bool owns_dev;
     acf_options *config; /* recorded options; owned, like the rest */
     acf_encoder *encoder;
     acf_net *net;

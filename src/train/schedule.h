@@ -12,7 +12,6 @@
 #include "base/real.h"
 
 /* In the order of the enum, for an option. */
-#define ACF_DECAYS "constant|linear|cosine"
 typedef enum acf_decay { ACF_DECAY_CONSTANT, ACF_DECAY_LINEAR, ACF_DECAY_COSINE } acf_decay;
 
 typedef struct acf_schedule {

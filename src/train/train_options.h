@@ -1,7 +1,5 @@
-/* The options of training, and the same as a struct.
- *
- * A table of its own, in the mechanism of base/options.h; every row is recorded, so a checkpoint and a model file say how
- * training went. A trainer reads them by name from any set that has them: this table's, or one with the model's options too. */
+/* The options of training (base/option_table.h) as a struct. Every one is recorded, so a checkpoint and a model file say how
+ * training went. */
 #ifndef ACF_TRAIN_TRAIN_OPTIONS_H
 #define ACF_TRAIN_TRAIN_OPTIONS_H
 
@@ -9,12 +7,6 @@
 #include "data/masks.h"
 #include "train/loss.h"
 #include "train/schedule.h"
-
-extern const acf_option acf_train_table[];
-extern const int acf_train_option_count;
-
-/* A set of the training options alone, at their defaults. Gives *out; free with acf_opts_free. Fails: ACF_EMEMORY. */
-acf_status acf_train_options_create(acf_options **out);
 
 typedef struct acf_train_settings {
     int64_t batch;         /* rows of a step at most; an epoch is cut into equal steps */

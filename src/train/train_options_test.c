@@ -9,13 +9,13 @@ static void defaults_make_settings(void **state) {
     (void)state;
     acf_options *o = NULL;
     acf_train_settings s;
-    assert_int_equal(acf_train_options_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_create(acf_option_table, acf_option_count, &o), ACF_OK);
     assert_int_equal(acf_train_settings_read(o, &s), ACF_OK);
     assert_int_equal(s.batch, 256);
     assert_true(s.steps > 0 && s.patience > 0 && s.valid > 0 && s.average > 0);
     assert_int_equal(s.schedule.decay, ACF_DECAY_COSINE);
     assert_int_equal(s.masks.n, 2);
-    for (int i = 0; i < acf_train_option_count; i++) assert_true(acf_train_table[i].flags & ACF_OPTION_RECORDED);
+    for (int i = acf_option_general; i < acf_option_count; i++) assert_true(acf_option_table[i].flags & ACF_OPTION_RECORDED);
     acf_opts_free(o);
 }
 
@@ -29,8 +29,8 @@ static void every_option_arrives(void **state) {
     enum { SET = sizeof set / sizeof *set };
     acf_options *o = NULL;
     acf_train_settings s;
-    assert_int_equal(acf_train_options_create(&o), ACF_OK);
-    assert_int_equal(SET, acf_train_option_count);
+    assert_int_equal(acf_opts_create(acf_option_table, acf_option_count, &o), ACF_OK);
+    assert_string_equal(acf_option_table[acf_option_count - SET].name, set[0][0]); /* the last of the table, all of them */
     for (int i = 0; i < SET; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
     assert_int_equal(acf_train_settings_read(o, &s), ACF_OK);
     assert_true(s.batch == 7 && s.steps == 11 && s.epochs == 13 && s.schedule.lr == 0.5 && s.schedule.warmup == 17);
@@ -45,7 +45,7 @@ static void wrong_masks_are_refused(void **state) {
     (void)state;
     acf_options *o = NULL;
     acf_train_settings s;
-    assert_int_equal(acf_train_options_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_create(acf_option_table, acf_option_count, &o), ACF_OK);
     assert_int_equal(acf_opts_set(o, "masks", "bernouli:0.5"), ACF_OK);
     assert_int_equal(acf_train_settings_read(o, &s), ACF_EUSAGE);
     assert_non_null(strstr(acf_error(), "bernouli"));

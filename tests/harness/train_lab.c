@@ -23,14 +23,9 @@ static void set(acf_options *o, const char *const *list) {
 }
 
 void acf_train_lab_open(acf_train_lab *l, int threads, const char *const *settings) {
-    static acf_option table[128]; /* kept by the sets made from it; always the same content */
-    int n = acf_model_option_count + acf_train_option_count;
-    assert_in_range(n, 1, 128);
-    memcpy(table, acf_model_table, (size_t)acf_model_option_count * sizeof *table);
-    memcpy(table + acf_model_option_count, acf_train_table, (size_t)acf_train_option_count * sizeof *table);
     *l = (acf_train_lab){0};
     assert_int_equal(acf_device_open_cpu(threads, &l->dev), ACF_OK);
-    assert_int_equal(acf_opts_create(table, n, &l->o), ACF_OK);
+    assert_int_equal(acf_config_create(&l->o), ACF_OK);
     set(l->o, standard);
     set(l->o, settings);
     assert_int_equal(acf_config_finish(l->o), ACF_OK);
