@@ -94,7 +94,7 @@ static void complete_rows_teach_the_conditionals(void **state) {
  * Eight thousand steps of 256 rows with twice the widths come to 0.013; that would take too long for a test. */
 static void half_of_the_cells_do_too(void **state) {
     (void)state;
-    learn(0.5, 0.04, (const char *[]){COMMON, "masks=uniform + bernoulli:0.9 + joint*0.3 + marginal:0.5*0.3", "flow=linear leaky rnn",
+    learn(0.5, 0.04, (const char *[]){COMMON, "masks=uniform + bernoulli:0.9 + joint*0.3 + marginal:0.5*0.3",
                                       "mlp-width=24", "likelihood-units=24", NULL});
 }
 

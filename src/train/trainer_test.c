@@ -468,10 +468,11 @@ static void what_does_not_fit_is_refused(void **state) {
 
 ACF_TESTS(trainer, cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(seeds_change_everything),
           cmocka_unit_test(missing_cells_are_never_read), cmocka_unit_test(held_out_cells_are_not_trained_on),
-          cmocka_unit_test(a_step_is_its_parts), cmocka_unit_test(an_epoch_is_cut_evenly), cmocka_unit_test(empty_rows_are_passed_by),
-          cmocka_unit_test(steps_allocate_nothing), cmocka_unit_test(clipping_bounds_the_update),
-          cmocka_unit_test(averages_are_what_is_validated), cmocka_unit_test(validation_is_the_mean_over_cells),
-          cmocka_unit_test(limits_end_a_run), cmocka_unit_test(the_best_weights_are_kept),
-          cmocka_unit_test(steps_that_are_not_finite_are_skipped), cmocka_unit_test(too_many_end_the_run),
-          cmocka_unit_test(too_many_in_all_end_it_too), cmocka_unit_test(memory_may_fail_at_any_time),
-          cmocka_unit_test(creation_may_fail_for_want_of_memory), cmocka_unit_test(what_does_not_fit_is_refused))
+          cmocka_unit_test(a_step_is_its_parts), cmocka_unit_test(an_epoch_is_cut_evenly),
+          cmocka_unit_test(empty_rows_are_passed_by), cmocka_unit_test(steps_allocate_nothing),
+          cmocka_unit_test(clipping_bounds_the_update), cmocka_unit_test(averages_are_what_is_validated),
+          cmocka_unit_test(validation_is_the_mean_over_cells), cmocka_unit_test(limits_end_a_run),
+          cmocka_unit_test(the_best_weights_are_kept), cmocka_unit_test(steps_that_are_not_finite_are_skipped),
+          cmocka_unit_test(too_many_end_the_run), cmocka_unit_test(too_many_in_all_end_it_too),
+          cmocka_unit_test(memory_may_fail_at_any_time), cmocka_unit_test(creation_may_fail_for_want_of_memory),
+          cmocka_unit_test(what_does_not_fit_is_refused))
