@@ -68,7 +68,7 @@ static json_t *describe_state(const acf_trainer *tr) {
     return o;
 }
 
-/* ---- saving ----------------------------------------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------------------------------------- */
 
 /* A value as text. Gives *out (acf_release). NULL value: jansson had no memory. */
 static acf_status write_json(const json_t *value, char **out) {
@@ -114,7 +114,7 @@ done:
     return status;
 }
 
-/* ---- loading: everything is compared before anything is changed --------------------------------------------------------------- */
+/* ---- loading: everything is compared before anything is changed ----------------------------------------------------------- */
 
 /* The JSON text of a metadata key, which must be an object. Gives *out (json_decref). */
 static acf_status read_json(const acf_st *f, acf_json_source from, const char *key, json_t **out) {

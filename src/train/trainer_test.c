@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 
 #include "harness/train_lab.h"
+#include "ops/adam.h"
 
 #include <math.h>
 #include <string.h>
@@ -96,6 +97,42 @@ static void held_out_cells_are_not_trained_on(void **state) {
 
 /* ---- a step --------------------------------------------------------------------------------------------------------------- */
 
+/* Three steps of a trainer, and the same put together from their parts. */
+static void a_step_is_its_parts(void **state) {
+    (void)state;
+    acf_train_lab l, twin;
+    const char *set[] = {"batch=60", "masks=uniform", "guess-weight=0.3", "dropout=0.2", "clip=0.5", "average=0.9", NULL};
+    open_with(&l, 1, set);
+    open_with(&twin, 1, set);
+    take_steps(&l, 3);
+    acf_masks masks;
+    acf_batches walk;
+    acf_params *ps = acf_net_params(twin.net);
+    acf_batch *b = twin.tr->batch;
+    acf_tape *t = twin.tr->tape;
+    assert_int_equal(acf_masks_parse("uniform", &masks), ACF_OK);
+    acf_rows rows = acf_rows_all(200);
+    assert_int_equal(acf_batches_start(&rows, 50, 1, true, &walk), ACF_OK);
+    for (uint32_t step = 0; step < 3; step++) {
+        int64_t row[50];
+        double norm, lr = 0.01 * (step + 1) / 5; /* warming up */
+        assert_int_equal(acf_batches_next(&walk, row), 50);
+        acf_batch_fill(twin.dev, b, twin.table, twin.encoder, twin.hold, ACF_BATCH_TRAIN, row, 50);
+        acf_masks_draw(twin.dev, &masks, 1, step, 50, D, b->id, b->b, b->m);
+        assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
+        acf_tape_begin(t, true);
+        acf_tensor *loss = acf_loss_make(t, twin.net, b, &(acf_pass){0.2, 1, step}, &(acf_loss){false, 0.3});
+        assert_int_equal(acf_tape_backward(t, loss), ACF_OK);
+        assert_int_equal(acf_grad_norm(ps, &norm), ACF_OK);
+        acf_adam adam = {lr, 0.9, 0.999, 1e-8, 0.01};
+        assert_int_equal(acf_adam_step(ps, &adam, step + 1, acf_clip_factor(norm, 0.5)), ACF_OK);
+        assert_int_equal(acf_average_step(ps, step / (step + 10.0)), ACF_OK);
+    }
+    acf_train_lab_same(&l, &twin);
+    acf_train_lab_close(&l);
+    acf_train_lab_close(&twin);
+}
+
 /* 200 rows, at most 32 at a time: six steps of 29 and one of 26 make an epoch. */
 static void an_epoch_is_cut_evenly(void **state) {
     (void)state;
@@ -187,7 +224,7 @@ static void averages_are_what_is_validated(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- validation, by another way --------------------------------------------------------------------------------------------- */
+/* ---- validation, by another way ------------------------------------------------------------------------------------------ */
 
 /* Row by row, in batches of one. */
 static void validation_is_the_mean_over_cells(void **state) {
@@ -217,7 +254,7 @@ static void validation_is_the_mean_over_cells(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- runs and their ends ----------------------------------------------------------------------------------------------------- */
+/* ---- runs and their ends --------------------------------------------------------------------------------------------------- */
 
 typedef struct tally {
     int64_t steps, validations;
@@ -254,7 +291,7 @@ static void limits_end_a_run(void **state) {
         {{"steps=20", "valid-every=10"}, 0, 20, 2, ACF_END_STEPS},
         {{"steps=0", "epochs=2", "valid-every=100"}, 0, 14, 1, ACF_END_EPOCHS},
         {{"steps=5", "epochs=2", "valid=0"}, 0, 5, 0, ACF_END_STEPS},
-        {{"steps=0", "epochs=12", "valid-every=0"}, 0, 84, 2, ACF_END_EPOCHS}, /* at step 56, the first epoch end from 50, and 84 */
+        {{"steps=0", "epochs=12", "valid-every=0"}, 0, 84, 2, ACF_END_EPOCHS}, /* at 56, the first epoch's end from 50, and 84 */
         {{"steps=0", "valid-every=4", "lr=0", "patience=3"}, 0, 16, 4, ACF_END_PATIENCE}, /* the first is the best */
         {{"steps=50", "valid-every=100"}, 7, 7, 0, ACF_END_STOPPED},
     };
@@ -278,7 +315,8 @@ static void the_best_weights_are_kept(void **state) {
     (void)state;
     acf_train_lab l;
     double nll;
-    open_with(&l, 1, (const char *[]){"steps=60", "valid-every=5", "lr=0.2", "decay=constant", NULL}); /* too large: it wanders */
+    /* A step size far too large: it wanders. */
+    open_with(&l, 1, (const char *[]){"steps=60", "valid-every=5", "lr=0.2", "decay=constant", NULL});
     tally c = run(&l, 0, ACF_END_STEPS);
     assert_int_equal(c.validations, 12);
     assert_true(l.tr->state.best_step < 60);
@@ -299,7 +337,7 @@ static void the_best_weights_are_kept(void **state) {
     acf_train_lab_close(&l);
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------------------------------------------------------------- */
 
 /* One bad weight: steps are skipped and nothing else changes; when the weight is good again, training goes on. */
 static void steps_that_are_not_finite_are_skipped(void **state) {
@@ -430,10 +468,11 @@ static void what_does_not_fit_is_refused(void **state) {
 
 ACF_TESTS(trainer, cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(seeds_change_everything),
           cmocka_unit_test(missing_cells_are_never_read), cmocka_unit_test(held_out_cells_are_not_trained_on),
-          cmocka_unit_test(an_epoch_is_cut_evenly), cmocka_unit_test(empty_rows_are_passed_by),
-          cmocka_unit_test(steps_allocate_nothing), cmocka_unit_test(clipping_bounds_the_update),
-          cmocka_unit_test(averages_are_what_is_validated), cmocka_unit_test(validation_is_the_mean_over_cells),
-          cmocka_unit_test(limits_end_a_run), cmocka_unit_test(the_best_weights_are_kept),
-          cmocka_unit_test(steps_that_are_not_finite_are_skipped), cmocka_unit_test(too_many_end_the_run),
-          cmocka_unit_test(too_many_in_all_end_it_too), cmocka_unit_test(memory_may_fail_at_any_time),
-          cmocka_unit_test(creation_may_fail_for_want_of_memory), cmocka_unit_test(what_does_not_fit_is_refused))
+          cmocka_unit_test(a_step_is_its_parts), cmocka_unit_test(an_epoch_is_cut_evenly),
+          cmocka_unit_test(empty_rows_are_passed_by), cmocka_unit_test(steps_allocate_nothing),
+          cmocka_unit_test(clipping_bounds_the_update), cmocka_unit_test(averages_are_what_is_validated),
+          cmocka_unit_test(validation_is_the_mean_over_cells), cmocka_unit_test(limits_end_a_run),
+          cmocka_unit_test(the_best_weights_are_kept), cmocka_unit_test(steps_that_are_not_finite_are_skipped),
+          cmocka_unit_test(too_many_end_the_run), cmocka_unit_test(too_many_in_all_end_it_too),
+          cmocka_unit_test(memory_may_fail_at_any_time), cmocka_unit_test(creation_may_fail_for_want_of_memory),
+          cmocka_unit_test(what_does_not_fit_is_refused))
