@@ -101,13 +101,17 @@ int main(int argc, char **argv) {
     for (int64_t i = 0; i < N * D; i++)
         b.batch->x[i] = (acf_real)acf_rng_normal((acf_place){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
     for (int64_t i = 0; i < N; i++) b.batch->id[i] = (uint64_t)i;
-    double r[4] = {rate(&b, run_train, rounds), rate(&b, run_guess, rounds), rate(&b, run_loglik, rounds), rate(&b, run_sample, rounds)};
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    printf("{\"d\": %lld, \"batch\": %lld, \"params\": %lld, \"train_rows_s\": %.0f, \"train_guess_rows_s\": %.0f, "
-           "\"loglik_rows_s\": %.0f, \"sample_rows_s\": %.0f, \"peak_mb\": %.0f}\n",
-           (long long)D, (long long)N, (long long)acf_net_params(b.net)->total, r[0], r[1], r[2], r[3],
-           (double)usage.ru_maxrss / 1024);
+    /* From the smallest to the largest: peak memory only grows. */
+    void (*const runs[4])(bench *) = {run_sample, run_loglik, run_train, run_guess};
+    static const char *const names[4] = {"sample", "loglik", "train", "train_guess"};
+    printf("{\"d\": %lld, \"batch\": %lld, \"params\": %lld", (long long)D, (long long)N, (long long)acf_net_params(b.net)->total);
+    for (int k = 0; k < 4; k++) {
+        double r = rate(&b, runs[k], rounds);
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        printf(", \"%s_rows_s\": %.0f, \"%s_peak_mb\": %.0f", names[k], r, names[k], (double)usage.ru_maxrss / 1024);
+    }
+    printf("}\n");
     acf_release(b.out);
     acf_batch_free(b.batch);
     acf_net_free(b.net);
