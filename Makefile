@@ -1,7 +1,7 @@
 # acflow: one short Makefile. Sources are found by wildcard, dependencies are tracked, every variant has its own folder.
 #
 #   make              build/acflow, build/libacflow.a, build/libacflow.so
-#   make demo         the engine at work on a built-in table        make bench      speed, as ratios inside one run
+#   make demo         learns and completes a built-in table        make bench      speed, as ratios inside one run
 #   make test         every test, float and double                  make test-long  also the planted mistakes
 #   make test-san     ASan+UBSan (gcc) and TSan (clang)             make lint       warnings of gcc 12 and clang 14
 #   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
@@ -73,16 +73,16 @@ $(B)/bench-%: $(B)/lib/bench/%.o $(B)/libacflow.a
 # The kernel lab: variants of one kernel, checked, then timed.
 $(B)/lab-%: $(B)/lib/bench/lab/%.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
-$(B)/engine-demo: $(B)/lib/examples/engine_demo.o $(B)/libacflow.a
-	$(CC) -fopenmp $^ $(LIBS) -o $@
+$(B)/demo: $(B)/lib/examples/demo.o $(B)/libacflow.so
+	$(CC) $< -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN' -o $@
 
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
 AGAIN = @$(MAKE) --no-print-directory -s
 demo: need
-	$(AGAIN) $(B)/engine-demo
-	@$(B)/engine-demo
+	$(AGAIN) $(B)/demo
+	@$(B)/demo
 test: need
-	$(AGAIN) all $(B)/engine-demo $(patsubst bench/%.c,$(B)/bench-%,$(BENCH)) $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) $(B)/f32/acflow-test $(B)/f64/acflow-test
+	$(AGAIN) all $(B)/demo $(patsubst bench/%.c,$(B)/bench-%,$(BENCH)) $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) $(B)/f32/acflow-test $(B)/f64/acflow-test
 	@B=$(B) tests/run.sh
 # For mutate.sh: how the f64 variant is compiled and linked.
 print-f64:
