@@ -31,7 +31,7 @@ CLI := $(wildcard src/cli/*.c)
 TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
 BENCH := $(wildcard bench/*.c)
 LABS := $(wildcard bench/lab/*.c)
-EXAMPLES := $(wildcard examples/*.c)
+EXAMPLES := $(wildcard examples/*.c experiments/*.c)
 
 .PHONY: all test test-long print-f64 test-san bench demo install deps need lint clean
 all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
@@ -73,8 +73,12 @@ $(B)/bench-%: $(B)/lib/bench/%.o $(B)/libacflow.a
 # The kernel lab: variants of one kernel, checked, then timed.
 $(B)/lab-%: $(B)/lib/bench/lab/%.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
+# Programs that use the public header only.
+PUBLIC = $(CC) $< -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN' -o $@
 $(B)/demo: $(B)/lib/examples/demo.o $(B)/libacflow.so
-	$(CC) $< -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN' -o $@
+	$(PUBLIC)
+$(B)/experiment-%: $(B)/lib/experiments/%.o $(B)/libacflow.so
+	$(PUBLIC)
 
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
 AGAIN = @$(MAKE) --no-print-directory -s
@@ -82,7 +86,8 @@ demo: need
 	$(AGAIN) $(B)/demo
 	@$(B)/demo
 test: need
-	$(AGAIN) all $(B)/demo $(patsubst bench/%.c,$(B)/bench-%,$(BENCH)) $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) $(B)/f32/acflow-test $(B)/f64/acflow-test
+	$(AGAIN) all $(B)/demo $(patsubst bench/%.c,$(B)/bench-%,$(BENCH)) $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) \
+	  $(patsubst experiments/%.c,$(B)/experiment-%,$(wildcard experiments/*.c)) $(B)/f32/acflow-test $(B)/f64/acflow-test
 	@B=$(B) tests/run.sh
 # For mutate.sh: how the f64 variant is compiled and linked.
 print-f64:

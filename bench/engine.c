@@ -3,28 +3,13 @@
  * several interleaved rounds, and none is compared with a figure of another run.
  *
  *     bench-engine [--threads N] [--rounds N]          prints one table; bench/run.sh adds PyTorch's GRU where it is installed */
-#define _GNU_SOURCE
+#include "bench.h"
 #include "ops/gru.h"
 #include "ops/lu.h"
 
 #include <cblas.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
-static void need(acf_status status) {
-    if (!status) return;
-    fprintf(stderr, "bench: %s\n", acf_error());
-    exit(acf_status_exit(status));
-}
 
 static void *get(size_t bytes) {
     void *p = acf_alloc(bytes, "a benchmark");

@@ -2,6 +2,7 @@
  * training with best guess, log-likelihood and sampling, and peak memory; bench/table.sh sets the PyTorch peer beside it.
  *
  *     bench-table [D] [BATCH] [ROUNDS] [PRESET] */
+#include "bench.h"
 #include "data/masks.h"
 #include "model/config.h"
 #include "model/net.h"
@@ -9,22 +10,7 @@
 #include "ops/arith.h"
 #include "ops/reduce.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
-static void need(acf_status status) {
-    if (!status) return;
-    fprintf(stderr, "bench: %s\n", acf_error());
-    exit(acf_status_exit(status));
-}
 
 typedef struct bench {
     acf_device *dev;

@@ -3,6 +3,7 @@
  *     make build/lab-lu && build/lab-lu
  *
  * The loop is serial, single-threaded sgetrf and a sum of logs; ours is what a model calls, on 1 and on 2 threads. */
+#include "../bench.h"
 #include "ops/lu.h"
 
 #include "base/rng.h"
@@ -11,17 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void sgetrf_(const int *m, const int *n, float *a, const int *lda, int *pivots, int *info);
 
 #define REPEATS 21
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -31,12 +25,6 @@ static int by_value(const void *a, const void *b) {
 static double median(double *x, int n) {
     qsort(x, (size_t)n, sizeof *x, by_value);
     return x[n / 2];
-}
-
-static void must(acf_status status) {
-    if (status == ACF_OK) return;
-    fprintf(stderr, "lab-lu: %s\n", acf_error());
-    exit(1);
 }
 
 /* N matrices of size n: random, with 2 on the diagonal. */
@@ -68,12 +56,12 @@ static const float *our_logdet(acf_tape *t, float *m, const acf_subset *u, bool 
     acf_tensor *list = acf_tensor_wrap(t, m, 1, &u->square[u->N]);
     list->needs_grad = train;
     acf_tensor *ld = acf_lu_logdet(t, acf_lu_factor(t, list, u));
-    must(acf_tape_status(t));
+    need(acf_tape_status(t));
     if (train) {
         /* Backward of one node without a loss: its gradient is set by hand, and the node run. */
         acf_real *g = acf_grad(t, ld);
         for (int64_t i = 0; i < u->N; i++) g[i] = 1;
-        must(t->last->op->cpu.backward(t, t->last));
+        need(t->last->op->cpu.backward(t, t->last));
     }
     return ld->data;
 }
@@ -88,10 +76,10 @@ static timing time_logdet(int threads, int64_t N, int64_t n) {
     acf_tape *t;
     acf_arena *arena;
     const acf_subset *u;
-    must(acf_device_open_cpu(threads, &dev));
-    must(acf_tape_create(dev, NULL, &t));
-    must(acf_arena_create(&acf_heap, 0, &arena));
-    must(acf_subset_build(arena, NULL, NULL, N, n, &u));
+    need(acf_device_open_cpu(threads, &dev));
+    need(acf_tape_create(dev, NULL, &t));
+    need(acf_arena_create(&acf_heap, 0, &arena));
+    need(acf_subset_build(arena, NULL, NULL, N, n, &u));
     float *m = random_matrices(N, n), *work = malloc((size_t)(N * n * n) * sizeof *work), *ld = malloc((size_t)N * sizeof *ld);
     int *pivots = malloc((size_t)n * sizeof *pivots);
     if (!work || !ld || !pivots) exit(1);

@@ -190,13 +190,15 @@ static void null_is_met_with_a_sentence(void **state) {
 
 static void help_asks_for_its_room(void **state) {
     acf_options *o = *state;
-    char text[4096];
+    char text[32768];
     size_t needed = 0, again = 0;
     assert_int_equal(acf_options_help(o, NULL, 0, &needed), ACF_ESPACE);
     assert_true(needed > 100 && needed < sizeof text);
     assert_int_equal(acf_options_help(o, text, needed, &again), ACF_OK); /* exactly that */
     assert_int_equal(again, needed);
     assert_non_null(strstr(text, "--threads N"));
+    assert_non_null(strstr(text, "--likelihood-units N")); /* the whole table: general, model, training */
+    assert_non_null(strstr(text, "--patience N"));
 }
 
 static void names_are_guessed(void **state) {

@@ -21,7 +21,7 @@ static void sort_rows(builder *w, acf_subset *u) {
     for (int64_t i = 0; i < N; i++)
         if (w->size[i] > 0) w->active[w->size[i] - 1]++;
     for (int64_t t = D - 1; t >= 0; t--) w->active[t] += w->active[t + 1];
-    memcpy(w->first, w->active, (size_t)(D + 1) * sizeof(int32_t)); /* next free rank for each size, for now */
+    memcpy(w->first, w->active, (size_t)(D + 1) * sizeof(int32_t)); /* while ranks are dealt: the next free one for each size */
     for (int64_t i = 0; i < N; i++) {
         int32_t rank = w->first[w->size[i]]++;
         w->rank[i] = rank;

@@ -1,0 +1,23 @@
+/* What the benchmarks share: a clock, and an end for calls that must not fail. */
+#ifndef ACF_BENCH_H
+#define ACF_BENCH_H
+
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline double now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static inline void need(acf_status status) {
+    if (!status) return;
+    fprintf(stderr, "bench: %s\n", acf_error());
+    exit(acf_status_exit(status));
+}
+
+#endif
