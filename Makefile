@@ -103,7 +103,7 @@ bench: need
 	$(AGAIN) $(B)/bench-engine
 	@B=$(B) bench/run.sh
 # Compiles everything with both compilers; -Werror makes any warning fatal.
-lint: all $(B)/clang32/acflow-test $(B)/clang64/acflow-test $(B)/f32/acflow-test $(B)/f64/acflow-test
+lint: all $(patsubst %.c,$(B)/clang32/%.o,$(CLI) $(BENCH) $(LABS) $(EXAMPLES)) $(B)/clang32/acflow-test $(B)/clang64/acflow-test $(B)/f32/acflow-test $(B)/f64/acflow-test
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
