@@ -103,8 +103,9 @@ static acf_status blame(acf_tape *t, const acf_tensor *x, int64_t at) {
     int64_t row, column;
     acf_tensor_place(x, at, &row, &column);
     const acf_real *data = on_host(t, x);
-    acf_fail(ACF_ENUMERIC, "%s: the output is %g at row %lld, column %lld; look at that row's input, or lower the step size",
-             op ? op->name : "input", data ? (double)data[at] : (double)NAN, (long long)row, (long long)column);
+    const char *what = !data || isnan(data[at]) ? "nan" : data[at] > 0 ? "inf" : "-inf"; /* a NaN's sign says nothing */
+    acf_fail(ACF_ENUMERIC, "%s: the output is %s at row %lld, column %lld; look at that row's input, or lower the step size",
+             op ? op->name : "input", what, (long long)row, (long long)column);
     return acf_tape_fail(t, NULL);
 }
 
