@@ -99,7 +99,8 @@ int main(void) {
     int odd = 0;
     for (int i = 1; i < ROWS; i++) odd = score[i] < score[odd] ? i : odd;
     printf("\nthe least likely row is number %d, log p = %.1f:", odd, score[odd]);
-    for (int j = 0; j < COLUMNS; j++) printf(" %s %.4g", names[j], seen[odd * COLUMNS + j]);
+    for (int j = 0; j < COLUMNS; j++)
+        if (!isnan(seen[odd * COLUMNS + j])) printf(" %s %.4g", names[j], seen[odd * COLUMNS + j]);
     printf("\n");
     acf_session_free(s);
     acf_model_free(model);
