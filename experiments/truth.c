@@ -1,6 +1,6 @@
 /* How near to the truth a trained model comes: tables from known 8-column distributions, so that every conditional density is known.
  *
- *     truth [STEPS] [SEED]
+ *     truth [NAME=VALUE...]          options of training, such as steps=4000 seed=1
  *
  * Two distributions, a Gaussian and a mixture of three Gaussians with full covariances; complete training data, and half of its cells
  * missing. For fresh rows and four kinds of questions it prints the mean negative log-likelihood per modelled column, the model's and
@@ -125,7 +125,20 @@ static void evaluate(acf_session *s, const truth *t, const char *name, double mi
     acf_table_free(table);
 }
 
-static void run(const char *name, int components, double missing, const char *steps, const char *seed) {
+/* "steps=4000" and the like, from the command line. */
+static void set_options(acf_options *o, int n, char **list) {
+    for (int i = 0; i < n; i++) {
+        char name[64];
+        int length = 0;
+        if (sscanf(list[i], "%63[^=]=%n", name, &length) != 1 || length == 0) {
+            fprintf(stderr, "truth: '%s' is not NAME=VALUE\n", list[i]);
+            exit(2);
+        }
+        need(acf_options_set(o, name, list[i] + length));
+    }
+}
+
+static void run(const char *name, int components, double missing, int n_options, char **options) {
     static double x[TRAIN * D];
     truth t = make_truth(components, 20200713 + (uint64_t)components);
     uint64_t state = 123456789;
@@ -139,8 +152,7 @@ static void run(const char *name, int components, double missing, const char *st
     acf_model *m;
     acf_session *s;
     need(acf_options_create(&o));
-    need(acf_options_set(o, "steps", steps));
-    need(acf_options_set(o, "seed", seed));
+    set_options(o, n_options, options);
     need(acf_table_create(x, NULL, TRAIN, D, NULL, NULL, &table));
     need(acf_model_fit(table, o, NULL, NULL, &m));
     need(acf_session_create(m, &s));
@@ -152,9 +164,8 @@ static void run(const char *name, int components, double missing, const char *st
 }
 
 int main(int argc, char **argv) {
-    const char *steps = argc > 1 ? argv[1] : "5000", *seed = argc > 2 ? argv[2] : "1";
     for (int components = 1; components <= COMPONENTS; components += 2)
         for (int missing = 0; missing < 2; missing++)
-            run(components == 1 ? "Gaussian" : "mixture", components, 0.5 * missing, steps, seed);
+            run(components == 1 ? "Gaussian" : "mixture", components, 0.5 * missing, argc - 1, argv + 1);
     return 0;
 }

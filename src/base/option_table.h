@@ -60,7 +60,7 @@
       "fraction of hidden numbers set to zero in training")                                                            \
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
-    X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5", NULL, NULL, ACF_OPTION_RECORDED,                              \
+    X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
       "which columns are given: a sum of bernoulli:P, uniform, marginal:P, joint, each with an optional *WEIGHT")      \
     X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "weight of the best guess's squared error in the loss")                                                          \
