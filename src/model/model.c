@@ -10,8 +10,8 @@
 
 #define JSON_MAX ((size_t)64 << 20) /* an encoder with a million classes takes some 10 MB */
 
-acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
-                             acf_model **out) {
+/* A model whose network is declared but has no values yet. Takes config and encoder over, also on failure. */
+static acf_status assemble(acf_device *dev, acf_options *config, acf_encoder *encoder, acf_model **out) {
     acf_status status = ACF_OK;
     acf_model *m = acf_alloc_zero(sizeof *m, "a model");
     if (!m) {
@@ -20,10 +20,20 @@ acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *
         return ACF_EMEMORY;
     }
     m->dev = dev, m->config = config, m->encoder = encoder;
-    ACF_TRY_DONE(acf_net_create(dev, encoder->column, encoder->D, config, seed, train, &m->net));
+    ACF_TRY_DONE(acf_net_declare(dev, encoder->column, encoder->D, config, &m->net));
     *out = m;
 done:
     if (status) acf_fitted_free(m);
+    return status;
+}
+
+acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
+                             acf_model **out) {
+    acf_model *m;
+    ACF_TRY(assemble(dev, config, encoder, &m));
+    acf_status status = acf_net_build(m->net, seed, train);
+    if (status) acf_fitted_free(m);
+    else *out = m;
     return status;
 }
 
@@ -144,12 +154,20 @@ static acf_status read_encoder(const acf_st *f, const char *path, acf_encoder **
     return status;
 }
 
-/* Fills the network from the file: every parameter there with its shape, finite, and none besides. */
-static acf_status read_values(const acf_st *f, const char *path, acf_params *ps) {
-    acf_status status = ACF_OK;
+/* Is every declared parameter in the file with its shape, and none besides? Asked before there is memory for values: a small file
+ * whose config describes a huge network is refused here. */
+static acf_status compare(const acf_st *f, const char *path, const acf_params *ps) {
+    const acf_st_tensor *t;
     if (acf_st_count(f) != ps->n)
         return acf_fail(ACF_EMODEL, "%s: it has %lld tensors; its config describes a network of %d", path,
                         (long long)acf_st_count(f), ps->n);
+    for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, ps->list[i]->name, ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
+    return ACF_OK;
+}
+
+/* Fills the network from the file; every number must be finite. */
+static acf_status read_values(const acf_st *f, const char *path, acf_params *ps) {
+    acf_status status = ACF_OK;
     acf_real *values = acf_alloc_zero((size_t)ps->total * sizeof *values, "the values of a model");
     if (!values) return ACF_EMEMORY;
     for (int i = 0; i < ps->n; i++) {
@@ -185,9 +203,11 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
         acf_opts_free(config);
         return status;
     }
-    status = acf_fitted_create(dev, config, encoder, 0, false, &m);
+    status = assemble(dev, config, encoder, &m);
     if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
         status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
+    if (status == ACF_OK) status = compare(f, path, acf_net_params(m->net));
+    if (status == ACF_OK) status = acf_net_build(m->net, 0, false);
     if (status == ACF_OK) status = read_values(f, path, acf_net_params(m->net));
     if (status) acf_fitted_free(m);
     else *out = m;

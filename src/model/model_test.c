@@ -136,6 +136,9 @@ static void refuses_what_is_not_a_model(void **state) {
         {"config", "{\"components\": 0}", .says = "components"},
         {"config", "{\"flow\": \"linear laeky\"}", .says = "leaky"},
         {"config", "{}", .says = "tensor"},
+        /* Five gigabytes of weights from a small file: refused before there is memory for them. */
+        {"config", "{\"coupling-units\": 8192, \"coupling-layers\": 1, \"likelihood-units\": 8192, \"mlp-width\": 8192}",
+         .says = "tensor"},
         {"encoder", "[]", .says = "encoder"},
         {"encoder", "{\"columns\": []}", .says = "column"},
         {"encoder", NULL, .says = "encoder"},

@@ -132,8 +132,7 @@ static acf_status declare(acf_net *net, const acf_options *o) {
     return ACF_OK;
 }
 
-acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
-                          acf_net **out) {
+acf_status acf_net_declare(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, acf_net **out) {
     acf_status status = ACF_OK;
     int64_t classes = 0;
     if (D < 1) return acf_fail(ACF_ESHAPE, "a table model of %lld columns; expected at least one", (long long)D);
@@ -148,10 +147,21 @@ acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, 
     }
     ACF_TRY_DONE(acf_params_create(dev, &net->ps));
     ACF_TRY_DONE(declare(net, o));
-    ACF_TRY_DONE(acf_params_build(net->ps, seed, train));
     *out = net;
 done:
     if (status) acf_net_free(net);
+    return status;
+}
+
+acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) { return acf_params_build(net->ps, seed, train); }
+
+acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
+                          acf_net **out) {
+    acf_net *net;
+    ACF_TRY(acf_net_declare(dev, column, D, o, &net));
+    acf_status status = acf_net_build(net, seed, train);
+    if (status) acf_net_free(net);
+    else *out = net;
     return status;
 }
 

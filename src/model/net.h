@@ -22,6 +22,10 @@ typedef struct acf_net acf_net;
  * the twin slabs exist. Keeps dev; borrows the rest. Gives *out; free with acf_net_free. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
                           acf_net **out);
+/* The same in two steps: first its parameters by name and shape, without memory for their values, so that a file can be compared
+ * with them; then the values. */
+acf_status acf_net_declare(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, acf_net **out);
+acf_status acf_net_build(acf_net *net, uint64_t seed, bool train);
 void acf_net_free(acf_net *net);
 acf_params *acf_net_params(acf_net *net);
 int64_t acf_net_columns(const acf_net *net);
