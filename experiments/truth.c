@@ -1,16 +1,20 @@
 /* How near to the truth a trained model comes: tables from known 8-column distributions, so that every conditional density is known.
  *
- *     truth [NAME=VALUE...]          options of training, such as steps=4000 seed=1
+ *     truth [NAME=VALUE...]          options of training, such as steps=4000 seed=1; and of this program:
+ *                                    rows=N training rows (20000), table=1..4 one of the four tables alone
  *
  * Two distributions, a Gaussian and a mixture of three Gaussians with full covariances; complete training data, and half of its cells
- * missing. For fresh rows and four kinds of questions it prints the mean negative log-likelihood per modelled column, the model's and
+ * missing: four tables. For fresh rows and four kinds of questions it prints the mean negative log-likelihood per modelled column, the model's and
  * the true one. Uses the public header only. */
 #include <acflow.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { D = 8, TRAIN = 20000, TEST = 4000, COMPONENTS = 3 };
+enum { D = 8, TEST = 4000, COMPONENTS = 3 };
+
+static struct { long rows, table; } plan = {20000, 0}; /* table 0: all of them */
 
 static double uniform(uint64_t *state) {
     *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
@@ -134,38 +138,46 @@ static void set_options(acf_options *o, int n, char **list) {
             fprintf(stderr, "truth: '%s' is not NAME=VALUE\n", list[i]);
             exit(2);
         }
-        need(acf_options_set(o, name, list[i] + length));
+        if (strcmp(name, "rows") == 0) plan.rows = strtol(list[i] + length, NULL, 10);
+        else if (strcmp(name, "table") == 0) plan.table = strtol(list[i] + length, NULL, 10);
+        else need(acf_options_set(o, name, list[i] + length));
     }
 }
 
-static void run(const char *name, int components, double missing, int n_options, char **options) {
-    static double x[TRAIN * D];
+static void run(const char *name, int components, double missing, const acf_options *o) {
+    double *x = malloc((size_t)plan.rows * D * sizeof *x);
+    if (!x) exit(5);
     truth t = make_truth(components, 20200713 + (uint64_t)components);
     uint64_t state = 123456789;
-    for (int i = 0; i < TRAIN; i++) {
+    for (long i = 0; i < plan.rows; i++) {
         draw_row(&t, &state, x + i * D);
         for (int j = 0; j < D; j++)
             if (uniform(&state) < missing) x[i * D + j] = NAN;
     }
-    acf_options *o;
     acf_table *table;
     acf_model *m;
     acf_session *s;
-    need(acf_options_create(&o));
-    set_options(o, n_options, options);
-    need(acf_table_create(x, NULL, TRAIN, D, NULL, NULL, &table));
+    need(acf_table_create(x, NULL, plan.rows, D, NULL, NULL, &table));
+    free(x);
     need(acf_model_fit(table, o, NULL, NULL, &m));
     need(acf_session_create(m, &s));
     evaluate(s, &t, name, missing);
     acf_session_free(s);
     acf_model_free(m);
     acf_table_free(table);
-    acf_options_free(o);
 }
 
 int main(int argc, char **argv) {
-    for (int components = 1; components <= COMPONENTS; components += 2)
-        for (int missing = 0; missing < 2; missing++)
-            run(components == 1 ? "Gaussian" : "mixture", components, 0.5 * missing, argc - 1, argv + 1);
+    acf_options *o;
+    need(acf_options_create(&o));
+    set_options(o, argc - 1, argv + 1);
+    if (plan.rows < 1 || plan.table < 0 || plan.table > 4) {
+        fputs("truth: rows must be at least 1 and table between 1 and 4\n", stderr);
+        return 2;
+    }
+    for (int k = 1; k <= 4; k++)
+        if (plan.table == 0 || plan.table == k)
+            run(k <= 2 ? "Gaussian" : "mixture", k <= 2 ? 1 : COMPONENTS, k % 2 ? 0 : 0.5, o);
+    acf_options_free(o);
     return 0;
 }

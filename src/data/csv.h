@@ -1,0 +1,91 @@
+/* Text tables, record by record: CSV, TSV and their relatives, from a file, a gzip file or standard input.
+ *
+ *     ACF_TRY(acf_csv_open(path, &want, &csv));               looks at the first block: separator, quote, header
+ *     while (acf_csv_next(csv, &record) == ACF_OK && record.n) ...
+ *     ACF_TRY(acf_csv_rewind(csv));                           the same records again, for a second pass
+ *     acf_csv_close(csv);
+ *
+ * Streaming: memory is one block plus the longest record, whatever the file's size. Standard input is spooled to an unlinked
+ * temporary file while it is read, so that every input can be read twice. A second pass checks that the file is still the one it was
+ * (bytes and a checksum), because types come from the first pass and values from the second.
+ *
+ * A file is hostile input. Refused with file, line and what to do: a ragged row, a quote that never closes, a NUL byte, invalid
+ * UTF-8 (UTF-16 is recognised and named), a truncated or corrupt gzip stream, a record above ACF_CSV_RECORD_MAX bytes, more than
+ * ACF_CSV_FIELDS_MAX fields. */
+#ifndef ACF_DATA_CSV_H
+#define ACF_DATA_CSV_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ACF_CSV_RECORD_MAX ((size_t)64 << 20)
+#define ACF_CSV_FIELDS_MAX 1000000
+
+typedef enum acf_choice3 { ACF_AUTO, ACF_NO, ACF_YES } acf_choice3;
+
+/* What the caller knows; zeros and AUTO mean: find out. */
+typedef struct acf_csv_want {
+    char separator;     /* 0: detect among , ; tab | and runs of white space; ' ' = runs of spaces and tabs */
+    char quote;         /* 0: detect among " and '; '\n' = the file has no quoting */
+    acf_choice3 header; /* the first record names the columns */
+} acf_csv_want;
+
+/* What was found. Nothing in it changes after open. */
+typedef struct acf_dialect {
+    char separator; /* ' ' = runs of spaces and tabs */
+    char quote;     /* '\n' = none */
+    bool header;
+    bool crlf;      /* records end in CR LF (of the first record) */
+    bool bom;       /* the file begins with a UTF-8 byte order mark */
+    bool padded;    /* unquoted fields are trimmed: spaces follow (or precede) the separators */
+} acf_dialect;
+
+typedef struct acf_field {
+    const char *text; /* the value: quotes removed, doubled quotes undone, white space around an unquoted one trimmed; not NUL-terminated */
+    size_t length;
+    const char *raw; /* the bytes of the file between the separators, white space included: to be written back untouched */
+    size_t raw_length;
+    bool quoted; /* a quoted "NA" is text, and a quoted empty field an empty string, where the caller makes that difference */
+} acf_field;
+
+typedef struct acf_record {
+    int64_t n;    /* fields; 0 at the end of the file */
+    int64_t row;  /* 0, 1, ...: data rows, the header not counted */
+    int64_t line; /* where it begins in the file, from 1 */
+    const acf_field *field;
+    const char *end; /* the bytes that end it in the file: "\n", "\r\n", or nothing in a last line without one */
+    size_t end_length;
+} acf_record;
+
+/* One reader, used by one thread. */
+typedef struct acf_csv acf_csv;
+
+/* Opens path ("-": standard input), finds the dialect. want NULL: find out everything. Blank lines are skipped. Gives *out; close with
+ * acf_csv_close. Fails: ACF_EIO (open, read), ACF_EDATA (empty file, not text, ...), ACF_EMEMORY. */
+acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **out);
+void acf_csv_close(acf_csv *csv); /* NULL is allowed */
+
+const acf_dialect *acf_csv_dialect(const acf_csv *csv);
+const char *acf_csv_path(const acf_csv *csv); /* as it is shown in sentences: "standard input" for "-" */
+
+/* The header's fields, valid until close; n = 0 when there is none. */
+acf_record acf_csv_header(const acf_csv *csv);
+
+/* Columns: fields of the header, or of the first record. */
+int64_t acf_csv_columns(const acf_csv *csv);
+
+/* The next data record; its fields are valid until the next call. n = 0 at the end. Fails: ACF_EIO, ACF_EDATA with file, line and,
+ * where there is one, column; ACF_EMEMORY. */
+acf_status acf_csv_next(acf_csv *csv, acf_record *out);
+
+/* Back to the first data record. Fails: ACF_EIO (also: the file has changed since). */
+acf_status acf_csv_rewind(acf_csv *csv);
+
+/* Writes a value as one field of this dialect to out (cap), quoted where it must be; returns its length, which is above cap when it did not
+ * fit. A dialect without quotes cannot hold every value: *clean (NULL allowed) says whether the field reads back as it was. */
+size_t acf_csv_quote(const acf_dialect *d, const char *text, size_t length, char *out, size_t cap, bool *clean);
+
+#endif
