@@ -2,9 +2,9 @@
 #include "base/text.h"
 
 #include "harness/check.h"
+#include "harness/comma_locale.h"
 
 #include <float.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,18 +176,6 @@ static void reals_are_strict(void **state) {
     v = 42.0;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(acf_text_to_real(bad[i], &v));
     assert_true(v == 42.0);
-}
-
-/* Sets a locale whose decimal point is a comma: an installed one, or one compiled for this test into `folder`. */
-static bool use_comma_locale(const char *folder) {
-    if (setlocale(LC_NUMERIC, "de_DE.UTF-8")) return true;
-    char command[160];
-    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1", folder);
-    if (system(command) != 0) return false;
-    setenv("LOCPATH", folder, 1);
-    bool set = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL;
-    unsetenv("LOCPATH");
-    return set;
 }
 
 static void reals_ignore_the_locale(void **state) {

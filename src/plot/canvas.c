@@ -1,5 +1,5 @@
 /* A page: see canvas.h. A PNG is drawn in memory and written at the end; cairo keeps an SVG in memory as well. Both go through a stream
- * to an acf_outfile, so a file appears whole or not at all. */
+ * into one buffer and from there to an acf_outfile, so a file appears whole or not at all. */
 #include "plot/canvas.h"
 
 #include "base/arena.h"
@@ -10,7 +10,7 @@
 #include <cairo-svg.h>
 #include <cairo.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -29,7 +29,9 @@ struct acf_canvas {
     cairo_surface_t *surface;
     cairo_t *cr;
     acf_outfile *file;
-    acf_failure failure; /* first failure of a write, kept for save; cairo keeps its own */
+    char *data; /* the file's bytes */
+    size_t n_data, cap_data;
+    acf_failure failure; /* the first of our own, kept for save; cairo keeps its own */
     placed *text;
     int64_t n_text, cap_text;
 };
@@ -51,11 +53,27 @@ static acf_status check_size(double width, double height, double scale, bool svg
     return ACF_OK;
 }
 
+static acf_status grow(acf_canvas *c, size_t n) {
+    const size_t cap = n > 2 * c->cap_data ? n : 2 * c->cap_data;
+    char *more = acf_alloc(cap, "the bytes of a picture");
+    if (!more) return ACF_EMEMORY;
+    if (c->n_data) memcpy(more, c->data, c->n_data);
+    acf_release(c->data);
+    c->data = more, c->cap_data = cap;
+    return ACF_OK;
+}
+
 /* cairo's sink: our own sentence is kept, cairo only learns that it failed. */
-static cairo_status_t write_some(void *ctx, const unsigned char *data, unsigned int n) {
+static cairo_status_t take_some(void *ctx, const unsigned char *data, unsigned int n) {
     acf_canvas *c = ctx;
-    if (c->failure.status == ACF_OK && acf_outfile_write(c->file, data, n) != ACF_OK) acf_failure_save(&c->failure);
-    return c->failure.status == ACF_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
+    if (c->failure.status) return CAIRO_STATUS_WRITE_ERROR;
+    if (c->n_data + n > c->cap_data && grow(c, c->n_data + n) != ACF_OK) {
+        acf_failure_save(&c->failure);
+        return CAIRO_STATUS_WRITE_ERROR;
+    }
+    memcpy(c->data + c->n_data, data, n);
+    c->n_data += n;
+    return CAIRO_STATUS_SUCCESS;
 }
 
 static acf_status cairo_failure(cairo_status_t status) {
@@ -65,7 +83,7 @@ static acf_status cairo_failure(cairo_status_t status) {
 
 static acf_status open_surface(acf_canvas *c, double scale) {
     if (c->svg) {
-        c->surface = cairo_svg_surface_create_for_stream(write_some, c, c->width, c->height);
+        c->surface = cairo_svg_surface_create_for_stream(take_some, c, c->width, c->height);
         if (cairo_surface_status(c->surface) == CAIRO_STATUS_SUCCESS) cairo_svg_surface_set_document_unit(c->surface, CAIRO_SVG_UNIT_PX);
     } else {
         c->surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(c->width * scale), (int)ceil(c->height * scale));
@@ -110,12 +128,13 @@ acf_status acf_canvas_open(const char *path, double width, double height, double
     return ACF_OK;
 }
 
-/* A stream may be written until the surface is gone, so the file goes last. */
+/* A stream may be written until the surface is gone, so its buffer goes last. */
 void acf_canvas_free(acf_canvas *c) {
     if (!c) return;
     if (c->cr) cairo_destroy(c->cr);
     if (c->surface) cairo_surface_destroy(c->surface);
     acf_outfile_abort(c->file);
+    acf_release(c->data);
     acf_release(c->text);
     acf_release(c);
 }
@@ -139,16 +158,68 @@ static acf_status check_layout(const acf_canvas *c) {
     return ACF_OK;
 }
 
-/* The SVG is written by finish, the PNG by the call for it. */
+/* Does a name that cairo numbers begin here, behind a quote or a '#'? Its length, or 0. Pictures inside an SVG have neither of those. */
+static size_t numbered(const char *p, const char *end) {
+    static const char *const words[] = {"surface", "image"};
+    for (int k = 0; k < 2; k++) {
+        const size_t n = strlen(words[k]);
+        if ((size_t)(end - p) > n && memcmp(p, words[k], n) == 0 && p[n] >= '0' && p[n] <= '9') return n;
+    }
+    return 0;
+}
+
+/* One pass over the names of the SVG: the k-th different number becomes k, which is never longer, so the text shrinks in place. seen has
+ * room for n names; returns how many there are. With seen NULL they are only counted. */
+static int64_t renumber(acf_canvas *c, int64_t *seen) {
+    int64_t names = 0, different = 0;
+    const char *p = c->data, *end = p + c->n_data;
+    char *out = c->data;
+    while (p < end) {
+        const char before = *p;
+        if (seen) *out++ = *p;
+        p++;
+        const size_t n = before == '"' || before == '#' ? numbered(p, end) : 0;
+        if (n == 0) continue;
+        names++;
+        int64_t number = 0, k = 0;
+        const char *digit = p + n;
+        for (; digit < end && *digit >= '0' && *digit <= '9'; digit++) number = number * 10 + (*digit - '0');
+        if (!seen) continue;
+        while (k < different && seen[k] != number) k++;
+        if (k == different) seen[different++] = number;
+        memmove(out, p, n);
+        char text[ACF_NUMBER_MAX];
+        const size_t length = (size_t)snprintf(text, sizeof text, "%lld", (long long)k);
+        ACF_ASSERT(length <= (size_t)(digit - p) - n);
+        memcpy(out + n, text, length);
+        out += n + length, p = digit;
+    }
+    if (seen) c->n_data = (size_t)(out - c->data);
+    return names;
+}
+
+static acf_status number_anew(acf_canvas *c) {
+    size_t bytes;
+    if (!acf_bytes(renumber(c, NULL), sizeof(int64_t), &bytes)) return ACF_EMEMORY;
+    int64_t *seen = acf_alloc(bytes, "the names of a picture's parts");
+    if (!seen) return ACF_EMEMORY;
+    renumber(c, seen);
+    acf_release(seen);
+    return ACF_OK;
+}
+
+/* The SVG comes out at finish, the PNG by the call for it. */
 static acf_status write_file(acf_canvas *c) {
     ACF_TRY(check_layout(c));
     ACF_TRY(cairo_failure(cairo_status(c->cr)));
     cairo_status_t status = CAIRO_STATUS_SUCCESS;
-    if (!c->svg) status = cairo_surface_write_to_png_stream(c->surface, write_some, c);
+    if (!c->svg) status = cairo_surface_write_to_png_stream(c->surface, take_some, c);
     cairo_surface_finish(c->surface);
     if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(c->surface);
     if (c->failure.status) return acf_failure_restore(&c->failure);
-    return cairo_failure(status);
+    ACF_TRY(cairo_failure(status));
+    if (c->svg) ACF_TRY(number_anew(c));
+    return acf_outfile_write(c->file, c->data, c->n_data);
 }
 
 acf_status acf_canvas_save(acf_canvas *c) {

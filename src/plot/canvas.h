@@ -8,6 +8,8 @@
  * Lengths are points, x to the right and y down from the upper left corner; a PNG has `scale` pixels to the point, so that the same drawing
  * serves a plain screen (1), a retina screen or print (2 or more). Drawing calls return nothing: a failure is kept and told by save.
  *
+ * The same drawing gives the same bytes: cairo numbers the parts of an SVG by what the process drew before, so they are numbered anew.
+ *
  * Text from outside (column names) may be anything: bytes that are not UTF-8 are shown as U+FFFD, control characters as spaces. In
  * debug builds save refuses a page with text that overlaps other text or is cut by the page's edge, so every test of a figure checks its
  * layout.

@@ -50,7 +50,8 @@ acf_box acf_chart_head(acf_canvas *c, const char *title, const char *facts) {
         acf_canvas_text_in(c, ACF_MARGIN, y + ACF_SIZE_TITLE / 2, title, (acf_type){ACF_SIZE_TITLE, .bold = 1, .ink = ACF_INK_TEXT}, width);
         y += ACF_LINE(ACF_SIZE_TITLE) + 2;
     }
-    if (facts && *facts) y = write_lines(c, ACF_MARGIN, y, facts, (acf_type){ACF_SIZE_TEXT, .ink = ACF_INK_QUIET}, width) + 4;
+    if (facts && *facts) y = write_lines(c, ACF_MARGIN, y, facts, (acf_type){ACF_SIZE_TEXT, .ink = ACF_INK_QUIET}, width);
+    y += 6;
     return (acf_box){ACF_MARGIN, y, width, fmax(acf_canvas_height(c) - ACF_MARGIN - y, 1)};
 }
 
@@ -119,7 +120,7 @@ static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double room) {
 /* Fewer and fewer ticks until their labels stand apart along an axis of that length. */
 static acf_ticks ticks_across(acf_canvas *c, acf_axis a, double length) {
     acf_ticks t = {0};
-    if (a.hidden) return t;
+    if (a.show == ACF_AXIS_NONE) return t;
     for (int most = (int)fmin(length / 24, 8); most >= 1; most--) {
         const double slot = length / fmin(most, fmax(a.classes, 1));
         t = a.classes > 0 ? class_ticks(c, a, most, slot - 9) : acf_ticks_make(a.range, a.unit, most);
@@ -136,7 +137,7 @@ static acf_ticks ticks_across(acf_canvas *c, acf_axis a, double length) {
 
 static acf_ticks ticks_up(acf_canvas *c, acf_axis a, double length, double room) {
     const int most = (int)fmin(length / (2.4 * ACF_SIZE_TICK), 7);
-    if (most < 1 || a.hidden) return (acf_ticks){0};
+    if (most < 1 || a.show == ACF_AXIS_NONE) return (acf_ticks){0};
     if (a.classes > 0) return class_ticks(c, a, (int)(length / (1.4 * ACF_SIZE_TICK)), room);
     acf_ticks t = acf_ticks_make(a.range, a.unit, most);
     for (int i = 0; i < t.n; i++)
@@ -147,6 +148,7 @@ static acf_ticks ticks_up(acf_canvas *c, acf_axis a, double length, double room)
 #define LABEL_GAP 7.0 /* between labels and axis */
 
 double acf_axis_width(acf_canvas *c, acf_axis y, double length) {
+    if (y.show != ACF_AXIS_FULL) return 0;
     const acf_ticks t = ticks_up(c, y, length, INFINITY);
     double widest = 0;
     for (int i = 0; i < t.n; i++) widest = fmax(widest, acf_canvas_text_width(c, t.label[i], tick_type));
@@ -200,8 +202,8 @@ acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, doubl
     const acf_panel p = {c, {box.x, box.y, fmax(box.w, 1), fmax(box.h, 1)}, x.range, y.range};
     const acf_ticks across = ticks_across(c, x, p.box.w), up = ticks_up(c, y, p.box.h, room - LABEL_GAP + 1);
     draw_grid(&p, &across, &up);
-    label_across(&p, &across, p.box.y + p.box.h + 5 + ACF_SIZE_TICK / 2, fmin(OVERHANG, fmax(room, 0)));
-    label_up(&p, &up);
+    if (x.show == ACF_AXIS_FULL) label_across(&p, &across, p.box.y + p.box.h + 5 + ACF_SIZE_TICK / 2, x.room > 0 ? x.room : fmin(OVERHANG, fmax(room, 0)));
+    if (y.show == ACF_AXIS_FULL) label_up(&p, &up);
     return p;
 }
 
@@ -214,12 +216,11 @@ acf_panel acf_panel_open(acf_canvas *c, acf_box outer, const char *title, acf_ax
         acf_canvas_text_in(c, in.x, in.y + line / 2, title, (acf_type){ACF_SIZE_PANEL, .bold = 1, .ink = ACF_INK_TEXT}, in.w);
         in.y += line + 3, in.h -= line + 3;
     }
-    const bool cramped = outer.h < 60 || outer.w < 60;
-    x.hidden |= cramped, y.hidden |= cramped;
-    const bool x_name = x.name && !x.hidden, y_name = y.name && !y.hidden;
-    if (!x.hidden) in.h -= ACF_AXIS_HEIGHT;
+    if (outer.h < 60 || outer.w < 60) x.show = y.show = ACF_AXIS_NONE; /* no room for words */
+    const bool x_name = x.name && x.show == ACF_AXIS_FULL, y_name = y.name && y.show == ACF_AXIS_FULL;
+    if (x.show == ACF_AXIS_FULL) in.h -= ACF_AXIS_HEIGHT;
     if (x_name) in.h -= ACF_LINE(ACF_SIZE_TEXT) + 2;
-    const double aside = y_name ? ACF_LINE(ACF_SIZE_TEXT) : 0, room = fmin(acf_axis_width(c, y, in.h), 0.4 * in.w);
+    const double aside = y_name ? ACF_LINE(ACF_SIZE_TEXT) : 0, room = fmin(fmax(acf_axis_width(c, y, in.h), y.room), 0.4 * in.w);
     in.x += aside + room, in.w -= aside + room;
     const acf_panel p = acf_panel_at(c, in, x, y, room);
     if (x_name) acf_canvas_text_in(c, p.box.x + p.box.w / 2, outer.y + outer.h - ACF_SIZE_TEXT * 0.6, x.name, name, p.box.w);

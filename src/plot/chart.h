@@ -48,11 +48,15 @@ void acf_chart_note(acf_canvas *c, acf_box box, const char *text);
 
 /* ---- panels -------------------------------------------------------------------------------------------------------------- */
 
+typedef enum acf_axis_show { ACF_AXIS_FULL, ACF_AXIS_GRID, ACF_AXIS_NONE } acf_axis_show; /* all; lines without labels; nothing */
+
 typedef struct acf_axis {
     acf_range range;
     double unit;      /* seconds of one, for times; 0: numbers (ticks.h) */
     const char *name; /* NULL: none */
-    bool hidden;      /* no ticks and no name */
+    acf_axis_show show;
+    double room;      /* upright: least width for its labels, so that panels above each other align; across: how far labels may reach
+                       * beyond its ends, 0 for as far as the figure's own margin */
     int32_t classes;  /* above 0: places 0..classes-1 are categories, called by their labels, or where that is NULL by their codes */
     const char *const *labels;
 } acf_axis;
@@ -67,7 +71,7 @@ typedef struct acf_panel {
  * them. */
 acf_panel acf_panel_open(acf_canvas *c, acf_box outer, const char *title, acf_axis x, acf_axis y);
 
-/* The same where the place of the data is known: grid and labels of the axes that are not hidden, which hang out of the box to the left (at most
+/* The same where the place of the data is known: grid and labels of the axes, which hang out of the box to the left (at most
  * `room` wide) and below; names of axes are not drawn. */
 acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, double room);
 /* Width that the labels of an upright axis of that length need, and the height of a line of labels across. */

@@ -90,55 +90,75 @@ static double silverman(const double *sorted, int64_t n) {
 
 static double kernel(double z) { return fabs(z) < REACH ? exp(-0.5 * z * z) : 0; }
 
-/* Counts over the middle of the data, tails aside: a heavy tail would leave one bin for all the rest. */
-static void choice_counts(const double *sorted, int64_t n, double lo, double step, double count[CHOICE_BINS]) {
-    memset(count, 0, CHOICE_BINS * sizeof *count);
+/* The bins to choose with: over the middle of the data, since a heavy tail would leave one bin for all the rest; as many as rounded
+ * values have places, or a multiple of that, because bins that hold one place more than their neighbours look like modes. */
+typedef struct choice {
+    double lo, step, count[CHOICE_BINS];
+    int n;
+} choice;
+
+static bool choice_make(const double *sorted, int64_t n, double unit, choice *out) {
+    const double lo = quantile(sorted, n, 0.005), hi = quantile(sorted, n, 0.995);
+    double step = (hi - lo) / (CHOICE_BINS - 2);
+    if (unit > 0) step = unit * ceil(step / unit);
+    if (!(step > 0) || !isfinite(step)) return false;
+    *out = (choice){.lo = lo - (unit > 0 ? unit / 2 : 0), .step = step, .n = (int)fmin(ceil((hi - lo) / step) + 1, CHOICE_BINS)};
     for (int64_t i = 0; i < n; i++) {
-        const double at = (sorted[i] - lo) / step;
-        if (at >= 0 && at < CHOICE_BINS) count[(int)at]++;
+        const double at = (sorted[i] - out->lo) / step;
+        if (at >= 0 && at < out->n) out->count[(int)at]++;
     }
+    return true;
 }
 
-/* The leave-one-out log-likelihood above, h in bins. */
-static double foretold(const double count[CHOICE_BINS], double h) {
-    double phi[CHOICE_BINS], total = 0;
-    for (int k = 0; k < CHOICE_BINS; k++) phi[k] = kernel(k / h);
-    for (int b = 0; b < CHOICE_BINS; b++) {
-        if (count[b] == 0) continue;
+/* The leave-one-out log-likelihood above, reflected at both ends, so that what was cut off there costs no width more than another. */
+static double foretold(const choice *c, double width) {
+    const double h = width / c->step;
+    double phi[2 * CHOICE_BINS], total = 0;
+    for (int k = 0; k < 2 * c->n; k++) phi[k] = kernel(k / h);
+    for (int b = 0; b < c->n; b++) {
+        if (c->count[b] == 0) continue;
         double sum = -phi[0];
-        for (int k = 0; k < CHOICE_BINS; k++) sum += count[k] * phi[abs(b - k)];
-        total += count[b] * log(fmax(sum, 1e-9) / h);
+        for (int k = 0; k < c->n; k++) sum += c->count[k] * (phi[abs(b - k)] + phi[b + k + 1] + phi[2 * c->n - 1 - b - k]);
+        total += c->count[b] * log(fmax(sum, 1e-9) / h);
     }
     return total;
 }
 
-double acf_kernel_width(const double *sorted, int64_t n) {
+#define WORTH 3.0 /* nats that a narrower kernel must win: less is chance */
+
+double acf_kde_width(const double *sorted, int64_t n) {
     if (n < 2 || sorted[0] == sorted[n - 1]) return 0;
     static const double factor[] = {1, 0.7, 0.5, 0.35, 0.25};
-    const double rule = silverman(sorted, n), lo = quantile(sorted, n, 0.005), hi = quantile(sorted, n, 0.995);
-    const double step = (hi - lo) * (1 + 1e-9) / CHOICE_BINS, least = 0.7 * spacing(sorted, n);
-    double best = -INFINITY, width = rule, count[CHOICE_BINS];
-    if (step > 0 && isfinite(step)) {
-        choice_counts(sorted, n, lo, step, count);
-        for (size_t k = 0; k < sizeof factor / sizeof *factor; k++) {
-            const double h = fmax(factor[k] * rule, least) / step, score = foretold(count, h);
-            if (score > best) best = score, width = h * step;
-        }
+    const double rule = silverman(sorted, n), unit = spacing(sorted, n);
+    choice c;
+    if (!choice_make(sorted, n, unit, &c)) return fmax(rule, unit);
+    const double least = c.step;
+    double width = fmax(rule, least), best = foretold(&c, width);
+    for (size_t k = 1; k < sizeof factor / sizeof *factor; k++) {
+        const double narrower = fmax(factor[k] * rule, least), score = foretold(&c, narrower);
+        if (score > best + WORTH) best = score, width = narrower;
     }
-    return fmax(width, least);
+    return width;
 }
 
 /* ---- the curve ----------------------------------------------------------------------------------------------------------- */
 
+acf_kde acf_kde_of(const double *a, int64_t n_a, const double *b, int64_t n_b) {
+    acf_kde k = {.least = INFINITY, .most = -INFINITY, .share = 1};
+    if (n_a > 0) k.least = a[0], k.most = a[n_a - 1];
+    if (n_b > 0) k.least = fmin(k.least, b[0]), k.most = fmax(k.most, b[n_b - 1]);
+    return k;
+}
+
 /* Bins cover what can reach the drawn part; a value beyond is counted in n, so the curve is that of the whole column. */
-void acf_kernel_curve(const double *sorted, int64_t n, double width, double share, const double *x, int G, double *y) {
+void acf_kde_curve(const double *sorted, int64_t n, acf_kde k, const double *x, int G, double *y) {
     memset(y, 0, (size_t)G * sizeof *y);
-    if (n == 0 || G == 0) return;
-    const double least = sorted[0], most = sorted[n - 1];
+    if (n == 0 || G == 0 || !(k.width > 0)) return;
+    const double width = k.width, least = k.least, most = k.most;
     const double lo = fmax(x[0] - REACH * width, least), hi = fmin(x[G - 1] + REACH * width, most);
     const double step = (hi - lo) / BINS;
     if (!(hi >= lo)) return;
-    double count[BINS] = {0}, scale = share / ((double)n * width * sqrt(2 * 3.14159265358979323846));
+    double count[BINS] = {0}, scale = k.share / ((double)n * width * sqrt(2 * 3.14159265358979323846));
     for (int64_t i = 0; i < n; i++) {
         if (sorted[i] < lo || sorted[i] > hi) continue;
         count[step > 0 ? (int)fmin((sorted[i] - lo) / step, BINS - 1) : 0]++;

@@ -34,7 +34,7 @@ static acf_status draw(acf_canvas *c, acf_box box, const acf_plot_cloud *cloud, 
     }
     acf_type type = {ACF_SIZE_PANEL, .align = 0.5, .bold = 1, .ink = ACF_INK_TEXT};
     for (int k = 0; k < across; k++) {
-        acf_axis x = {.hidden = true}, y = {.hidden = true};
+        acf_axis x = {.show = ACF_AXIS_NONE}, y = {.show = ACF_AXIS_NONE};
         column_ranges(cloud, across, down, k, &x.range, &y.range);
         for (int row = 0; row < down; row++) {
             const acf_box cell = acf_chart_cell(cells, across, down, row * across + k, GAP);

@@ -33,8 +33,6 @@ static double height_at(const acf_figure_curves *f, const double *p, double x) {
     return 0;
 }
 
-/* A sharp peak must not press the other curves flat: the axis ends at three times the height that 95 of 100 points of the grid stay below,
- * where that cuts a curve. */
 static double top_of(const acf_figure_curves *f) {
     double high = 0;
     for (int64_t i = 0; i < (int64_t)f->n * f->G; i++)
@@ -46,7 +44,7 @@ static double top_of(const acf_figure_curves *f) {
 
 static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curves *f, const char *name) {
     acf_range range = acf_range_of(f->x, f->G, 1);
-    const acf_axis across = {range, f->column.unit, name, false}, up = {{0, 1.06 * top_of(f)}, 0, "density", false};
+    const acf_axis across = {.range = range, .unit = f->column.unit, .name = name}, up = {.range = {0, 1.06 * top_of(f)}, .name = "density"};
     acf_panel p = acf_panel_open(c, box, NULL, across, up);
     double *x = acf_alloc((size_t)f->G * 2 * sizeof *x, "a curve"), *y = x + f->G;
     if (!x) return ACF_EMEMORY;
@@ -72,7 +70,7 @@ static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curve
 
 /* The rows one under the other, nothing given last, in grey. */
 static acf_status draw_bars(acf_canvas *c, acf_box box, const acf_figure_curves *f) {
-    acf_ink ink[ACF_SERIES_MAX + 1];
+    acf_ink ink[ACF_BARS_SERIES];
     const int series = f->n + (f->base != NULL);
     double *share = acf_alloc((size_t)(series * f->G) * sizeof *share, "probabilities of classes");
     if (!share) return ACF_EMEMORY;
@@ -88,14 +86,19 @@ static acf_status draw_bars(acf_canvas *c, acf_box box, const acf_figure_curves 
     return status;
 }
 
+/* As high as the bars need to be told apart, up to twice the height of curves. */
+static double bars_height(const acf_figure_curves *f) {
+    return fmin(ACF_HEAD_HEIGHT + 60 + f->G * ACF_BARS_LINE(f->n + 1), 2 * HEIGHT);
+}
+
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f) {
     acf_canvas *c;
     char title[200], name[ACF_FIGURE_NAME_MAX];
     const bool bars = f->column.classes > 0;
     const char *called = acf_figure_name(&f->column, 0, name);
-    ACF_TRY(acf_figure_open(path, o, WIDTH, HEIGHT, &c));
+    ACF_TRY(acf_figure_open(path, o, WIDTH, bars ? bars_height(f) : HEIGHT, &c));
     acf_text t = acf_text_into(title, sizeof title);
-    acf_text_addf(&t, "%s: what is expected", called);
+    acf_text_addf(&t, "What the model expects of %s", called);
     acf_box box = acf_chart_head(c, acf_figure_title(o, title), bars ? "Probability of each class." : "");
     box = draw_legend(c, box, f, bars);
     acf_status status = bars ? draw_bars(c, box, f) : draw_curves(c, box, f, called);

@@ -14,10 +14,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WIDTH 900.0
-#define PANEL_WIDTH 205.0
+#define PANEL_WIDTH 195.0
 #define PANEL_HEIGHT 150.0
 #define PANEL_GAP 22.0
 #define PANELS_MAX 60
@@ -89,7 +88,7 @@ static void draw_values(acf_canvas *c, acf_box box, const acf_figure_column *col
     }
     acf_range range = acf_range_usable(value[0], value[n - 1]);
     if (isfinite(closest)) range = acf_range_usable(range.lo - closest / 2, range.hi + closest / 2);
-    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){range, column->unit}, (acf_axis){{0, 1.05 * high}, .hidden = true});
+    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){range, column->unit}, (acf_axis){{0, 1.05 * high}, .show = ACF_AXIS_NONE});
     const double step = isfinite(closest) ? closest / (range.hi - range.lo) * p.box.w : p.box.w / 4, half = fmin(fmax(0.4 * step, 0.5), 14);
     acf_canvas_clip(c, p.box);
     for (int64_t k = 0; k < n; k++)
@@ -112,19 +111,19 @@ static void draw_spike(const acf_panel *p, double value, const double share[2]) 
 static void draw_curves(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, bool spike, double value,
                         const double share[2]) {
     double x[CURVE], y[2][CURVE], high = 0;
-    const double width = fmax(acf_kernel_width(s->seen, s->n_seen), s->n_seen < 2 ? acf_kernel_width(s->filled, s->n_filled) : 0);
-    acf_range range = s->n_seen > 1 ? acf_range_middle(s->seen, s->n_seen, 0.002) : acf_range_middle(s->filled, s->n_filled, 0.002);
+    acf_kde kernel = acf_kde_of(s->seen, s->n_seen, s->filled, s->n_filled);
+    kernel.width = s->n_seen > 1 ? acf_kde_width(s->seen, s->n_seen) : acf_kde_width(s->filled, s->n_filled);
+    acf_range range = s->n_seen > 1 ? acf_range_middle(s->seen, s->n_seen) : acf_range_middle(s->filled, s->n_filled);
     if (spike) range = acf_range_usable(fmin(range.lo, value), fmax(range.hi, value));
-    range = acf_range_padded(range, 0.02);
+    range = acf_range_padded(range, spike ? 0.04 : 0.02);
     for (int g = 0; g < CURVE; g++) x[g] = range.lo + (range.hi - range.lo) * g / (CURVE - 1);
-    memset(y, 0, sizeof y);
-    if (width > 0) {
-        acf_kernel_curve(s->seen, s->n_seen, width, 1 - share[0], x, CURVE, y[0]);
-        acf_kernel_curve(s->filled, s->n_filled, width, 1 - share[1], x, CURVE, y[1]);
-    }
+    kernel.share = 1 - share[0];
+    acf_kde_curve(s->seen, s->n_seen, kernel, x, CURVE, y[0]);
+    kernel.share = 1 - share[1];
+    acf_kde_curve(s->filled, s->n_filled, kernel, x, CURVE, y[1]);
     for (int g = 0; g < CURVE; g++) high = fmax(high, fmax(y[0][g], y[1][g]));
     acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){range, column->unit},
-                                 (acf_axis){{0, high > 0 && isfinite(high) ? 1.05 * high : 1}, .hidden = true});
+                                 (acf_axis){{0, high > 0 && isfinite(high) ? 1.05 * high : 1}, .show = ACF_AXIS_NONE});
     for (int g = 0; g < CURVE; g++)
         x[g] = acf_panel_x(&p, x[g]), y[0][g] = acf_panel_y(&p, y[0][g]), y[1][g] = acf_panel_y(&p, y[1][g]);
     acf_canvas_clip(c, p.box);
@@ -229,7 +228,7 @@ static acf_status draw(acf_canvas *c, const acf_plot_options *o, const acf_figur
         qsort(list, (size_t)g.panels, sizeof *list, by_column);
         acf_text_addf(&text, "The %s of %s columns with missing cells that miss most.", acf_tick_count(a, g.panels), acf_tick_count(b, n));
     } else {
-        acf_text_addf(&text, "%s %s missing cells, of %s.", acf_tick_count(a, n), n == 1 ? "column has" : "columns have", acf_tick_count(b, t->D));
+        acf_text_addf(&text, "%s of %s columns %s missing cells.", acf_tick_count(a, n), acf_tick_count(b, t->D), n == 1 ? "has" : "have");
     }
     if (draws > 1) acf_text_addf(&text, " %s draws for each missing cell.", acf_tick_count(a, draws));
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Observed and imputed values"), facts);

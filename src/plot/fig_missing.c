@@ -115,7 +115,7 @@ static void percent_text(char out[16], double part) {
     const int tenths = (int)lround(1000 * part);
     if (part > 0 && part < 0.0005) acf_text_add(&t, "<0.1 %");
     else if (part < 1 && part > 0.9995) acf_text_add(&t, ">99.9 %");
-    else if (tenths % 10 == 0 || tenths >= 100) acf_text_addf(&t, "%d %%", (int)lround(100 * part));
+    else if (tenths == 0 || tenths >= 100) acf_text_addf(&t, "%d %%", (int)lround(100 * part));
     else acf_text_addf(&t, "%d.%d %%", tenths / 10, tenths % 10);
 }
 
@@ -138,8 +138,9 @@ static void draw_line(const plan *p, int64_t k, bool named) {
     const double y = p->body.y + (double)k * p->line, gap = p->line > 6 ? 2 : p->line > 3 ? 0.5 : 0, middle = y + p->line / 2;
     const double part = share((double)p->n->missing[j], (double)p->t->N);
     draw_strips(p, j, (acf_box){p->matrix_x, y + gap / 2, p->matrix_w, p->line - gap});
+    if (p->bar_w > 0) acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, p->bar_w, p->line - gap}, ACF_INK_PALE);
     if (p->bar_w > 0 && part > 0)
-        acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap, fmax(part * p->bar_w, 0.5), p->line - 2 * gap}, ACF_INK_HOLE);
+        acf_canvas_fill(p->c, (acf_box){p->share_x, y + gap / 2, fmax(part * p->bar_w, 0.5), p->line - gap}, ACF_INK_HOLE);
     for (int i = 0; i < p->patterns; i++) {
         const bool hole = isnan(p->t->x[p->n->pattern[i].row * p->t->D + j]);
         acf_canvas_fill(p->c, (acf_box){p->pattern_x + i * PATTERN_WIDTH + 3, y + gap / 2, PATTERN_WIDTH - 6, p->line - gap},
@@ -157,11 +158,11 @@ static void draw_line(const plan *p, int64_t k, bool named) {
 static int64_t name_every(const plan *p) { return (int64_t)ceil((ACF_SIZE_TICK + 1.5) / p->line); }
 
 static void draw_headings(const plan *p) {
-    const double y = p->body.y - 8, right = p->body.x + p->body.w;
+    const double y = p->body.y - 11, right = p->body.x + p->body.w;
     const acf_type type = {ACF_SIZE_TICK, .ink = ACF_INK_QUIET};
     acf_canvas_text_in(p->c, p->matrix_x, y, "rows of the table, in order", type, p->matrix_w);
     acf_canvas_text_in(p->c, p->share_x, y, "missing", type, p->bar_w + 46);
-    if (p->patterns) acf_canvas_text_in(p->c, p->pattern_x + 3, y, "most frequent patterns", type, right - p->pattern_x);
+    if (p->patterns) acf_canvas_text_in(p->c, p->pattern_x + 3, y, "most frequent patterns, and their share of the rows", type, right - p->pattern_x);
 }
 
 /* Numbers of rows under the strips, shares of rows under the patterns. */
@@ -218,7 +219,7 @@ static void write_facts(acf_text *out, const acf_figure_table *t, const counts *
 }
 
 #define FOOT (ACF_LINE(ACF_SIZE_TICK) + 8)
-#define TOP 18.0 /* of the headings above the lines */
+#define TOP 22.0 /* of the headings above the lines */
 
 /* 20 points a column, fewer where they are many. */
 static double own_height(int64_t D) {

@@ -13,7 +13,6 @@
 #include "plot/density.h"
 
 #include <math.h>
-#include <string.h>
 
 #define CELL 190.0
 #define GAP 12.0
@@ -40,7 +39,7 @@ static acf_range column_range(const pairs *p, int64_t j) {
         for (int64_t i = 0; i < p->n; i++) p->a[i] = p->drawn[i * p->t->D + j];
         n = acf_values_sort(p->a, p->n);
     }
-    return acf_range_padded(acf_range_middle(p->a, n, 0.002), 0.05);
+    return acf_range_padded(acf_range_middle(p->a, n), 0.05);
 }
 
 /* Was this row of `drawn` the table's own in both columns? */
@@ -110,15 +109,9 @@ static void class_bars(const pairs *p, const acf_panel *panel, int64_t j, bool d
     }
 }
 
-static void curve_of(const pairs *p, int64_t j, bool drawn, double *width, double *x, double *y) {
-    const int64_t n = gather_one(p, drawn, j);
-    if (!(*width > 0)) *width = acf_kernel_width(p->a, n);
-    if (*width > 0) acf_kernel_curve(p->a, n, *width, 1, x, CURVE, y);
-    else memset(y, 0, CURVE * sizeof *y);
-}
-
 static void draw_diagonal(const pairs *p, const acf_panel *panel, int64_t j) {
-    double x[CURVE], y[2][CURVE], high = 0, width = 0;
+    double x[CURVE], y[2][CURVE], high = 0;
+    int64_t n[2];
     if (p->t->column[j].classes > 0) {
         for (int draw = 0; draw < 2; draw++) {
             class_bars(p, panel, j, false, ACF_INK_DATA, &high, draw);
@@ -126,18 +119,26 @@ static void draw_diagonal(const pairs *p, const acf_panel *panel, int64_t j) {
         }
         return;
     }
+    /* Bounds and width are the data's where there is data, so that the two curves can be compared. */
     for (int g = 0; g < CURVE; g++) x[g] = panel->x.lo + (panel->x.hi - panel->x.lo) * g / (CURVE - 1);
-    for (int i = 0; i < 2; i++) {
-        curve_of(p, j, i, &width, x, y[i]);
-        for (int g = 0; g < CURVE; g++) high = fmax(high, y[i][g]);
+    acf_kde kernel = {.least = INFINITY, .most = -INFINITY, .share = 1};
+    for (int pass = 0; pass < 4; pass++) {
+        const int i = pass % 2;
+        n[i] = gather_one(p, i, j);
+        const acf_kde bounds = acf_kde_of(p->a, n[i], NULL, 0);
+        kernel.least = fmin(kernel.least, bounds.least), kernel.most = fmax(kernel.most, bounds.most);
+        if (!(kernel.width > 0)) kernel.width = acf_kde_width(p->a, n[i]);
+        if (pass >= 2) acf_kde_curve(p->a, n[i], kernel, x, CURVE, y[i]);
     }
+    for (int i = 0; i < 2; i++)
+        for (int g = 0; g < CURVE; g++) high = fmax(high, y[i][g]);
     for (int g = 0; g < CURVE; g++) {
         x[g] = acf_panel_x(panel, x[g]);
         for (int i = 0; i < 2; i++) y[i][g] = acf_panel_y(panel, high > 0 ? 0.9 * y[i][g] / high : 0);
     }
     acf_canvas_area(p->c, x, y[0], CURVE, panel->box.y + panel->box.h, acf_ink_faded(ACF_INK_DATA, 0.18));
-    acf_canvas_curve(p->c, x, y[0], CURVE, (acf_pen){ACF_INK_DATA, 1.4, 0});
-    acf_canvas_curve(p->c, x, y[1], CURVE, (acf_pen){ACF_INK_MODEL, 2.2, 0});
+    if (n[0] > 1) acf_canvas_curve(p->c, x, y[0], CURVE, (acf_pen){ACF_INK_DATA, 1.4, 0});
+    if (n[1] > 1) acf_canvas_curve(p->c, x, y[1], CURVE, (acf_pen){ACF_INK_MODEL, 2.2, 0});
 }
 
 /* ---- the page ------------------------------------------------------------------------------------------------------------ */
@@ -147,7 +148,7 @@ static void draw_diagonal(const pairs *p, const acf_panel *panel, int64_t j) {
 
 static acf_axis axis_of(const pairs *p, int k, bool shown) {
     const acf_figure_column *column = &p->t->column[p->column[k]];
-    return (acf_axis){p->range[k], column->unit, NULL, !shown, column->classes, column->labels};
+    return (acf_axis){p->range[k], column->unit, NULL, shown ? ACF_AXIS_FULL : ACF_AXIS_GRID, 0, column->classes, column->labels};
 }
 
 static void write_names(const pairs *p, acf_box box, acf_box cells) {
@@ -187,7 +188,8 @@ static acf_status draw(pairs *p, const acf_plot_options *o) {
     for (int i = 0; i < p->k; i++)
         for (int j = 0; j <= i; j++) {
             acf_axis across = axis_of(p, j, i + 1 == p->k), up = axis_of(p, i, j == 0 && i > 0);
-            if (i == j) up = (acf_axis){{0, 1}, .hidden = true};
+            across.room = GAP / 2 - 1; /* half of the way to the neighbour's */
+            if (i == j) up = (acf_axis){{0, 1}, .show = ACF_AXIS_NONE};
             const acf_panel panel = acf_panel_at(p->c, acf_chart_cell(cells, p->k, p->k, i * p->k + j, GAP), across, up, room);
             if (i == j) draw_diagonal(p, &panel, p->column[i]);
             else ACF_TRY(draw_cloud(p, &panel, p->column[j], p->column[i]));

@@ -64,7 +64,7 @@ typedef struct bar_box {
 
 static void draw_class(const bar_box *b, double y, const char *label, double left, const double *share) {
     const acf_type type = {ACF_SIZE_TICK, .align = 1, .ink = ACF_INK_QUIET};
-    const double thick = fmin((b->line - 3) / b->series, 10), top = y + (b->line - thick * b->series) / 2;
+    const double thick = fmin((b->line - 3) / b->series, 11), top = y + (b->line - thick * b->series) / 2;
     acf_canvas_text_in(b->c, b->x - 5, y + b->line / 2, label, type, b->x - 5 - left);
     for (int s = 0; s < b->series; s++)
         if (share[s] > 0)
@@ -96,13 +96,13 @@ static double label_room(acf_canvas *c, const acf_figure_column *column, const w
 acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *column, const double *share, int series,
                            const acf_ink *ink) {
     const int32_t C = column->classes;
-    const double foot = ACF_LINE(ACF_SIZE_TICK) + 4, line = fmin(fmax((box.h - foot) / C, 13), 30);
+    const double foot = ACF_LINE(ACF_SIZE_TICK) + 4, line = fmin(fmax((box.h - foot) / C, 13), ACF_BARS_LINE(series));
     const int32_t lines = (int32_t)fmin((box.h - foot) / line + 1e-6, C), shown = lines < C ? (int32_t)acf_max(lines - 1, 0) : C;
     if (lines < 1 || box.w < 60) return ACF_OK;
     weighed *list = acf_alloc((size_t)C * sizeof *list, "a list of classes");
     if (!list) return ACF_EMEMORY;
     bar_box b = {.c = c, .line = line, .most = 1e-9, .series = series, .ink = ink};
-    double rest[ACF_SERIES_MAX] = {0}, one[ACF_SERIES_MAX];
+    double rest[ACF_BARS_SERIES] = {0}, one[ACF_BARS_SERIES];
     for (int32_t k = 0; k < C; k++) {
         list[k] = (weighed){0, k};
         for (int s = 0; s < series; s++) list[k].weight = fmax(list[k].weight, share[(int64_t)s * C + k]);

@@ -69,7 +69,9 @@ const char *acf_figure_name(const acf_figure_column *column, int64_t j, char out
 const char *acf_figure_label(const acf_figure_column *column, int32_t k, char out[ACF_TICK_LABEL_MAX]);
 
 /* Shares of classes as bars to the right, `series` of them to a class; where not all classes fit, the most frequent ones and the rest
- * as one. share (series,classes). Draws into the box, no title. */
+ * as one. share (series,classes). Draws into the box, no title; a class takes at most ACF_BARS_LINE of height. */
+#define ACF_BARS_LINE(series) (8.0 + 11.0 * (series))
+#define ACF_BARS_SERIES (ACF_SERIES_MAX + 1) /* at most */
 acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *column, const double *share, int series,
                            const acf_ink *ink);
 

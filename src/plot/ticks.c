@@ -31,10 +31,14 @@ acf_range acf_range_of(const double *v, int64_t n, int64_t stride) {
     return lo <= hi ? acf_range_usable(lo, hi) : (acf_range){0, 1};
 }
 
-acf_range acf_range_middle(const double *sorted, int64_t n, double q) {
+acf_range acf_range_middle(const double *sorted, int64_t n) {
     if (n == 0) return (acf_range){0, 1};
-    int64_t cut = (int64_t)(q * (double)(n - 1));
-    return acf_range_usable(sorted[cut], sorted[n - 1 - cut]);
+    const int64_t cut = (int64_t)(0.002 * (double)(n - 1)), far = (int64_t)(0.05 * (double)(n - 1));
+    const double median = sorted[(n - 1) / 2], below = median - sorted[far], above = sorted[n - 1 - far] - median;
+    double lo = sorted[cut], hi = sorted[n - 1 - cut];
+    if (below > 0) lo = fmax(lo, median - 3 * below);
+    if (above > 0) hi = fmin(hi, median + 3 * above);
+    return acf_range_usable(lo, hi);
 }
 
 acf_range acf_range_padded(acf_range r, double part) {
@@ -67,13 +71,17 @@ static int exponent(double v) { return (int)floor(log10(v) + 1e-9); }
 
 /* One form for all labels of an axis: largest is the largest |number|, step what they differ by. */
 static void number_label(char out[ACF_TICK_LABEL_MAX], double v, double step, double largest) {
-    static const struct { double unit; int power; const char *suffix; } units[] = {{1e9, 9, "G"}, {1e6, 6, "M"}, {1e3, 3, "k"}, {1, 0, ""}};
+    static const struct {
+        double unit, from; /* 2000, not 2k; 20k, not 20000; 2M, not 2000k */
+        int power;
+        const char *suffix;
+    } units[] = {{1e9, 1e9, 9, "G"}, {1e6, 1e6, 6, "M"}, {1e3, 1e4, 3, "k"}, {1, 0, 0, ""}};
     const int fine = exponent(step);
     for (size_t k = 0; k < sizeof units / sizeof *units && largest < 1e12; k++) {
         const int digits = (int)acf_max(0, units[k].power - fine);
-        if (largest < 10 * units[k].unit && units[k].power > 0) continue; /* 2000, not 2k; 20k, not 20000 */
-        if (digits > (units[k].power ? 1 : 6)) continue;
-        fixed(out, v, units[k].unit, digits, v == 0 ? "" : units[k].suffix);
+        if (largest < units[k].from || digits > (units[k].power ? 1 : 6)) continue;
+        if (v == 0 && units[k].power) fixed(out, 0, 1, 0, "");
+        else fixed(out, v, units[k].unit, digits, units[k].suffix);
         return;
     }
     if (largest < 1e15 && fine >= 0) {

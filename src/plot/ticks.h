@@ -14,8 +14,9 @@ typedef struct acf_range {
 
 /* Of the finite values among v[0], v[stride], ... (n of them). Nothing finite: 0..1. Always usable: see acf_range_usable. */
 acf_range acf_range_of(const double *v, int64_t n, int64_t stride);
-/* From quantile q to 1-q of n values sorted upwards; n may be 0. */
-acf_range acf_range_middle(const double *sorted, int64_t n, double q);
+/* Where n values sorted upwards mostly are; n may be 0. Two in a thousand are left out at each end, and of a heavy tail what lies further from
+ * the median than three times the distance of the 5th or 95th percentile. */
+acf_range acf_range_middle(const double *sorted, int64_t n);
 /* Widens a range that is empty, or too narrow for its numbers; limits one that is too wide for a double. */
 acf_range acf_range_usable(double lo, double hi);
 /* With `part` of its width added on each side. */
