@@ -139,7 +139,9 @@ acf_status acf_synth_make(const char *set, uint64_t seed, acf_holes holes, doubl
     if (holes == ACF_HOLES_NONE || rate == 0) s.holes = ACF_HOLES_NONE;
     if (!(rate >= 0 && rate < 1)) return acf_fail(ACF_EUSAGE, "a rate of missing cells of %g; expected 0 or more and less than 1", rate);
     if (s.holes == ACF_HOLES_MAR && s.set->D == 2 && rate > 0.5)
-        return acf_fail(ACF_EUSAGE, "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' is always seen",
+        return acf_fail(ACF_EUSAGE,
+                        "a rate of %g of cells missing at random; expected at most 0.5, because one of the two columns of '%s' is always "
+                        "seen",
                         rate, s.set->name);
     if (s.holes == ACF_HOLES_MAR || s.holes == ACF_HOLES_MNAR) {
         double *x = acf_alloc((size_t)(REFERENCE * (s.set->D + 1)) * sizeof *x, "rows to calibrate holes with");

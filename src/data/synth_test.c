@@ -247,9 +247,9 @@ static void what_cannot_be_is_refused(void **state) {
 static void values_are_written(void **state) {
     (void)state;
     static const struct { int column; double v; const char *text; } cases[] = {
-        {PATIENT, 42, "P000042"},  {PATIENT, 12345678, "P12345678"}, {VISIT, 19508, "2023-05-31"}, {VISIT, 18321, "2020-02-29"}, {CLINIC, 4, "Island"},
-        {SEX, 0, "F"},             {HEALTH, 4, "5"},                 {AGE, 7, "7"},                {BMI, 25.25, "25.3"},         {BMI, 20, "20.0"},
-        {COST, 1234.05, "1234.05"}, {COST, 0.999, "1.00"}};
+        {PATIENT, 42, "P000042"}, {PATIENT, 12345678, "P12345678"}, {VISIT, 19508, "2023-05-31"}, {VISIT, 18321, "2020-02-29"},
+        {CLINIC, 4, "Island"},    {SEX, 0, "F"},                    {HEALTH, 4, "5"},             {AGE, 7, "7"},
+        {BMI, 25.25, "25.3"},     {BMI, 20, "20.0"},                {COST, 1234.05, "1234.05"},   {COST, 0.999, "1.00"}};
     char out[ACF_SYNTH_TEXT_MAX];
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         assert_int_equal(acf_synth_text(&acf_clinic_column[cases[k].column], cases[k].v, out), strlen(cases[k].text));

@@ -108,9 +108,10 @@ static void the_same_drawing_is_the_same_file(void **state) {
 static void sizes_and_names_are_refused_with_a_sentence(void **state) {
     (void)state;
     acf_canvas *c = NULL;
-    static const struct { double w, h, scale; } sizes[] = {{0, 300, 1},     {-5, 300, 1},  {300, 1e9, 1},    {300, NAN, 1}, {INFINITY, 300, 1}, {300, 300, 0},
-                                                           {300, 300, -1},  {300, 300, 9}, {300, 300, NAN},  {20000, 20000, 1},
-                                                           {12000, 300, 2}, {159, 300, 1}, {300, 20001, 0.1}};
+    static const struct { double w, h, scale; } sizes[] = {{0, 300, 1},     {-5, 300, 1},   {300, 1e9, 1},     {300, NAN, 1},
+                                                           {300, 300, 0},   {300, 300, -1}, {INFINITY, 300, 1}, {300, 300, 9},
+                                                           {300, 300, NAN}, {12000, 300, 2}, {20000, 20000, 1}, {159, 300, 1},
+                                                           {300, 20001, 0.1}};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         assert_int_equal(acf_canvas_open(picture_path(".png"), sizes[k].w, sizes[k].h, sizes[k].scale, &c), ACF_EUSAGE);
         assert_non_null(strstr(acf_error(), "expected"));
@@ -135,7 +136,8 @@ static void any_text_can_be_drawn(void **state) {
     assert_non_null(huge);
     memset(huge, 'W', (1 << 20) - 1);
     huge[(1 << 20) - 1] = '\0';
-    const char *const texts[] = {"plain", "\xff\xfe", "a\nb\tc\x7f", "naïve Größe 温度 \xf0\x9f\x98\x80", "\xe6\xb8", "\xc0\xaf", huge, "", "…"};
+    const char *const texts[] = {"plain", "\xff\xfe", "a\nb\tc\x7f", "naïve Größe 温度 \xf0\x9f\x98\x80", "\xe6\xb8", "\xc0\xaf",
+                                 huge,    "",         "…"};
     static const char *const endings[] = {".png", ".svg"};
     for (int e = 0; e < 2; e++) {
         acf_canvas *c = open_page(picture_path(endings[e]), 300, 300, 3);

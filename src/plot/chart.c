@@ -202,7 +202,8 @@ acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, doubl
     const acf_panel p = {c, {box.x, box.y, fmax(box.w, 1), fmax(box.h, 1)}, x.range, y.range};
     const acf_ticks across = ticks_across(c, x, p.box.w), up = ticks_up(c, y, p.box.h, room - LABEL_GAP + 1);
     draw_grid(&p, &across, &up);
-    if (x.show == ACF_AXIS_FULL) label_across(&p, &across, p.box.y + p.box.h + 5 + ACF_SIZE_TICK / 2, x.room > 0 ? x.room : fmin(OVERHANG, fmax(room, 0)));
+    const double overhang = x.room > 0 ? x.room : fmin(OVERHANG, fmax(room, 0));
+    if (x.show == ACF_AXIS_FULL) label_across(&p, &across, p.box.y + p.box.h + 5 + ACF_SIZE_TICK / 2, overhang);
     if (y.show == ACF_AXIS_FULL) label_up(&p, &up);
     return p;
 }
