@@ -101,7 +101,7 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     list_tensors(ps, values, list);
     ACF_TRY_DONE(config_text(m, &config));
     ACF_TRY_DONE(encoder_text(m, &encoder));
-    const acf_st_text text[] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION},
+    const acf_st_text text[] = {{"format_version", "2"}, {"kind", "table"}, {"acflow", ACF_VERSION},
                                 {"config", config}, {"encoder", encoder}};
     ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, sizeof text / sizeof text[0]));
 done:
@@ -136,6 +136,10 @@ static acf_status read_config(const acf_st *f, const char *path, acf_options **o
     acf_status status = ACF_OK;
     ACF_TRY_DONE(read_json(f, from, "config", &value));
     ACF_TRY_DONE(acf_config_create(&o));
+    if (json_is_object(value) && !json_object_get(value, "encode")) { /* version 1: columns were standardised, no more */
+        ACF_TRY_DONE(acf_opts_set_from(o, "encode", "standard", ACF_FROM_FILE));
+        ACF_TRY_DONE(acf_opts_set_from(o, "dequantise", "false", ACF_FROM_FILE));
+    }
     ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
     *out = o;
 done:
