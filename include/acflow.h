@@ -160,7 +160,7 @@ typedef struct acf_model acf_model;
 typedef struct acf_fit_report {
     int64_t step, steps;    /* taken; at most, 0 when there is no such limit */
     int64_t epoch;          /* complete passes over the table */
-    double loss;            /* of this step, per row; NaN when the step was skipped */
+    double loss;            /* of this step, per row, of encoded values (`encode`); NaN when the step was skipped */
     double valid, best;     /* per held-out cell: the last validation and the best; NaN and infinity before the first */
     double rows_per_second;
     int64_t skipped;        /* steps that were not finite and changed nothing */
@@ -177,6 +177,11 @@ ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_f
                                  acf_model **out);
 ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its sessions */
 ACF_API int64_t acf_model_columns(const acf_model *m);
+
+/* Rounds every cell of x (rows x columns, row-major) to a value its column could hold: within the observed range, at the column's
+ * resolution (whole numbers stay whole), a valid code in a category. For means, which are none. NaN stays NaN in a real column.
+ * Fails: ACF_EUSAGE. */
+ACF_API acf_status acf_model_round(const acf_model *m, int64_t rows, double *x);
 
 /* One safetensors file with everything a query needs (docs/format.md). The file that was there stays until the new one is whole.
  * Fails: ACF_EIO, ACF_EMEMORY. */
@@ -202,7 +207,9 @@ ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
  *
  * All fail with: ACF_ESHAPE (the table has not the model's columns), ACF_EDATA, ACF_ENUMERIC, ACF_EMEMORY. */
 
-/* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. */
+/* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. A value
+ * of a column that was rounded (whole numbers, prices) counts with the density of a point of its step, chosen once and for all by
+ * the row's number: log P(value) is near this plus the log of the step. */
 ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* out (rows x columns): log p of each present cell given the others of its row; NaN where missing. The lowest are the most
@@ -218,7 +225,8 @@ ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const ui
 ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* The same with the mean of each asked cell's own conditional density p(cell | given), in the table's units and not rounded, or its
- * most probable class; what else the row asks for counts as missing. The estimate with the least squared error. Not random. */
+ * most probable class; what else the row asks for counts as missing. The estimate with the least squared error. Not random; a cell
+ * costs about as much as three draws of one cell. */
 ACF_API acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* From `draws` draws: the mean (rows x columns) and n_levels quantiles (n_levels x rows x columns) of each asked cell, for example

@@ -93,6 +93,17 @@ void acf_model_free(acf_model *m) { acf_fitted_free(m); }
 
 int64_t acf_model_columns(const acf_model *m) { return m ? m->encoder->D : 0; }
 
+acf_status acf_model_round(const acf_model *m, int64_t rows, double *x) {
+    ACF_NEED(m);
+    ACF_NEED(x);
+    const acf_encoder *e = m->encoder;
+    for (int64_t k = 0; k < rows * e->D; k++) {
+        int64_t j = k % e->D;
+        x[k] = e->column[j].classes > 0 ? acf_decode(e, j, acf_real_from(x[k])) : acf_encoder_round(e, j, x[k]);
+    }
+    return ACF_OK;
+}
+
 acf_status acf_model_save(const acf_model *m, const char *path) {
     ACF_NEED(m);
     ACF_NEED(path);
