@@ -36,6 +36,9 @@
     X("identity", INT, 0, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                  \
       "width of the embedding that tells networks their column; 0 is none")                                            \
     X("embedding", INT, 1, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED, "width of the embedding of a category")         \
+    X("context-width", INT, 0, 8192, "0", NULL, NULL, ACF_OPTION_RECORDED,                                             \
+      "numbers that a network makes of a row's observed values for all the others; 0 is none")                         \
+    X("context-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "its hidden layers")                          \
     X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
       "every GRU layer sees the observed values, not only the first")
 

@@ -5,6 +5,9 @@
  *
  *     categories    x·b, b, m of the reals | b, m of the categories    | embeddings of the given ones
  *     reals         x·b, b, m of the reals | b, seen of the categories | embeddings of those given or modelled
+ *
+ * With context-width W, a network reads that vector once per row and puts W numbers of its own beside it. The recurrent networks run
+ * once per modelled cell, so what depends on the row alone is cheaper to work out here than in each of them.
  */
 #include "model/net.h"
 
@@ -18,12 +21,14 @@
 
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
+#define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
 
 /* The columns of one part of the table. */
 typedef struct part {
     int64_t D;
     int32_t *column; /* (D) their places in the table; owned */
     acf_param *identity; /* (D,E), or NULL: the networks are not told the column */
+    acf_mlp reader;      /* of the conditioning vector; layers = 0: none */
 } part;
 
 struct acf_net {
@@ -94,7 +99,17 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
     };
 }
 
+/* Declares the part's reader; *context is widened by what it adds. */
+static acf_status declare_reader(acf_net *net, part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
+    int64_t width = acf_options_int(o, "context-width");
+    if (!width) return ACF_OK;
+    acf_mlp_shape shape = {*context, width, width, (int)acf_options_int(o, "context-layers"), ACF_RELU, 1};
+    *context += width;
+    return acf_mlp_declare(&p->reader, net->ps, name, &shape, site);
+}
+
 static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t context) {
+    ACF_TRY(declare_reader(net, &net->real, "context", o, READER_SITE, &context));
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
     ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &size));
@@ -112,6 +127,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
 
 static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t context) {
     int64_t identity = acf_options_int(o, "identity");
+    ACF_TRY(declare_reader(net, &net->category, "category-context", o, READER_SITE + ACF_MLP_LAYERS, &context));
     ACF_TRY(declare_identity(net, &net->category, "category-columns", identity));
     const acf_categories_shape shape = {
         .classes = net->classes,
@@ -285,13 +301,19 @@ static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, con
     return acf_concat(t, 4, (acf_tensor *[]){v->common, b, m, classes});
 }
 
+/* The conditioning vector and, beside it, what the part's reader makes of it. */
+static acf_tensor *reading(acf_tape *t, const acf_view *v, const part *p, acf_tensor *context) {
+    if (!p->reader.layers) return context;
+    return acf_concat(t, 2, (acf_tensor *[]){context, acf_mlp_run(t, &p->reader, context, v->pass)});
+}
+
 static acf_cond real_cond(acf_tape *t, const acf_view *v) {
-    return (acf_cond){.context = context(t, v, v->net->seen, v->seen), .u = v->u_real,
+    return (acf_cond){.context = reading(t, v, &v->net->real, context(t, v, v->net->seen, v->seen)), .u = v->u_real,
                       .columns = acf_p(v->net->real.identity), .pass = v->pass};
 }
 
 static acf_cond category_cond(acf_tape *t, const acf_view *v) {
-    return (acf_cond){.context = context(t, v, v->net->categories.table, v->b), .u = v->u_category,
+    return (acf_cond){.context = reading(t, v, &v->net->category, context(t, v, v->net->categories.table, v->b)), .u = v->u_category,
                       .columns = acf_p(v->net->category.identity), .pass = v->pass};
 }
 
