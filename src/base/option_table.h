@@ -21,6 +21,8 @@
       "which set of model sizes to start from")                                                                        \
     X("flow", TEXT, 0, 1023, "linear leaky rnn reverse linear leaky rnn", NULL, NULL, ACF_OPTION_RECORDED,             \
       "transformations in order: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
+    X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
+      "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                         \
     X("likelihood", CHOICE, 0, 0, "ar", "ar|gaussian", NULL, ACF_OPTION_RECORDED,                                      \
       "density behind the transformations")                                                                            \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \

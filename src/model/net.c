@@ -15,12 +15,14 @@
 #include "ops/arith.h"
 #include "ops/concat.h"
 #include "ops/gather.h"
+#include "ops/mog.h"
 #include "ops/sqerr.h"
 
 #include <string.h>
 
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
+#define ANCHOR_WORK 60000 /* multiply-adds of a row's factors, K D³/3: beyond, the anchor would cost more than the networks */
 #define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
 
 /* The columns of one part of the table. */
@@ -38,7 +40,9 @@ struct acf_net {
     part real, category;
     int32_t *first, *count; /* (category.D) classes; owned */
     acf_classes classes;
-    acf_chain chain; /* of the reals */
+    int64_t anchor_size; /* components; 0: none */
+    acf_param *anchor[3]; /* of the reals: weight (K), mean (K,D), cov (K,D,D) */
+    acf_chain chain;      /* behind it */
     acf_like like;
     acf_categories categories;
     acf_param *seen; /* (W,E): what known categories tell the reals' networks */
@@ -46,6 +50,13 @@ struct acf_net {
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
 int64_t acf_net_columns(const acf_net *net) { return net->D; }
+int64_t acf_net_anchor_size(const acf_net *net) { return net->anchor_size; }
+acf_param *const *acf_net_anchor(const acf_net *net) { return net->anchor; }
+
+const int32_t *acf_net_reals(const acf_net *net, int64_t *n) {
+    *n = net->real.D;
+    return net->real.column;
+}
 
 /* ---- creation ---------------------------------------------------------------------------------------------------------- */
 
@@ -99,6 +110,34 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
     };
 }
 
+/* As many components as the option says, or as the width allows: a table of 8 columns has room for all, one of 50 for one, and where
+ * not even one fits there is no anchor. */
+static acf_status declare_anchor(acf_net *net, const acf_options *o) {
+    const int64_t D = net->real.D, K = acf_min(acf_options_int(o, "anchor"), D > 1000 ? 0 : ANCHOR_WORK / acf_max(D * D * D / 3, 1));
+    if (K < 1) return ACF_OK;
+    net->anchor_size = K;
+    net->anchor[0] = acf_param_add(net->ps, "anchor.weight", ACF_INIT_CONST, 1, 1, &K);
+    net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, D});
+    net->anchor[2] = acf_param_add(net->ps, "anchor.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, D, D});
+    for (int i = 0; i < 3; i++) {
+        if (!net->anchor[i]) return acf_error_status();
+        net->anchor[i]->decay = false;
+    }
+    return ACF_OK;
+}
+
+/* Unit covariances. */
+static acf_status fill_anchor(acf_net *net) {
+    const int64_t K = net->anchor_size, D = net->real.D, n = K * D * D;
+    if (!K) return ACF_OK;
+    acf_real *cov = acf_alloc_zero((size_t)n * sizeof *cov, "covariances");
+    if (!cov) return ACF_EMEMORY;
+    for (int64_t i = 0; i < K * D; i++) cov[i * D + i % D] = 1;
+    acf_status status = acf_device_copy(net->dev, net->anchor[2]->t.data, cov, (size_t)n * sizeof *cov, ACF_TO_DEVICE);
+    acf_release(cov);
+    return status;
+}
+
 /* Declares the part's reader; *context is widened by what it adds. */
 static acf_status declare_reader(acf_net *net, part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
     int64_t width = acf_options_int(o, "context-width");
@@ -109,6 +148,7 @@ static acf_status declare_reader(acf_net *net, part *p, const char *name, const 
 }
 
 static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t context) {
+    ACF_TRY(declare_anchor(net, o));
     ACF_TRY(declare_reader(net, &net->real, "context", o, READER_SITE, &context));
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
     ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
@@ -169,7 +209,10 @@ done:
     return status;
 }
 
-acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) { return acf_params_build(net->ps, seed, train); }
+acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) {
+    ACF_TRY(acf_params_build(net->ps, seed, train));
+    return fill_anchor(net);
+}
 
 acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
                           acf_net **out) {
@@ -200,6 +243,7 @@ struct acf_view {
     const acf_subset *u_real, *u_category;
     acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
     acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
+    const uint8_t *given; /* (N,Dr) on the device: b of the reals */
     uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
     int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
     const uint64_t *id;  /* (N) on the device */
@@ -249,6 +293,7 @@ static void see_reals(acf_tape *t, acf_view *v) {
     v->x = acf_tensor_input(t, x, 2, (int64_t[]){N, D});
     v->common = acf_tensor_input(t, c, 2, (int64_t[]){N, 3 * D});
     v->u_real = subset_of(t, p, v->batch, b, m);
+    if (v->net->anchor_size) v->given = to_device(t, b, (size_t)(N * D));
 }
 
 static void see_categories(acf_tape *t, acf_view *v) {
@@ -319,10 +364,35 @@ static acf_cond category_cond(acf_tape *t, const acf_view *v) {
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
 
+/* The anchor as it is asked about this batch; its numbers are constants to the tape. */
+static acf_mog anchor_of(acf_tape *t, const acf_view *v) {
+    const acf_net *net = v->net;
+    acf_tensor *p[3];
+    for (int i = 0; i < 3; i++) p[i] = acf_tensor_wrap(t, net->anchor[i]->t.data, net->anchor[i]->t.ndim, net->anchor[i]->t.dim);
+    return (acf_mog){p[0], p[1], p[2], v->x, v->given};
+}
+
+/* The modelled values as the chain gets them; *logdet stays NULL where there is no anchor. */
+static acf_tensor *behind_anchor(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
+    *logdet = NULL;
+    if (!v->net->anchor_size) return acf_gather_cells(t, v->x, v->u_real);
+    acf_mog g = anchor_of(t, v);
+    return acf_mog_normal(t, &g, v->u_real, logdet);
+}
+
+/* The way back from what the chain's inverse gives. */
+static acf_tensor *before_anchor(acf_tape *t, const acf_view *v, acf_tensor *z) {
+    if (!v->net->anchor_size) return z;
+    acf_mog g = anchor_of(t, v);
+    return acf_mog_value(t, &g, z, v->u_real);
+}
+
 static acf_tensor *logp_reals(acf_tape *t, const acf_view *v) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    acf_tensor *logdet, *z = acf_chain_forward(t, &v->net->chain, acf_gather_cells(t, v->x, c.u), &c, &logdet);
-    return acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
+    acf_tensor *logdet, *anchor, *y = behind_anchor(t, v, &anchor);
+    acf_tensor *z = acf_chain_forward(t, &v->net->chain, y, &c, &logdet);
+    acf_tensor *logp = acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
+    return anchor ? acf_add(t, logp, anchor) : logp;
 }
 
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
@@ -336,7 +406,8 @@ acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
 /* The inverse flow of the latent mean, (T). */
 static acf_tensor *best_guess(acf_tape *t, const acf_view *v) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    return acf_chain_inverse(t, &v->net->chain, v->net->like.kind->mean(t, &v->net->like, &behind), &c, NULL);
+    acf_tensor *mean = v->net->like.kind->mean(t, &v->net->like, &behind);
+    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, mean, &c, NULL));
 }
 
 acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
@@ -385,7 +456,7 @@ static acf_status answer(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *
     if (!d) return put_reals(t, v, best_guess(t, v), out);
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, d);
-    return put_reals(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL), out);
+    return put_reals(t, v, before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL)), out);
 }
 
 acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {

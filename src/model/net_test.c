@@ -31,7 +31,7 @@ static void open_columns(bench *b, const char *flow, int64_t N, int64_t D, const
     assert_int_equal(acf_config_create(&o), ACF_OK);
     set(o, "flow", flow);
     set(o, "mlp-width", "9"), set(o, "coupling-units", "8"), set(o, "likelihood-units", "8");
-    set(o, "components", "4"), set(o, "identity", "3");
+    set(o, "components", "4"), set(o, "identity", "3"), set(o, "context-width", "5"), set(o, "anchor", "2");
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
     assert_int_equal(acf_tape_create(b->dev, NULL, &b->t), ACF_OK);
