@@ -232,8 +232,7 @@ static acf_status make_room(acf_csv *csv, size_t need) {
         csv->buffer = to;
         csv->cap = need;
     }
-    csv->checked -= csv->start;
-    if (csv->bad != NONE) csv->bad -= csv->start;
+    csv->checked -= csv->start; /* bad is NONE, or start 0: a wrong byte is reported before more are asked for */
     csv->start = 0;
     csv->end = held;
     return ACF_OK;

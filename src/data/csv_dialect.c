@@ -21,6 +21,7 @@ typedef struct sample {
 typedef enum next { RECORD, BROKEN, END, NO_MEMORY } next;
 
 static bool is_line_end(char c) { return c == '\n' || c == '\r'; }
+static bool is_white(char c) { return c == ' ' || c == '\t'; }
 
 /* The next record that is not blank. A line that cannot be cut is BROKEN, and the one after it is next. A record that the block cuts off is the
  * END, unless it fills half of the block: then a quote was opened by mistake. */
@@ -110,7 +111,7 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
         for (int64_t j = 0; j < s.scan.n; j++) {
             const acf_field *f = &s.scan.field[j];
             if (f->quoted || f->length > 0) seen++, whole += looks_whole(f, separator);
-            spaces |= separator != ' ' && !f->quoted && f->raw_length > f->length;
+            spaces |= separator != ' ' && f->raw_length > 0 && (is_white(f->raw[0]) || is_white(f->raw[f->raw_length - 1]));
         }
         cells += s.scan.n;
         padded += spaces;
@@ -123,7 +124,8 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     *out = (judgement){0};
     if (seen == 0) return true; /* lines of tabs alone do not make a table */
     out->score = (double)t.count[most] / (double)records * (double)whole / (double)seen;
-    out->score *= t.n[most] == 1 ? 0.5 : most > 0 ? 0.9 : 1.0; /* kind 0 is the first record's */
+    bool one = t.n[0] == 1 && separator == ' '; /* kind 0 is the first record's */
+    out->score *= t.n[most] == 1 ? 0.5 : most == 0 ? 1.0 : one ? 0.4 : 0.9;
     out->padded = padded * 2 > records;
     return true;
 }

@@ -69,8 +69,7 @@ static acf_scan_end put_quoted(acf_scan *s, const char *raw, const char *open, c
     for (;; close += 2, doubled++) {
         close = memchr(close, s->quote, (size_t)(end - close));
         if (!close) return eof ? ACF_SCAN_OPEN : ACF_SCAN_MORE;
-        if (close + 1 == end && !eof) return ACF_SCAN_MORE; /* perhaps the first of two */
-        if (close + 1 == end || close[1] != s->quote) break;
+        if (close + 1 == end || close[1] != s->quote) break; /* at the end of the block: perhaps the first of two; below, MORE */
     }
     s->open = false;
     const char *p = close + 1;
