@@ -85,6 +85,7 @@ typedef struct tally {
     int kinds;
 } tally;
 
+/* Kinds are numbered as they come: kind 0 is that of the first record. */
 static void tally_add(tally *t, int64_t n) {
     int k = 0;
     while (k < t->kinds && t->n[k] != n) k++;
@@ -97,7 +98,7 @@ typedef struct judgement {
     bool padded;
 } judgement;
 
-/* false: no memory. */
+/* How well this separator and this quote make a table of the block; false: no memory. */
 static bool judge(const char *text, size_t n, bool eof, char separator, char quote, judgement *out) {
     sample s = {text, text, text + n, eof, {separator, quote}};
     tally t = {.kinds = 0};
@@ -124,12 +125,13 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     *out = (judgement){0};
     if (seen == 0) return true; /* lines of tabs alone do not make a table */
     out->score = (double)t.count[most] / (double)records * (double)whole / (double)seen;
-    bool one = t.n[0] == 1 && separator == ' '; /* kind 0 is the first record's */
+    bool one = t.n[0] == 1 && separator == ' ';
     out->score *= t.n[most] == 1 ? 0.5 : most == 0 ? 1.0 : one ? 0.4 : 0.9;
     out->padded = padded * 2 > records;
     return true;
 }
 
+/* Every candidate is tried, or the one that was given; without quotes in the block all quotes are the same. */
 static acf_status detect_cut(const char *text, size_t n, bool eof, const acf_csv_want *want, acf_dialect *out) {
     const char *s = want->separator ? (char[]){want->separator, 0} : separators;
     const char *quotes = want->quote ? (char[]){want->quote, 0} : "\"'\n";
@@ -163,6 +165,7 @@ typedef struct grid {
 
 static bool same(const cell *a, const cell *b) { return a->length == b->length && memcmp(a->text, b->text, a->length) == 0; }
 
+/* The usual marks of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
 static bool is_missing(const cell *c) {
     static const char *const marker[] = {"", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "#N/A", "-", "."};
     for (size_t i = 0; i < sizeof marker / sizeof *marker; i++)
@@ -198,6 +201,7 @@ static bool repeats(const grid *g, int64_t j) {
     return n >= 2 && fresh * 2 <= n;
 }
 
+/* What column j says of the first record: see csv_dialect.h. */
 static int vote(const grid *g, int64_t j) {
     const cell *above = &g->cell[j];
     int64_t figures = 0, words = 0, again = 0;
@@ -232,6 +236,7 @@ static bool has_twins(const grid *g) {
     return false;
 }
 
+/* Counts the votes. */
 static bool is_header(const grid *g) {
     if (is_numbered(g)) return true;
     bool twins = has_twins(g), words = !twins;
