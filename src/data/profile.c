@@ -23,7 +23,6 @@ acf_status acf_profile_create(int64_t columns, const acf_markers *markers, acf_p
         acf_profile_column *c = &p->column[j];
         c->numbers = acf_tally_make(ACF_NUMBERS_KEPT, p->texts);
         c->words = acf_tally_make(ACF_LEVELS_KEPT, p->texts);
-        c->decimals_min = ACF_DECIMALS_MAX;
     }
     *out = p;
     return ACF_OK;
@@ -95,14 +94,21 @@ static void count_number(acf_profile_column *c, double v, bool whole) {
 
 static void count_form(acf_profile_column *c, const char *text, size_t n, const acf_number *v, bool with_comma) {
     int digits = digits_of(text, n);
-    if (v->decimals < c->decimals_min) c->decimals_min = v->decimals;
-    if (v->decimals > c->decimals_max) c->decimals_max = v->decimals;
+    c->decimals[v->decimals]++;
     if (digits > c->digits) c->digits = digits;
     c->exponents += memchr(text, 'e', n) || memchr(text, 'E', n);
     c->zeros += has_useless_zero(text, n);
     c->commas += with_comma;
     c->commas_sure += with_comma && !like_thousands(text, n);
     c->points += !with_comma && memchr(text, '.', n);
+}
+
+int acf_profile_decimals(const acf_profile_column *c, double part) {
+    int64_t all = 0, covered = 0;
+    for (int d = 0; d <= ACF_DECIMALS_MAX; d++) all += c->decimals[d];
+    for (int d = 0; all > 0 && d <= ACF_DECIMALS_MAX; d++)
+        if ((double)(covered += c->decimals[d]) >= part * (double)all) return d;
+    return -1;
 }
 
 bool acf_profile_is_key(const acf_profile_column *c) {

@@ -24,7 +24,8 @@ typedef struct acf_profile_column {
     int64_t observed, missing; /* cells: with a value, with a marker */
     int64_t numeric, whole;    /* observed cells that are numbers; of those, whole ones */
     double min, max;           /* of the numbers */
-    int decimals_min, decimals_max, digits; /* fewest and most digits behind the point (fewest above most: no texts); most significant digits */
+    int64_t decimals[ACF_DECIMALS_MAX + 1]; /* numbers with so many digits behind the point; all 0 for a matrix, which has no texts */
+    int digits;                /* most significant digits of a number */
     int64_t exponents;         /* numbers with an exponent */
     int64_t zeros;             /* numbers that begin with a 0 that says nothing, 007: codes rather than numbers */
     int64_t commas, points;    /* numbers with a decimal comma; with a point */
@@ -55,6 +56,9 @@ void acf_profile_want_levels(acf_profile *p, int64_t j);
 /* One cell. The caller counts rows. Fails: ACF_EMEMORY. */
 acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *text, size_t n, bool quoted);
 acf_status acf_profile_number(acf_profile *p, int64_t j, int64_t row, double value); /* NaN is missing */
+
+/* The fewest digits behind the point that are enough for this part of the numbers: 1 for all of them; -1 for a matrix. */
+int acf_profile_decimals(const acf_profile_column *c, double part);
 
 /* Are these whole numbers min, min+1, ..., max, each once, in any order, and nothing else? */
 bool acf_profile_is_key(const acf_profile_column *c);

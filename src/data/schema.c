@@ -62,6 +62,12 @@ int64_t acf_schema_find(const acf_schema *s, const char *name) {
     return -1;
 }
 
+const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place) {
+    int64_t j = place;
+    while (s->column[j].place != place) j++; /* columns that are not modelled only move it back */
+    return &s->column[j];
+}
+
 void acf_schema_columns(const acf_schema *s, acf_column *out) {
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *c = &s->column[j];

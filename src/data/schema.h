@@ -86,8 +86,9 @@ void acf_schema_free(acf_schema *s); /* NULL is allowed */
 /* Numbers the modelled columns in their order and sets D. */
 void acf_schema_place(acf_schema *s);
 
-/* The column of this name, -1 for none. Linear. */
+/* The column of this name, -1 for none; the column that is number `place` in the table, which must be there. Linear. */
 int64_t acf_schema_find(const acf_schema *s, const char *name);
+const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place);
 
 /* Classes of the column in the table: 0 for numbers. */
 static inline int32_t acf_spec_classes(const acf_field_spec *c) {
@@ -101,7 +102,7 @@ void acf_schema_columns(const acf_schema *s, acf_column *out);
 /* Orders the levels of an ordinal column: as numbers where all are numbers and rise, else by rank. Fails: ACF_EMEMORY. */
 acf_status acf_spec_rank(acf_schema *s, acf_field_spec *c);
 
-/* Is there a column of this name among the n; -1: no. "column 3 ('age')", counted from 1 as people do, for sentences. */
+/* "column 3 ('age')", counted from 1 as people do, for sentences; name may be NULL. Returns out. */
 #define ACF_FIELD_TEXT_MAX 112
 char *acf_field_text(char out[ACF_FIELD_TEXT_MAX], const char *name, int64_t j);
 

@@ -8,6 +8,7 @@
 
 #define WORDS_AMONG_NUMBERS 20   /* different words that a column of numbers may hold */
 #define NUMBERS_SHARE 0.9        /* of the observed cells at least */
+#define DECIMALS_SHARE 0.98      /* of the numbers have no more decimals than what is imputed is written with */
 #define SCALE_MAX 20             /* different whole numbers of an ordinal column at most */
 #define SCALE_CELLS 10           /* cells for each, at least, on average */
 #define TWO_VALUES_CELLS 20      /* from so many cells on, two whole numbers are two categories */
@@ -229,17 +230,21 @@ static acf_status note_doubt(typing *t) {
 
 /* ---- from a kind to a column ------------------------------------------------------------------------------------ */
 
-/* How the numbers of the column are written. Above 17 decimals nobody counts them: such numbers come from a program that writes what a
- * double holds, as those with an exponent do. */
+/* How the numbers of the column are written. Decimals are those that nearly all of them need: 9.5 beside one 9.53333333333333 has one.
+ * Above 17 nobody counts them: such numbers come from a program that writes what a double holds, as those with an exponent do. */
 static void number_form(typing *t) {
     const acf_profile_column *c = t->c;
-    t->out->min = c->min, t->out->max = c->max;
-    t->out->decimals = c->decimals_max;
-    t->out->fixed = c->decimals_min == c->decimals_max && c->decimals_max > 0 && c->exponents == 0;
-    t->out->comma = c->commas > 0;
-    if (c->exponents > 0 || c->decimals_max > 17) t->out->digits = c->digits < 1 ? 1 : c->digits > 17 ? 17 : c->digits;
-    bool matrix = c->decimals_min > c->decimals_max; /* numbers without a text */
-    if (t->out->digits || (matrix && t->out->kind == ACF_KIND_REAL)) t->out->decimals = -1;
+    acf_field_spec *out = t->out;
+    int most = acf_profile_decimals(c, 1);
+    out->min = c->min, out->max = c->max;
+    out->decimals = acf_profile_decimals(c, DECIMALS_SHARE);
+    out->fixed = most > 0 && c->decimals[most] == c->numeric && c->exponents == 0;
+    out->comma = c->commas > 0;
+    if (c->exponents > 0 || out->decimals > 17) {
+        out->digits = c->digits < 1 ? 1 : c->digits > 17 ? 17 : c->digits;
+        out->decimals = -1;
+    }
+    if (out->kind != ACF_KIND_REAL && out->decimals < 0) out->decimals = 0;
 }
 
 static acf_status words_among_numbers(typing *t) {
