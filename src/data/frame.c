@@ -6,13 +6,17 @@
 #include "data/typing.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#define MATRIX_ROWS 256 /* read at a time */
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 void acf_frame_free(acf_frame *f) {
     if (!f) return;
     acf_csv_close(f->csv);
+    acf_npy_close(f->npy);
     acf_schema_free(f->schema);
     acf_release(f->spec);
     acf_release(f->name);
@@ -73,37 +77,93 @@ static acf_status name_columns(acf_frame *f, acf_record header) {
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
+/* Does the file begin as NumPy's do? One that cannot be opened does not; the reader of text then says why. */
+static bool is_matrix(const char *path) {
+    char begin[6] = "";
+    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+    if (!file) return false;
+    size_t n = fread(begin, 1, sizeof begin, file);
+    fclose(file);
+    return n == sizeof begin && memcmp(begin, "\x93NUMPY", sizeof begin) == 0;
+}
+
+static acf_status open_source(acf_frame *f, const acf_wishes *w) {
+    if (is_matrix(f->path)) {
+        ACF_TRY(acf_npy_open(f->path, &f->npy));
+        ACF_TRY(make_lists(f, acf_npy_columns(f->npy)));
+        return name_columns(f, (acf_record){0});
+    }
+    ACF_TRY(acf_csv_open(f->path, &w->want, &f->csv));
+    ACF_TRY(make_lists(f, acf_csv_columns(f->csv)));
+    return name_columns(f, acf_csv_header(f->csv));
+}
+
 static acf_status open_frame(const char *path, const acf_wishes *w, acf_frame **out) {
-    acf_status status = ACF_OK;
     acf_frame *f = acf_alloc_zero(sizeof *f, "a file");
     if (!f) return ACF_EMEMORY;
-    if (!(f->path = acf_alloc_text(path, "a path"))) status = ACF_EMEMORY;
-    if (!status) ACF_TRY_DONE(acf_csv_open(path, &w->want, &f->csv));
-    if (!status) ACF_TRY_DONE(make_lists(f, acf_csv_columns(f->csv)));
-    if (!status) ACF_TRY_DONE(name_columns(f, acf_csv_header(f->csv)));
-done:
+    f->path = acf_alloc_text(path, "a path");
+    acf_status status = f->path ? open_source(f, w) : ACF_EMEMORY;
     if (status) acf_frame_free(f);
     else *out = f;
     return status;
 }
 
+static bool has_header(const acf_frame *f) { return f->csv && acf_csv_header(f->csv).n > 0; }
+
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
-/* Profiles the columns that skip (columns) does not name, and counts the rows. */
-static acf_status look(acf_frame *f, acf_profile *p, const bool *skip) {
+static acf_status look_at_text(acf_frame *f, acf_profile *p, const bool *skip) {
     acf_record r;
     p->comma = acf_csv_dialect(f->csv)->separator != ',';
     for (;;) {
         ACF_TRY(acf_csv_next(f->csv, &r));
-        if (r.n == 0) break;
+        if (r.n == 0) return acf_csv_rewind(f->csv);
         ACF_ASSERT(r.n == f->columns);
         for (int64_t c = 0; c < r.n; c++)
             if (!skip[c]) ACF_TRY(acf_profile_text(p, c, r.row, r.field[c].text, r.field[c].length, r.field[c].quoted));
         p->rows++;
     }
-    if (p->rows == 0)
-        return acf_fail(ACF_EDATA, "%s: it has %lld columns and no rows; expected at least one", acf_frame_path(f), (long long)f->columns);
-    return acf_csv_rewind(f->csv);
+}
+
+acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx) {
+    int64_t rows = acf_npy_rows(f->npy), C = f->columns;
+    size_t bytes;
+    double *x = acf_bytes(C, MATRIX_ROWS * sizeof *x, &bytes) ? acf_alloc(bytes, "rows of a matrix") : NULL;
+    acf_status status = x ? ACF_OK : ACF_EMEMORY;
+    for (int64_t from = 0; from < rows && status == ACF_OK; from += MATRIX_ROWS) {
+        int64_t n = rows - from < MATRIX_ROWS ? rows - from : MATRIX_ROWS;
+        status = acf_npy_read(f->npy, from, n, x);
+        for (int64_t i = 0; i < n && status == ACF_OK; i++) status = visit(ctx, from + i, x + i * C);
+    }
+    acf_release(x);
+    return status;
+}
+
+typedef struct looking {
+    acf_frame *f;
+    acf_profile *p;
+    const bool *skip;
+} looking;
+
+static acf_status look_at_row(void *ctx, int64_t row, const double *x) {
+    looking *l = ctx;
+    for (int64_t c = 0; c < l->f->columns; c++) {
+        char where[ACF_FIELD_TEXT_MAX];
+        if (isinf(x[c]))
+            return acf_fail(ACF_EDATA, "%s, row %lld, %s: the value is infinity; expected a finite number, or NaN for missing",
+                            acf_frame_path(l->f), (long long)row + 1, acf_field_text(where, NULL, c));
+        if (!l->skip[c]) ACF_TRY(acf_profile_number(l->p, c, row, x[c]));
+    }
+    l->p->rows++;
+    return ACF_OK;
+}
+
+/* Profiles the columns that skip (columns) does not name, and counts the rows. */
+static acf_status look(acf_frame *f, acf_profile *p, const bool *skip) {
+    ACF_TRY(f->npy ? acf_frame_matrix_rows(f, look_at_row, &(looking){f, p, skip}) : look_at_text(f, p, skip));
+    if (p->rows > 0) return ACF_OK;
+    return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_frame_path(f), (long long)f->columns,
+                    f->columns == 1 ? "" : "s");
 }
 
 /* ---- the second pass -------------------------------------------------------------------------------------------- */
@@ -121,53 +181,76 @@ typedef struct filling {
     finding *found; /* (columns of the schema) */
 } filling;
 
-static acf_status wrong_cell(const acf_frame *f, const acf_record *r, int64_t c, const acf_field_spec *spec) {
-    char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX], text[2 * ACF_EXCERPT_MAX];
-    acf_text t = acf_text_into(text, sizeof text);
-    acf_text_add_bytes(&t, r->field[c].text, r->field[c].length);
-    return acf_fail(ACF_EDATA,
-                    "%s, line %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to 'missing' if it stands for a "
-                    "missing value",
-                    acf_frame_path(f), (long long)r->line, acf_field_text(where, f->name[c], c), acf_text_excerpt(seen, text),
-                    acf_cell_expected(spec, expected), acf_kind_names[spec->kind]);
-}
+/* A cell on its way in: text of a file, or a number of a matrix. */
+typedef struct incoming {
+    int64_t row, line, c;
+    const acf_field *field; /* NULL: number */
+    double number;
+} incoming;
 
-static void note_kept(finding *found, const acf_field *field, int64_t row) {
-    if (found->kept++) return;
+static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
     char text[2 * ACF_EXCERPT_MAX];
     acf_text t = acf_text_into(text, sizeof text);
-    acf_text_add_bytes(&t, field->text, field->length);
-    acf_text_excerpt(found->shown, text);
-    found->first = row;
+    if (in->field) acf_text_add_bytes(&t, in->field->text, in->field->length);
+    else acf_number_shortest(text, in->number);
+    return acf_text_excerpt(out, text);
 }
 
-static bool differs(const acf_field_spec *c, const acf_field *field) {
-    return c->levels.entry[0].length != field->length || memcmp(c->levels.entry[0].text, field->text, field->length) != 0;
+static acf_status wrong_cell(const acf_frame *f, const incoming *in, const acf_field_spec *spec) {
+    char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
+    return acf_fail(ACF_EDATA,
+                    "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to 'missing' if it stands for a "
+                    "missing value",
+                    acf_frame_path(f), in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
+                    acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
+                    acf_kind_names[spec->kind]);
 }
 
-static acf_status fill_cell(filling *w, const acf_record *r, int64_t c) {
-    if (w->f->spec[c] < 0) return ACF_OK;
-    acf_field_spec *spec = &w->f->schema->column[w->f->spec[c]];
-    finding *found = &w->found[w->f->spec[c]];
-    const acf_field *field = &r->field[c];
+static void note_kept(finding *found, const incoming *in) {
+    if (found->kept++) return;
+    shown(in, found->shown);
+    found->first = in->row;
+}
+
+/* Is a constant column something else here? */
+static bool differs(const acf_field_spec *c, const incoming *in) {
+    char text[ACF_NUMBER_MAX];
+    const char *is = in->field ? in->field->text : acf_number_shortest(text, in->number);
+    size_t n = in->field ? in->field->length : strlen(is);
+    return c->levels.entry[0].length != n || memcmp(c->levels.entry[0].text, is, n) != 0;
+}
+
+static acf_status fill_cell(filling *w, const incoming *in) {
+    int64_t place = w->f->spec[in->c];
+    if (place < 0) return ACF_OK;
+    const acf_field_spec *spec = &w->f->schema->column[place];
     double v;
-    acf_cell_state is = acf_cell_read(w->f->schema, spec, field->text, field->length, &v);
-    if (is == ACF_CELL_WRONG) return wrong_cell(w->f, r, c, spec);
-    bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL || (spec->kind == ACF_KIND_CONSTANT && differs(spec, field));
-    if (is == ACF_CELL_KEPT && odd) note_kept(found, field, r->row);
-    if (spec->place >= 0) w->x[r->row * w->f->schema->D + spec->place] = v;
+    acf_cell_state is = in->field ? acf_cell_read(w->f->schema, spec, in->field->text, in->field->length, &v)
+                                  : acf_cell_read_number(spec, in->number, &v);
+    if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
+    bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL || (spec->kind == ACF_KIND_CONSTANT && differs(spec, in));
+    if (is == ACF_CELL_KEPT && odd) note_kept(&w->found[place], in);
+    if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
     return ACF_OK;
 }
 
-static acf_status fill_rows(filling *w) {
+static acf_status fill_from_text(filling *w) {
     acf_record r;
     for (;;) {
         ACF_TRY(acf_csv_next(w->f->csv, &r));
         if (r.n == 0) return ACF_OK;
         ACF_ASSERT(r.row < w->rows && r.n == w->f->columns); /* the reader has made sure that the file is the same */
-        for (int64_t c = 0; c < r.n; c++) ACF_TRY(fill_cell(w, &r, c));
+        for (int64_t c = 0; c < r.n; c++) ACF_TRY(fill_cell(w, &(incoming){r.row, r.line, c, &r.field[c], 0}));
     }
 }
+
+static acf_status fill_from_row(void *ctx, int64_t row, const double *x) {
+    filling *w = ctx;
+    for (int64_t c = 0; c < w->f->columns; c++) ACF_TRY(fill_cell(w, &(incoming){row, 0, c, NULL, x[c]}));
+    return ACF_OK;
+}
+
+static acf_status fill_rows(filling *w) { return w->f->npy ? acf_frame_matrix_rows(w->f, fill_from_row, w) : fill_from_text(w); }
 
 /* The range of dates and times, in which imputed ones stay. */
 static void find_ranges(const filling *w) {
@@ -252,7 +335,7 @@ static acf_status read_fresh(acf_frame *f, const acf_wishes *w, acf_table **out)
     prepare(p, f, wish);
     ACF_TRY_DONE(look(f, p, skip));
     ACF_TRY_DONE(acf_typing(acf_frame_path(f), p, name, wish, &f->notes, &f->schema));
-    f->schema->named = acf_csv_header(f->csv).n > 0;
+    f->schema->named = has_header(f);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
     int64_t rows = p->rows;
     acf_profile_free(p); /* its texts are not needed any more, and the cells are */
@@ -295,9 +378,40 @@ done:
     return status;
 }
 
+/* Does the first record consist of the model's names, although it was not taken for a header? Then it is one: 2019,2020,2021. */
+static acf_status begins_with_names(acf_frame *f, const acf_schema *known, bool *out) {
+    acf_record r;
+    *out = false;
+    if (!f->csv || has_header(f) || !known->named) return ACF_OK;
+    ACF_TRY(acf_csv_next(f->csv, &r));
+    int64_t found = 0;
+    for (int64_t c = 0; c < r.n; c++)
+        for (int64_t j = 0; j < known->n; j++)
+            found += known->column[j].place >= 0 && strlen(known->column[j].name) == r.field[c].length &&
+                     memcmp(known->column[j].name, r.field[c].text, r.field[c].length) == 0;
+    *out = found == known->D;
+    return acf_csv_rewind(f->csv);
+}
+
+static acf_status open_known(const char *path, const acf_wishes *w, const acf_schema *known, acf_frame **out) {
+    acf_frame *f;
+    bool again = false;
+    ACF_TRY(open_frame(path, w, &f));
+    acf_status status = w->want.header == ACF_AUTO && strcmp(path, "-") != 0 ? begins_with_names(f, known, &again) : ACF_OK;
+    if (status == ACF_OK && again) {
+        acf_wishes with = *w;
+        with.want.header = ACF_YES;
+        acf_frame_free(f);
+        return open_frame(path, &with, out);
+    }
+    if (status) acf_frame_free(f);
+    else *out = f;
+    return status;
+}
+
 acf_status acf_frame_read_for(const char *path, const acf_wishes *w, const acf_schema *known, acf_table **out) {
     acf_frame *f;
-    ACF_TRY(open_frame(path, w, &f));
+    ACF_TRY(open_known(path, w, known, &f));
     acf_status status = read_known(f, w, known, out);
     if (status) acf_frame_free(f);
     return status;

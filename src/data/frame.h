@@ -13,11 +13,13 @@
 
 #include "data/cell.h"
 #include "data/notes.h"
+#include "data/npy.h"
 #include "data/wishes.h"
 
 typedef struct acf_frame {
     char *path;         /* as the user gave it; NULL: no file (acf_frame_blank). Everything here is owned */
-    acf_csv *csv;       /* its reader, for files of text */
+    acf_csv *csv;       /* its reader, for a file of text; */
+    acf_npy *npy;       /* for a matrix; both NULL without a file */
     acf_schema *schema;
     int64_t columns;    /* of the file */
     int64_t *spec;      /* (columns) its place in the schema; -1: the model does not know it, and it is left alone */
@@ -26,7 +28,7 @@ typedef struct acf_frame {
     acf_notes notes;
 } acf_frame;
 
-/* Reads a file, finding out what its columns are. Gives *out, with its frame; free with acf_tab_free.
+/* Reads a file of text (csv.h) or, when it begins like one, a matrix (npy.h), finding out what its columns are. Gives *out, with its frame; free with acf_tab_free.
  * Fails: ACF_EIO, ACF_EDATA (file, line, column, what was found and expected), ACF_EUSAGE (a wish that cannot be granted), ACF_EMEMORY. */
 acf_status acf_frame_read(const char *path, const acf_wishes *w, acf_table **out);
 
@@ -40,6 +42,10 @@ acf_status acf_frame_read_for(const char *path, const acf_wishes *w, const acf_s
 acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *given, acf_table **out);
 
 void acf_frame_free(acf_frame *f); /* NULL is allowed */
+
+/* Calls visit for every row of a matrix, x (columns), until one fails. Only where f->npy is set. */
+typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
+acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx);
 
 /* The file's name in sentences. */
 const char *acf_frame_path(const acf_frame *f);

@@ -130,6 +130,10 @@ static acf_status count_text(acf_profile *p, acf_profile_column *c, acf_tally *t
         c->prose++;
         return ACF_OK;
     }
+    if (t == &c->numbers && t->beyond > 0 && t->cap == ACF_NUMBERS_KEPT) { /* a measurement: which values it takes is all one */
+        t->beyond++;
+        return ACF_OK;
+    }
     return acf_tally_add(t, text, n, row);
 }
 

@@ -19,16 +19,27 @@ char *acf_text_keep(acf_arena *texts, const char *text, size_t n) {
     return copy;
 }
 
+/* 1 to 7 bytes as a number; with the length, which the caller mixes in, it tells them apart. Two loads that overlap instead of a copy of
+ * unknown length: most texts of a table are this short. */
+static uint64_t few_bytes(const char *p, size_t n) {
+    uint32_t low, high;
+    if (n < 4) return (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[n / 2] << 8 | (unsigned char)p[n - 1];
+    memcpy(&low, p, 4);
+    memcpy(&high, p + n - 4, 4);
+    return (uint64_t)high << 32 | low;
+}
+
 /* Eight bytes at a time; the multiplication carries every bit upwards, the shift brings the top down again. */
 static uint64_t hash(const char *text, size_t n) {
     const uint64_t odd = 0x9e3779b97f4a7c15u;
-    uint64_t h = odd ^ n;
-    for (; n > 0; text += n < 8 ? n : 8, n -= n < 8 ? n : 8) {
-        uint64_t word = 0;
-        memcpy(&word, text, n < 8 ? n : 8);
+    uint64_t h = odd ^ n, word;
+    for (; n >= 8; text += 8, n -= 8) {
+        memcpy(&word, text, 8);
         h = (h ^ word) * odd;
         h ^= h >> 29;
     }
+    if (n > 0) h = (h ^ few_bytes(text, n)) * odd;
+    h ^= h >> 29;
     return h * odd >> 20;
 }
 

@@ -187,8 +187,69 @@ static acf_status memory_rows(acf_writer *w, row r, const double *value, const d
     return ACF_OK;
 }
 
+/* ---- rows of a matrix ------------------------------------------------------------------------------------------- */
+
+/* A matrix in, a matrix out: doubles, little-endian, row after row, NaN for what is missing. */
+typedef struct matrix_pass {
+    acf_writer *w;
+    int64_t imputation;
+    const double *value, *low, *high; /* (N,D) */
+} matrix_pass;
+
+static acf_status matrix_number(acf_writer *w, double v) { return bytes(w, (const char *)&v, sizeof v); }
+
+/* The number that stands for a value in a matrix: a class is its level's. */
+static double matrix_value(const acf_field_spec *c, double value) {
+    char text[CELL_MAX];
+    acf_number n = {.value = (double)NAN};
+    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) return acf_cell_round(c, value);
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_cell_write(c, value, &t);
+    acf_number_parse(text, t.len, &n);
+    return n.value;
+}
+
+static acf_status matrix_row(void *ctx, int64_t i, const double *x) {
+    matrix_pass *pass = ctx;
+    acf_writer *w = pass->w;
+    int64_t at = i * w->t->D;
+    const row r = {i, pass->imputation, pass->value ? pass->value + at : NULL, pass->low ? pass->low + at : NULL,
+                   pass->high ? pass->high + at : NULL};
+    for (int64_t c = 0; c < w->f->columns; c++) {
+        const acf_field_spec *spec = spec_of(w, c);
+        bool hole = isnan(x[c]), fill = hole && can_fill(spec, &r);
+        ACF_TRY(matrix_number(w, fill ? matrix_value(spec, spec->place >= 0 ? r.value[spec->place] : 0) : x[c]));
+        if (!has_interval(w, spec)) continue;
+        bool ends = fill && r.low && r.high;
+        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r.low[spec->place]) : (double)NAN));
+        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r.high[spec->place]) : (double)NAN));
+    }
+    if (!w->plan.stacked) return ACF_OK;
+    ACF_TRY(matrix_number(w, (double)r.imputation));
+    return matrix_number(w, (double)(i + 1));
+}
+
+#define MATRIX_HEADER 128 /* bytes, so that the numbers behind it are aligned */
+
+/* NumPy's format, version 1.0. The shape is known before the first number: it follows from the plan. */
+static acf_status matrix_header(acf_writer *w) {
+    char text[MATRIX_HEADER];
+    int64_t columns = w->f->columns + (w->plan.stacked ? 2 : 0);
+    for (int64_t c = 0; c < w->f->columns; c++) columns += has_interval(w, spec_of(w, c)) ? 2 : 0;
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_text_add_bytes(&t, "\x93NUMPY\x01\x00\x76\x00", 10); /* 118 bytes follow */
+    acf_text_addf(&t, "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                  (long long)(w->t->N * (w->plan.stacked ? w->plan.imputations + 1 : 1)), (long long)columns);
+    memset(text + t.len, ' ', sizeof text - t.len);
+    text[sizeof text - 1] = '\n';
+    return bytes(w, text, sizeof text);
+}
+
+/* ---- either ----------------------------------------------------------------------------------------------------- */
+
 static acf_status rows(acf_writer *w, int64_t imputation, const double *value, const double *low, const double *high) {
     const row r = {.imputation = imputation};
+    if (w->f && w->f->npy) return acf_frame_matrix_rows(w->f, matrix_row, &(matrix_pass){w, imputation, value, low, high});
     return w->f && w->f->csv ? source_rows(w, r, value, low, high) : memory_rows(w, r, value, low, high);
 }
 
@@ -293,7 +354,7 @@ static acf_status begin(acf_writer *w, const char *path) {
     w->dialect = w->f && w->f->csv ? *acf_csv_dialect(w->f->csv) : plain;
     ACF_TRY(check_new_names(w));
     ACF_TRY(acf_sink_open(path, &w->sink));
-    ACF_TRY(w->f && w->f->csv ? source_header(w) : memory_header(w));
+    ACF_TRY(w->f && w->f->npy ? matrix_header(w) : w->f && w->f->csv ? source_header(w) : memory_header(w));
     return w->plan.stacked ? rows(w, 0, NULL, NULL, NULL) : ACF_OK;
 }
 
