@@ -140,7 +140,7 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     const acf_scan *s = &csv->scan;
     const char *begin = s->field[0].raw, *end = begin + s->bytes;
     char name[16];
-    if (csv->row == 0 && csv->header.n + 1 == s->n && csv->header.n > 0) {
+    if (csv->row == 0 && csv->header.n + 1 == s->n && csv->header.n > 1) {
         snprintf(out, cap, "the first column seems to have no name: write one (in R: write.table(..., col.names = NA))");
         return;
     }

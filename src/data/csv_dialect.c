@@ -69,7 +69,7 @@ static bool is_comma_number(const char *p, size_t n) {
 static bool looks_whole(const acf_field *f, char separator) {
     const char *p = f->text;
     size_t n = f->length;
-    if (f->quoted || n == 0) return true;
+    if (f->quoted) return true;
     if (p[0] == '"' || (p[0] == '\'' && n > 1 && p[n - 1] == '\'')) return false;
     if (is_several_numbers(p, n)) return false;
     if (separator != ',' && is_comma_number(p, n)) return true;
@@ -100,7 +100,7 @@ typedef struct judgement {
 static bool judge(const char *text, size_t n, bool eof, char separator, char quote, judgement *out) {
     sample s = {text, text, text + n, eof, {separator, quote}};
     tally t = {.kinds = 0};
-    int64_t records = 0, cells = 0, whole = 0, padded = 0;
+    int64_t records = 0, cells = 0, seen = 0, whole = 0, padded = 0;
     next r = END;
     while (records < RECORDS_MAX && cells < CELLS_MAX && (r = sample_next(&s)) != END && r != NO_MEMORY) {
         records++;
@@ -109,7 +109,7 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
         bool spaces = false;
         for (int64_t j = 0; j < s.scan.n; j++) {
             const acf_field *f = &s.scan.field[j];
-            whole += looks_whole(f, separator);
+            if (f->quoted || f->length > 0) seen++, whole += looks_whole(f, separator);
             spaces |= separator != ' ' && !f->quoted && f->raw_length > f->length;
         }
         cells += s.scan.n;
@@ -121,8 +121,8 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     for (int k = 1; k < t.kinds; k++)
         if (t.count[k] > t.count[most]) most = k;
     *out = (judgement){0};
-    if (t.kinds == 0) return true;
-    out->score = (double)t.count[most] / (double)records * (double)whole / (double)cells;
+    if (seen == 0) return true; /* lines of tabs alone do not make a table */
+    out->score = (double)t.count[most] / (double)records * (double)whole / (double)seen;
     out->score *= t.n[most] == 1 ? 0.5 : most > 0 ? 0.9 : 1.0; /* kind 0 is the first record's */
     out->padded = padded * 2 > records;
     return true;

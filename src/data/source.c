@@ -204,7 +204,8 @@ static acf_status check_packing(const acf_source *s, const unsigned char *b, siz
                  {"\x28\xb5\x2f\xfd", 4, "compressed with zstd", "uncompress it, or pipe it in: zstd -dc FILE | acflow ... -"},
                  {"\xfd" "7zXZ", 5, "compressed with xz", "uncompress it, or pipe it in: xz -dc FILE | acflow ... -"},
                  {"BZh", 3, "compressed with bzip2", "uncompress it, or pipe it in: bzip2 -dc FILE | acflow ... -"},
-                 {"PAR1", 4, "a Parquet file", "export it as CSV"}};
+                 {"PAR1", 4, "a Parquet file", "export it as CSV"},
+                 {"\x93NUMPY", 6, "a NumPy matrix", "give it a name that ends in .npy"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (n >= known[i].length && memcmp(b, known[i].magic, known[i].length) == 0)
             return acf_fail(ACF_EDATA, "%s is %s, expected text or gzip; %s", s->name, known[i].what, known[i].todo);

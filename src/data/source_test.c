@@ -288,7 +288,8 @@ static void refusals_say_why(void **state) {
         const char *bytes, *sentence;
     } packings[] = {{"PK\3\4....", "a zip archive or a spreadsheet"}, {"\xd0\xcf\x11\xe0....", "an old spreadsheet"},
                     {"\x28\xb5\x2f\xfd....", "zstd -dc"},             {"\xfd" "7zXZ...", "xz -dc"},
-                    {"BZh9....", "bzip2 -dc"},                        {"PAR1....", "a Parquet file"}};
+                    {"BZh9....", "bzip2 -dc"},                        {"PAR1....", "a Parquet file"},
+                    {"\x93NUMPY\1", "a NumPy matrix"}};
     for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
         acf_memfile_put(&file, packings[i].bytes, 8);
         assert_open_fails(file.path, ACF_EDATA, packings[i].sentence);
