@@ -283,7 +283,7 @@ static acf_status read_column(const place *at, const json_t *o, acf_schema *s, a
     ACF_TRY(get_flag(at, o, "comma", &c->comma));
     ACF_TRY(get_texts(at, o, "other", ACF_LEVELS_KEPT, &c->other));
     ACF_TRY(get_markers(at, o, "markers", s->texts, &c->markers));
-    ACF_TRY(get_form(at, o, c));
+    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) ACF_TRY(get_form(at, o, c));
     if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) ACF_TRY(get_format(at, o, c));
     if (c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_CATEGORY) ACF_TRY(get_levels(at, o, s, c));
     if (c->kind == ACF_KIND_CONSTANT) ACF_TRY(get_constant(at, o, c));

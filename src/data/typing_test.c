@@ -62,9 +62,9 @@ static void keys_are_identifiers(void **state) {
     is(column("x", "%d", 300, 300), "identifier");                        /* 0, 1, 2, ... */
     is(column("year", "2%03d", 300, 300), "integer");                     /* consecutive, but it says something */
     is(column("patient_id", "2%03d", 300, 300), "identifier");            /* unless its name says otherwise */
-    is(column("customerId", "%d7", 300, 300), "identifier");
-    is(column("customerId", "%d7", 300, 200), "integer");                 /* repeated: a group rather than a key */
-    is(column("paid", "%d7", 300, 300), "integer");                       /* a name that only ends so */
+    is(column("customerId", "1%03d7", 300, 300), "identifier");
+    is(column("customerId", "1%03d7", 300, 200), "integer");                 /* repeated: a group rather than a key */
+    is(column("paid", "1%03d7", 300, 300), "integer");                       /* a name that only ends so */
     assert_true(acf_typing_is_id_name("ID") && acf_typing_is_id_name("Unnamed: 0") && acf_typing_is_id_name("row.id"));
     assert_false(acf_typing_is_id_name("hybrid") || acf_typing_is_id_name("PAID") || acf_typing_is_id_name("i"));
 }
@@ -97,7 +97,6 @@ static void one_value_or_none(void **state) {
 
 static void dates_are_found(void **state) {
     (void)state;
-    is(column("x", "2021-03-%02d", 30, 1000) + 0, "date");
     is("x,keep\n2021-03-09,1.5\n2021-03-10,2.5\n", "date");
     is("x,keep\n2021-03-09 12:30,1.5\n2021-03-10 01:00,2.5\n", "time");
     is("x,keep\n12:30,1.5\n01:00,2.5\n", "time");
@@ -145,7 +144,7 @@ static void words_among_numbers_are_kept(void **state) {
     f = acf_text_into(text, sizeof text);
     acf_text_add(&f, "x,keep\n");
     for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 20 == 7 ? "10+,%d.5\n" : "%d,1.5\n", i % 5); /* a scale with an open end */
-    acf_frame_lab_kinds(text, NULL, "category category");
+    acf_frame_lab_kinds(text, NULL, "category real");
 }
 
 static void thousands_of_categories_are_pooled(void **state) {
@@ -234,8 +233,8 @@ static void wishes_are_granted(void **state) {
     acf_frame_lab_refused(file, (const char *const[]){"types=b=real", NULL}, NULL, ACF_EDATA,
                           "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to 'missing' if "
                           "it stands for a missing value");
-    acf_frame_lab_refused(file, (const char *const[]){"types=f=real", NULL}, NULL, ACF_EUSAGE,
-                          "option 'types' names column 'f', which FILE does not have");
+    acf_frame_lab_refused(file, (const char *const[]){"types=nowhere=real", NULL}, NULL, ACF_EUSAGE,
+                          "option 'types' names column 'nowhere', which FILE does not have");
     acf_frame_lab_refused("alpha,beta\n1.5,2\n", (const char *const[]){"types=alhpa=real", NULL}, NULL, ACF_EUSAGE,
                           "option 'types' names column 'alhpa', which FILE does not have; did you mean 'alpha'?");
 }
