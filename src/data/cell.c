@@ -42,7 +42,7 @@ static acf_cell_state number_read(const acf_field_spec *c, const char *text, siz
 
 acf_cell_state acf_cell_read(const acf_schema *s, const acf_field_spec *c, const char *text, size_t n, double *value) {
     *value = (double)NAN;
-    if (acf_markers_has(&s->markers, text, n) || acf_markers_has(&c->markers, text, n)) return ACF_CELL_MISSING;
+    if (acf_markers_has(&s->markers, text, n) || (c->markers && acf_markers_has(c->markers, text, n))) return ACF_CELL_MISSING;
     switch (c->kind) {
     case ACF_KIND_REAL:
     case ACF_KIND_INTEGER: return number_read(c, text, n, value);

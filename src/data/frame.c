@@ -319,7 +319,7 @@ static void prepare(acf_profile *p, const acf_frame *f, const acf_field_spec *co
     for (int64_t c = 0; c < f->columns; c++) {
         bool levels = wish[c] && (wish[c]->kind == ACF_KIND_CATEGORY || wish[c]->kind == ACF_KIND_ORDINAL || wish[c]->kind == ACF_KIND_CONSTANT);
         if (levels || acf_typing_is_id_name(f->name[c])) acf_profile_want_levels(p, c);
-        if (wish[c]) p->column[c].extra = &wish[c]->markers;
+        if (wish[c]) p->column[c].extra = wish[c]->markers;
     }
 }
 

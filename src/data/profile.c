@@ -94,7 +94,7 @@ static void count_number(acf_profile_column *c, double v, bool whole) {
 
 static void count_form(acf_profile_column *c, const char *text, size_t n, const acf_number *v, bool with_comma) {
     int digits = digits_of(text, n);
-    c->decimals[v->decimals]++;
+    c->decimals[v->decimals < ACF_DECIMALS_COUNTED ? v->decimals : ACF_DECIMALS_COUNTED]++;
     if (digits > c->digits) c->digits = digits;
     c->exponents += memchr(text, 'e', n) || memchr(text, 'E', n);
     c->zeros += has_useless_zero(text, n);
@@ -105,8 +105,8 @@ static void count_form(acf_profile_column *c, const char *text, size_t n, const 
 
 int acf_profile_decimals(const acf_profile_column *c, double part) {
     int64_t all = 0, covered = 0;
-    for (int d = 0; d <= ACF_DECIMALS_MAX; d++) all += c->decimals[d];
-    for (int d = 0; all > 0 && d <= ACF_DECIMALS_MAX; d++)
+    for (int d = 0; d <= ACF_DECIMALS_COUNTED; d++) all += c->decimals[d];
+    for (int d = 0; all > 0 && d <= ACF_DECIMALS_COUNTED; d++)
         if ((double)(covered += c->decimals[d]) >= part * (double)all) return d;
     return -1;
 }

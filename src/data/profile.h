@@ -19,12 +19,13 @@
 #define ACF_LEVELS_KEPT 65536
 #define ACF_LEVEL_BYTES_MAX 1024         /* a longer text is prose, not a level */
 #define ACF_TEXT_KEPT ((size_t)256 << 20)
+#define ACF_DECIMALS_COUNTED 20          /* a double has 17 significant digits */
 
 typedef struct acf_profile_column {
     int64_t observed, missing; /* cells: with a value, with a marker */
     int64_t numeric, whole;    /* observed cells that are numbers; of those, whole ones */
     double min, max;           /* of the numbers */
-    int64_t decimals[ACF_DECIMALS_MAX + 1]; /* numbers with so many digits behind the point; all 0 for a matrix, which has no texts */
+    int64_t decimals[ACF_DECIMALS_COUNTED + 1]; /* numbers with so many digits behind the point, the last: or more; 0 for a matrix */
     int digits;                /* most significant digits of a number */
     int64_t exponents;         /* numbers with an exponent */
     int64_t zeros;             /* numbers that begin with a 0 that says nothing, 007: codes rather than numbers */

@@ -29,7 +29,6 @@ acf_status acf_schema_create(int64_t n, acf_schema **out) {
         c->place = -1;
         c->levels = acf_tally_make(INT32_MAX / 2, s->texts);
         c->other = acf_tally_make(INT32_MAX / 2, s->texts);
-        c->markers = acf_markers_make(s->texts);
     }
     *out = s;
 done:
@@ -42,7 +41,7 @@ void acf_schema_free(acf_schema *s) {
     for (int64_t j = 0; j < s->n; j++) {
         acf_tally_clear(&s->column[j].levels);
         acf_tally_clear(&s->column[j].other);
-        acf_markers_clear(&s->column[j].markers);
+        if (s->column[j].markers) acf_markers_clear(s->column[j].markers);
     }
     acf_markers_clear(&s->markers);
     acf_release(s->column);
@@ -73,6 +72,16 @@ void acf_schema_columns(const acf_schema *s, acf_column *out) {
         const acf_field_spec *c = &s->column[j];
         if (c->place >= 0) out[c->place] = (acf_column){c->name, acf_spec_classes(c)};
     }
+}
+
+acf_status acf_spec_add_marker(acf_schema *s, acf_field_spec *c, const char *text, size_t n) {
+    if (!c->markers) {
+        acf_markers *m = acf_arena_alloc(s->memory, sizeof *m);
+        if (!m) return ACF_EMEMORY;
+        *m = acf_markers_make(s->texts);
+        c->markers = m;
+    }
+    return acf_markers_add(c->markers, text, n);
 }
 
 acf_status acf_spec_rank(acf_schema *s, acf_field_spec *c) {

@@ -65,7 +65,7 @@ typedef struct acf_field_spec {
 
     bool quoted;         /* every observed cell was in quotes: so are the values written */
     acf_tally other;     /* texts in a column of numbers that are kept as they are and say nothing to the model */
-    acf_markers markers; /* of missing cells, beside the common ones */
+    acf_markers *markers; /* of missing cells, beside the common ones; NULL: none */
 
     bool has_range, has_format; /* in wishes: what was said beside the kind */
 } acf_field_spec;
@@ -98,6 +98,9 @@ static inline int32_t acf_spec_classes(const acf_field_spec *c) {
 
 /* The modelled columns as a table has them, names borrowed: out (D). */
 void acf_schema_columns(const acf_schema *s, acf_column *out);
+
+/* Adds a marker of this column alone. Fails: ACF_EMEMORY. */
+acf_status acf_spec_add_marker(acf_schema *s, acf_field_spec *c, const char *text, size_t n);
 
 /* Orders the levels of an ordinal column: as numbers where all are numbers and rise, else by rank. Fails: ACF_EMEMORY. */
 acf_status acf_spec_rank(acf_schema *s, acf_field_spec *c);

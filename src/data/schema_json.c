@@ -79,7 +79,7 @@ static json_t *column_to_json(const acf_field_spec *c) {
     if (c->kind == ACF_KIND_CONSTANT) put(&to, "value", text_of(&c->levels.entry[0]));
     if (c->quoted) put(&to, "quoted", json_true());
     if (c->other.n) put_texts(&to, "other", &c->other);
-    if (c->markers.list.n) put_texts(&to, "markers", &c->markers.list);
+    if (c->markers) put_texts(&to, "markers", &c->markers->list);
     if (!to.ok) json_decref(to.o);
     return to.ok ? to.o : NULL;
 }
@@ -149,10 +149,14 @@ static acf_status get_texts(const place *at, const json_t *o, const char *key, i
     return ACF_OK;
 }
 
-static acf_status get_markers(const place *at, const json_t *o, const char *key, acf_arena *texts, acf_markers *out) {
-    acf_tally list = acf_tally_make(ACF_LEVELS_KEPT, texts);
+/* Markers of a column, or with c NULL of the whole schema. */
+static acf_status get_markers(const place *at, const json_t *o, const char *key, acf_schema *s, acf_field_spec *c) {
+    acf_tally list = acf_tally_make(ACF_LEVELS_KEPT, s->texts);
     acf_status status = get_texts(at, o, key, ACF_LEVELS_KEPT, &list);
-    for (int64_t i = 0; i < list.n && status == ACF_OK; i++) status = acf_markers_add(out, list.entry[i].text, list.entry[i].length);
+    for (int64_t i = 0; i < list.n && status == ACF_OK; i++) {
+        const acf_tally_entry *e = &list.entry[i];
+        status = c ? acf_spec_add_marker(s, c, e->text, e->length) : acf_markers_add(&s->markers, e->text, e->length);
+    }
     acf_tally_clear(&list);
     return status;
 }
@@ -282,7 +286,7 @@ static acf_status read_column(const place *at, const json_t *o, acf_schema *s, a
     ACF_TRY(get_flag(at, o, "quoted", &c->quoted));
     ACF_TRY(get_flag(at, o, "comma", &c->comma));
     ACF_TRY(get_texts(at, o, "other", ACF_LEVELS_KEPT, &c->other));
-    ACF_TRY(get_markers(at, o, "markers", s->texts, &c->markers));
+    ACF_TRY(get_markers(at, o, "markers", s, c));
     if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) ACF_TRY(get_form(at, o, c));
     if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) ACF_TRY(get_format(at, o, c));
     if (c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_CATEGORY) ACF_TRY(get_levels(at, o, s, c));
@@ -333,7 +337,7 @@ static acf_status read_schema(acf_json_source from, const json_t *object, bool w
     ACF_TRY(known_keys(&at, object, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_int(&at, object, "rows", whole, ACF_TABLE_ROWS_MAX, &s->rows));
     if (whole || json_object_get(object, "named")) ACF_TRY(acf_json_bool(from, object, "named", &s->named));
-    ACF_TRY(get_markers(&at, object, "missing_markers", s->texts, &s->markers));
+    ACF_TRY(get_markers(&at, object, "missing_markers", s, NULL));
     ACF_TRY(read_columns(from, whole, list, s));
     ACF_TRY(check_names(from, s));
     acf_schema_place(s);

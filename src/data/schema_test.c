@@ -145,7 +145,7 @@ static void wishes_may_leave_things_out(void **state) {
     assert_int_equal(s->column[0].kind, ACF_KIND_AUTO);
     assert_false(s->column[1].has_format);
     assert_int_equal(s->column[2].kind, ACF_KIND_CATEGORY);
-    assert_true(acf_markers_has(&s->column[3].markers, "-9", 2));
+    assert_true(acf_markers_has(s->column[3].markers, "-9", 2));
     acf_schema_free(s);
 }
 

@@ -325,18 +325,14 @@ static void widen(acf_field_spec *out, const acf_field_spec *wish) {
     if (wish->max > out->max) out->max = wish->max;
 }
 
-static acf_status copy_markers(acf_markers *to, const acf_markers *from) {
-    for (int64_t i = 0; i < from->list.n; i++) ACF_TRY(acf_markers_add(to, from->list.entry[i].text, from->list.entry[i].length));
-    return ACF_OK;
-}
-
 static acf_status type_column(typing *t, const char *name) {
     acf_field_spec *out = t->out;
     const acf_profile_column *c = t->c;
     if (!(out->name = acf_text_keep(t->s->texts, name, strlen(name)))) return ACF_EMEMORY;
     out->observed = c->observed, out->missing = c->missing;
     out->quoted = c->observed > 0 && c->quoted == c->observed;
-    if (t->wish) ACF_TRY(copy_markers(&out->markers, &t->wish->markers));
+    const acf_tally *own = t->wish && t->wish->markers ? &t->wish->markers->list : NULL;
+    for (int64_t i = 0; own && i < own->n; i++) ACF_TRY(acf_spec_add_marker(t->s, out, own->entry[i].text, own->entry[i].length));
     bool wished = t->wish && t->wish->kind != ACF_KIND_AUTO && c->observed > 0;
     out->kind = wished ? t->wish->kind : acf_typing_kind(c, name, &out->when);
     if (!wished) ACF_TRY(note_doubt(t));
@@ -365,7 +361,8 @@ acf_status acf_typing(const char *file, const acf_profile *p, const char *const 
     acf_status status = ACF_OK;
     ACF_TRY(acf_schema_create(p->columns, &s));
     s->rows = p->rows;
-    ACF_TRY_DONE(copy_markers(&s->markers, p->markers));
+    for (int64_t i = 0; i < p->markers->list.n; i++)
+        ACF_TRY_DONE(acf_markers_add(&s->markers, p->markers->list.entry[i].text, p->markers->list.entry[i].length));
     for (int64_t j = 0; j < p->columns; j++) {
         typing t = {.file = file, .c = &p->column[j], .wish = wish ? wish[j] : NULL, .s = s, .out = &s->column[j], .notes = notes};
         acf_field_text(t.where, name[j], j);

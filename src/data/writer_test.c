@@ -216,6 +216,38 @@ static void matrices_stay_matrices(void **state) {
     unlink(in), unlink(out);
 }
 
+/* ---- pipes ---------------------------------------------------------------------------------------------------------- */
+
+/* Standard input in, standard output out, as in a pipe: both are files here. */
+static void pipes_work(void **state) {
+    (void)state;
+    acf_memfile in = acf_memfile_create(), out = acf_memfile_create();
+    const char *file = "x,y\n1.5,a\n?,b\n2.5,?\n";
+    char text[64] = "";
+    const double v[6] = {0.3, 1, 0.3, 1, 0.3, 1};
+    acf_memfile_put(&in, file, strlen(file));
+    assert_int_equal(lseek(in.fd, 0, SEEK_SET), 0);
+    acf_frame_lab l;
+    acf_frame_lab_open(&l, "", NULL);
+    fflush(stdout);
+    int old_in = dup(STDIN_FILENO), old_out = dup(STDOUT_FILENO);
+    dup2(in.fd, STDIN_FILENO), dup2(out.fd, STDOUT_FILENO);
+    acf_table *t = NULL;
+    acf_writer *w = NULL;
+    acf_status status = acf_frame_read("-", l.wishes, &t);
+    if (status == ACF_OK) status = acf_out_open(t, "-", plain, &w);
+    if (status == ACF_OK) status = acf_out_put(w, v, NULL, NULL);
+    if (status == ACF_OK) status = acf_out_commit(w);
+    dup2(old_in, STDIN_FILENO), dup2(old_out, STDOUT_FILENO);
+    close(old_in), close(old_out);
+    if (status != ACF_OK) fail_msg("%s", acf_error());
+    assert_int_equal(pread(out.fd, text, sizeof text - 1, 0), 22);
+    assert_string_equal(text, "x,y\n1.5,a\n0.3,b\n2.5,b\n");
+    acf_tab_free(t);
+    acf_frame_lab_close(&l);
+    acf_memfile_free(&in), acf_memfile_free(&out);
+}
+
 /* ---- whole or not there --------------------------------------------------------------------------------------------- */
 
 static void gzip_is_written(void **state) {
@@ -452,6 +484,6 @@ ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte), cmoc
           cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes), cmocka_unit_test(imputations_are_stacked),
           cmocka_unit_test(intervals_stand_behind_their_column), cmocka_unit_test(new_columns_need_new_names),
           cmocka_unit_test(tables_from_memory_are_plain_csv), cmocka_unit_test(blank_tables_are_written),
-          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(gzip_is_written), cmocka_unit_test(the_output_is_not_the_input),
+          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(gzip_is_written), cmocka_unit_test(pipes_work), cmocka_unit_test(the_output_is_not_the_input),
           cmocka_unit_test(a_full_disk_leaves_nothing), cmocka_unit_test(a_changed_source_is_noticed), cmocka_unit_test(plans_are_kept),
           cmocka_unit_test(memory_may_run_out), cmocka_unit_test(real_tables_come_back), cmocka_unit_test(mice_reads_the_stacked_format))
