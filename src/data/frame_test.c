@@ -142,7 +142,7 @@ static void schema_files_say_what_columns_are(void **state) {
     (void)state;
     const char *file = "size,day,age,code\nlow,5/3/2021,17,7\nhigh,6/3/2021,99,8\nmiddle,1/2/2021,-1,9\nhuge,?,44,7\n";
     const char *schema = "{\"columns\": [{\"name\": \"size\", \"kind\": \"ordinal\", \"levels\": [\"low\", \"middle\", \"high\"]}, "
-                         "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\"}, "
+                         "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": \"2/2/2021\"}, "
                          "{\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
                          "{\"name\": \"code\", \"kind\": \"category\"}]}";
     acf_table *t;
@@ -152,6 +152,7 @@ static void schema_files_say_what_columns_are(void **state) {
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) assert_cell(t, i, j, expected[i][j]);
     assert_true(c[2].min == 0 && c[2].max == 120);
+    assert_true(c[1].min == 18628 && c[1].max == 18692); /* as far as the file allows, and as far as there are dates */
     assert_int_equal(c[2].missing, 1);
     assert_note(t, 0, "column 1 ('size'): 1 of 4 cells hold none of the levels of the schema file; they are kept and count as missing");
     acf_tab_free(t);

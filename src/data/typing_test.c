@@ -86,6 +86,44 @@ static void texts_are_categories_or_identifiers(void **state) {
     is(column("x", "w%d", 600, 257), "category");
 }
 
+static void long_texts_are_prose(void **state) {
+    (void)state;
+    for (int extra = 0; extra < 2; extra++) {
+        acf_text f = acf_text_into(text, sizeof text);
+        acf_text_add(&f, "x,keep\n");
+        for (int i = 0; i < 8; i++) acf_text_addf(&f, "%0*d!,%d.5\n", 1023 + (i == 3 && extra), i % 2, i);
+        is(text, extra ? "identifier" : "category");
+    }
+}
+
+/* What is not kept is at least not mistaken for something else. */
+static void beyond_the_levels_that_are_kept(void **state) {
+    (void)state;
+    enum { LEVELS = ACF_LEVELS_KEPT + 100, BYTES = 1 << 23 };
+    char *file = malloc(BYTES);
+    assert_non_null(file);
+    acf_text f = acf_text_into(file, BYTES);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 3 * LEVELS; i++) acf_text_addf(&f, "w%d,%d.5\n", i % LEVELS, i % 90);
+    assert_true(f.len < BYTES);
+    acf_table *t = acf_frame_lab_read(file, NULL, NULL);
+    free(file);
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    assert_int_equal(c->kind, ACF_KIND_CATEGORY);
+    assert_int_equal(c->levels.n, ACF_LEVELS_KEPT);
+    assert_true(strstr(t->frame->notes.text[0], "more than 65536 categories") != NULL);
+    assert_true(acf_tab_present(acf_tab_row(t, ACF_LEVELS_KEPT - 1)[0]) && !acf_tab_present(acf_tab_row(t, ACF_LEVELS_KEPT)[0]));
+    acf_tab_free(t);
+}
+
+static void commas_may_be_decimal(void **state) {
+    (void)state;
+    acf_frame_lab_kinds("x;y\n1,5;a\n2,25;b\n7;b\n", NULL, "real category");
+    acf_frame_lab_kinds("x;y\n12,345;a\n2,250;b\n7;b\n", NULL, "category category"); /* thousands, or not? */
+    acf_frame_lab_kinds("x;y\n12,345;a\n0,250;b\n7;b\n", NULL, "real category");     /* not */
+    acf_frame_lab_kinds("x;y\n1,5;a\n2.25;b\n7;b\n", NULL, "category category");     /* one kind of mark */
+}
+
 static void one_value_or_none(void **state) {
     (void)state;
     is(column("x", "kg%.0d", 20, 1), "constant");
@@ -253,7 +291,8 @@ static void without_a_column_to_model_it_is_refused(void **state) {
 ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(few_whole_numbers_are_a_scale),
           cmocka_unit_test(two_whole_numbers_are_categories), cmocka_unit_test(keys_are_identifiers),
           cmocka_unit_test(codes_are_not_numbers), cmocka_unit_test(texts_are_categories_or_identifiers),
-          cmocka_unit_test(one_value_or_none), cmocka_unit_test(dates_are_found), cmocka_unit_test(doubtful_dates_are_noted),
+          cmocka_unit_test(long_texts_are_prose),
+          cmocka_unit_test(beyond_the_levels_that_are_kept), cmocka_unit_test(commas_may_be_decimal), cmocka_unit_test(one_value_or_none), cmocka_unit_test(dates_are_found), cmocka_unit_test(doubtful_dates_are_noted),
           cmocka_unit_test(words_among_numbers_are_kept), cmocka_unit_test(thousands_of_categories_are_pooled),
           cmocka_unit_test(rare_levels_share_a_class), cmocka_unit_test(levels_have_their_own_order),
           cmocka_unit_test(decimals_are_those_of_nearly_all), cmocka_unit_test(wishes_are_granted),

@@ -56,6 +56,11 @@ static void kinds_are_written_as_their_columns_are(void **state) {
               "7,0.3,0.30,a,3,2021-01-02,12:00,kg,?,a3\n");
 }
 
+static void a_constant_by_wish_is_the_most_frequent_value(void **state) {
+    (void)state;
+    completes("x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,?\n", OPTIONS("types=y=constant"), plain, "x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,a\n");
+}
+
 static void white_space_columns_keep_their_shape(void **state) {
     (void)state;
     completes("a1   1.5\t  x\na2     ?   y\na3 2.25     ?\n", OPTIONS("types=V1=identifier"), plain, "a1   1.5\t  x\na2     0.3   y\na3 2.25     x\n");
@@ -479,7 +484,7 @@ static void mice_reads_the_stacked_format(void **state) {
 }
 
 ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte), cmocka_unit_test(kinds_are_written_as_their_columns_are),
-          cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_the_columns),
+          cmocka_unit_test(a_constant_by_wish_is_the_most_frequent_value), cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_the_columns),
           cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_hole), cmocka_unit_test(unseen_categories_stay),
           cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes), cmocka_unit_test(imputations_are_stacked),
           cmocka_unit_test(intervals_stand_behind_their_column), cmocka_unit_test(new_columns_need_new_names),
