@@ -40,10 +40,10 @@ static void markers_are_missing(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
-    const acf_profile_column *c = cells(&l, "|NA|N/A|#N/A|?|NaN|nan|null|NULL|None|.|-|na|--|0|?x");
+    const acf_profile_column *c = cells(&l, "|NA|N/A|#N/A|?|NaN|nan|null|NULL|None|.|-|na|--|0|?x|None of these|-12.75");
     assert_int_equal(c->missing, 12);
-    assert_int_equal(c->observed, 4);
-    assert_int_equal(c->numeric, 1);
+    assert_int_equal(c->observed, 6);
+    assert_int_equal(c->numeric, 2);
     lab_close(&l);
 }
 
