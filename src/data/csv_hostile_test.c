@@ -240,7 +240,7 @@ static const char *const seeds[] = {
     "a,b,c\n1,2,3\n4,\"x \"\"y\"\"\",6\n7,\"line\nbreak\",9\n",
     "\xef\xbb\xbf\"fixed acidity\";\"pH\"\r\n7,0;3,2\r\n6,3;3,1\r\n\r\n8,1;3,0",
     "  ADT1  0.58  0.61 MIT\n  ADT2  0.43  0.67 'a b'\n  ADT3  0.64  0.62 NUC\n",
-    "39, State-gov, ?\n50, Stra\xc3\x9f" "e, 3\n38, \xe2\x82\xac\xf0\x9f\x98\x80, NA\n",
+    "39, State-gov, ?\n50, \xc3\x9fTR, 3\n38, \xe2\x82\xac\xf0\x9f\x98\x80, NA\n",
     "a\tb\r1\t'2'\r3\t'4'\r",
 };
 

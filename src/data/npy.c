@@ -184,8 +184,9 @@ static acf_status read_header(acf_npy *f) {
     ACF_TRY(read_at(f, b, f->bytes < 12 ? (size_t)f->bytes : 12, 0));
     if (memcmp(b, "\x93NUMPY", 6) != 0) return refuse(f, "it does not begin as a .npy file does; expected one that NumPy wrote");
     if (b[6] < 1 || b[6] > 3 || b[7] != 0) return refuse(f, "its format version is %d.%d, expected 1.0, 2.0 or 3.0; save it again with numpy.save", b[6], b[7]);
-    int64_t n = b[6] == 1 ? b[8] | b[9] << 8 : (int64_t)(b[8] | b[9] << 8 | b[10] << 16 | (uint32_t)b[11] << 24);
-    f->offset = n + (b[6] == 1 ? 10 : 12);
+    int64_t n = 0, wide = b[6] == 1 ? 2 : 4; /* bytes of the length, little-endian */
+    for (int64_t i = wide; i-- > 0;) n = n << 8 | b[8 + i];
+    f->offset = 8 + wide + n;
     if (n > ACF_NPY_HEADER_MAX) return refuse(f, "its header has %lld bytes, expected at most %d; the file is damaged", (long long)n, ACF_NPY_HEADER_MAX);
     if (f->offset > f->bytes) return refuse(f, "its header has %lld bytes, but the file ends before; the file is cut short: copy it again", (long long)n);
     char *text = acf_alloc((size_t)n + 1, "a header");
