@@ -140,6 +140,9 @@ ACF_API int acf_nearest_name(const char *word, const char *const *names, int n);
 /* Rows and columns in memory. Read-only after creation: any number of threads may share it. */
 typedef struct acf_table acf_table;
 
+/* A fitted model. Read-only: any number of sessions, each in its own thread, may use it at once. */
+typedef struct acf_model acf_model;
+
 /* Copies x (rows x columns, row-major). mask, where given, has a 0 for each missing cell, and x is not read there; NaN in x is
  * missing too. classes says of each column: 0, a real number; C >= 1, a category whose cells hold codes 0..C-1; NULL: all real.
  * names may be NULL. Borrows everything. Gives *out; free with acf_table_free.
@@ -150,10 +153,88 @@ ACF_API void acf_table_free(acf_table *t); /* NULL is allowed */
 ACF_API int64_t acf_table_rows(const acf_table *t);    /* 0 for NULL */
 ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 
-/* ---- models ------------------------------------------------------------------------------------------------- */
+/* ---- tables in files ---------------------------------------------------------------------------------------- */
 
-/* A fitted model. Read-only: any number of sessions, each in its own thread, may use it at once. */
-typedef struct acf_model acf_model;
+/* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or gzip, or "-" for
+ * standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer, an ordinal, a category, a date, a
+ * time, or an identifier, a constant or an empty column, which are not modelled) is found out from its cells; docs/columns.md has the
+ * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`.
+ *
+ * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
+ * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
+ * called V1, V2, ... The file stays open until the table is freed, for acf_writer_open.
+ *
+ * o may be NULL. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and column), ACF_EUSAGE (an option that
+ * the file cannot follow), ACF_EMEMORY. */
+ACF_API acf_status acf_table_read(const char *path, const acf_options *o, acf_table **out);
+
+/* The same for a model that was made from a file: columns are what they were then, and are found by name (or by position, where the file or
+ * the model has no names). Categories the model never saw count as missing. Borrows m. Fails also: ACF_EDATA (a column is missing,
+ * or is not known, or holds something else), ACF_EMODEL (the model was made from a matrix in memory). */
+ACF_API acf_status acf_table_read_for(const char *path, const acf_model *m, const acf_options *o, acf_table **out);
+
+/* rows rows with the columns of a model, every cell missing but for those that `given` names, "age=40,sex=F" (NULL: none): to draw new rows
+ * from. Fails: ACF_EUSAGE (a name or value the model does not know), ACF_EMODEL, ACF_ESHAPE, ACF_EMEMORY. */
+ACF_API acf_status acf_table_blank(const acf_model *m, int64_t rows, const char *given, acf_table **out);
+
+/* What was assumed or left out in reading, a sentence each that a user should see; 0 and NULL when there is nothing. They live as long as
+ * the table. */
+ACF_API int acf_table_warnings(const acf_table *t);
+ACF_API const char *acf_table_warning(const acf_table *t, int i);
+
+/* The columns of the file with kind, missing cells, range or levels, and the warnings: as lines for people, or as JSON, which may be edited
+ * and given back as the option `schema`. For a table from memory: its columns. Written with its NUL to out; *needed is set also when cap is
+ * too small (out may be NULL when cap is 0). Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, size_t *needed);
+
+/* Column j of the table: its name (NULL: none), its kind ("real", "category", ...), and its classes (0: a number). They live as long as the
+ * table; NULL and 0 where there is no such column. */
+ACF_API const char *acf_table_name(const acf_table *t, int64_t j);
+ACF_API const char *acf_table_kind(const acf_table *t, int64_t j);
+ACF_API int32_t acf_table_classes(const acf_table *t, int64_t j);
+
+/* The cells (rows x columns), NaN where missing; they live as long as the table. */
+ACF_API const double *acf_table_values(const acf_table *t);
+
+/* The column of this name. Fails: ACF_EUSAGE with the nearest name, or saying that this column of the file is not modelled. */
+ACF_API acf_status acf_table_find(const acf_table *t, const char *name, int64_t *out);
+
+/* The text of a value in column j as it would be written to a file: rounded, as a date, as the name of a class (cap, needed as above).
+ * Fails: ACF_EUSAGE (no such column, or the value is not finite), ACF_ESPACE. */
+ACF_API acf_status acf_table_format(const acf_table *t, int64_t j, double value, char *out, size_t cap, size_t *needed);
+
+/* ---- completed files ---------------------------------------------------------------------------------------- */
+
+/* What to write. */
+typedef struct acf_write_plan {
+    int imputations; /* how many completed tables will be put, 1 or more */
+    int stacked;     /* 0: the file with its holes filled (one imputation); else mice's long format: the original with NA in its holes,
+                      * then every imputation, with the columns .imp (0, 1, 2, ...) and .id (the row, from 1) last */
+    int intervals;   /* else than 0: behind each numeric column x the columns x.low and x.high; NA where the cell was observed */
+} acf_write_plan;
+
+/* A file being written from a table and its imputations. Observed cells are copied from the table's file byte for byte, with its separator,
+ * quotes, line ends and header; imputed ones are written as their column is: whole numbers inside the observed range, as many decimals as
+ * the column has, dates in its format, categories as their text. A constant column is filled with its value; identifiers and empty
+ * columns keep their holes. An NPY file gives an NPY file. A table from memory is written as CSV, categories as codes, its nameless
+ * columns as V1, V2, ... */
+typedef struct acf_writer acf_writer;
+
+/* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which has
+ * one writer at a time. Gives *out; end with acf_writer_commit or acf_writer_abort.
+ * Fails: ACF_EUSAGE (a plan that says nothing; path is the file the table came from), ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
+ACF_API acf_status acf_writer_open(const acf_table *t, const char *path, const acf_write_plan *plan, acf_writer **out);
+
+/* The next imputation: values (rows x columns of the table), of which only those of missing cells are used; NaN leaves a hole. low and high
+ * (likewise) for a plan with intervals, else NULL. Fails: ACF_EUSAGE (more than planned), ACF_EIO (also: the source has changed), ACF_EDATA. */
+ACF_API acf_status acf_writer_put(acf_writer *w, const double *values, const double *low, const double *high);
+
+/* Puts the file in place. Frees w either way. Fails: ACF_EUSAGE (fewer imputations than planned), ACF_EIO. */
+ACF_API acf_status acf_writer_commit(acf_writer *w);
+ACF_API void acf_writer_abort(acf_writer *w); /* leaves nothing behind; NULL is allowed */
+
+/* ---- models ------------------------------------------------------------------------------------------------- */
 
 /* How training goes, after each step. Scores are mean negative log-likelihoods in nats, in units where every real column has
  * standard deviation 1; lower is better. */

@@ -1,5 +1,6 @@
 /* Public models and sessions: see acflow.h. Checks at the door, then model/, train/ and infer/. */
 #include "api/door.h"
+#include "data/frame.h"
 #include "infer/session.h"
 #include "model/config.h"
 #include "train/trainer.h"
@@ -76,6 +77,7 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     acf_options *given = config;
     config = NULL; /* the model takes both over, also when it fails */
     ACF_TRY_DONE(acf_fitted_create(dev, given, encoder, (uint64_t)acf_options_int(given, "seed"), true, &m));
+    if (t->frame) ACF_TRY_DONE(acf_schema_copy(t->frame->schema, &m->schema));
     ACF_TRY_DONE(train(m, t, hold, callback, ctx));
     m->owns_dev = true;
     *out = m;

@@ -4,8 +4,8 @@
  *
  *   name, type, min, max, default, choices, environment variable, flags, help
  *
- * Three groups: what concerns any program, what a model is made of, and how it is trained. Choices are in the order of the enum
- * that reads them. */
+ * Four groups: what concerns any program, how files are read, what a model is made of, and how it is trained. Choices are in the order
+ * of the enum that reads them. */
 #ifndef ACF_BASE_OPTION_TABLE_H
 #define ACF_BASE_OPTION_TABLE_H
 
@@ -15,6 +15,19 @@
     X("threads", INT, 0, 1024, "0", NULL, "ACF_NUM_THREADS", 0,                                                        \
       "threads to compute with; 0 takes every core available")                                                         \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
+
+/* How a file of text is read: docs/columns.md. */
+#define ACF_FILE_OPTIONS(X)                                                                                            \
+    X("separator", TEXT, 1, 15, "auto", NULL, NULL, 0,                                                                 \
+      "between the cells of a line: auto, tab, space (runs of white space) or one character")                          \
+    X("quote", TEXT, 1, 15, "auto", NULL, NULL, 0, "around a cell: auto, none or one character")                       \
+    X("header", CHOICE, 0, 0, "auto", "auto|no|yes", NULL, 0, "whether the first line names the columns")              \
+    X("missing", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                     \
+      "further texts that mark a missing cell, such as -999,unknown; with = first they replace the usual ones")        \
+    X("types", TEXT, 0, 1048575, "", NULL, NULL, 0,                                                                    \
+      "what columns are, such as age=real,zip=category: real, integer, ordinal, category, date, dmy, mdy, time, "      \
+      "identifier or constant")                                                                                        \
+    X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)")
 
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
     X("preset", CHOICE, 0, 0, "default", "default|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \

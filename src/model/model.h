@@ -2,6 +2,7 @@
 #ifndef ACF_MODEL_MODEL_H
 #define ACF_MODEL_MODEL_H
 
+#include "data/schema.h"
 #include "model/net.h"
 
 #define ACF_MODEL_FORMAT 1 /* newest format_version this library reads, and the one it writes */
@@ -11,6 +12,7 @@ typedef struct acf_model {
     bool owns_dev;
     acf_options *config; /* recorded options; owned, like the rest */
     acf_encoder *encoder;
+    acf_schema *schema;  /* of the file the model was made from; NULL: made from a matrix */
     acf_net *net;
 } acf_model;
 
