@@ -298,6 +298,10 @@ ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const ui
 /* The same with one best guess for each asked cell. */
 ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
+/* The same with the mean of each asked cell's own conditional density p(cell | given), in the table's units and not rounded, or its
+ * most probable class; what else the row asks for counts as missing. The estimate with the least squared error. Not random. */
+ACF_API acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
+
 /* From `draws` draws: the mean (rows x columns) and n_levels quantiles (n_levels x rows x columns) of each asked cell, for example
  * levels .05, .5, .95 for a median with a 90 % interval; NaN in other cells. Either may be NULL. For a category both are its most
  * frequent class. Fails also: ACF_EUSAGE (draws < 1, a level outside [0,1]). */

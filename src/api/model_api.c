@@ -156,6 +156,13 @@ acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *
     return acf_ask_guess(s, t, (acf_question){given, asked}, out);
 }
 
+acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out) {
+    ACF_NEED(s);
+    ACF_NEED(t);
+    ACF_NEED(out);
+    return acf_ask_mean(s, t, (acf_question){given, asked}, out);
+}
+
 acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
                                int32_t draws, const double *levels, int n_levels, double *mean, double *quantiles) {
     ACF_NEED(s);

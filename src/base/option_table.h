@@ -32,6 +32,10 @@
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
     X("preset", CHOICE, 0, 0, "default", "default|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
       "which set of model sizes to start from")                                                                        \
+    X("encode", CHOICE, 0, 0, "warp", "standard|warp", NULL, ACF_OPTION_RECORDED,                                      \
+      "real columns are standardised, or also bent towards a normal distribution")                                     \
+    X("dequantise", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                               \
+      "rounded values are learned with noise of their own resolution, and answers rounded to it")                      \
     X("flow", TEXT, 0, 1023, "linear leaky rnn reverse linear leaky rnn", NULL, NULL, ACF_OPTION_RECORDED,             \
       "transformations in order: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
     X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \

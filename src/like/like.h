@@ -17,6 +17,8 @@ typedef struct acf_like_kind {
     acf_tensor *(*logp)(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c);         /* (N) */
     acf_tensor *(*mean)(acf_tape *t, const acf_like *k, const acf_cond *c);                        /* (T) */
     acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d);   /* (T) */
+    /* A stratified sample for rows that model one value: n sets (T), whose mean over the n is that of any function to 1/n. */
+    void (*spread)(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z);
 } acf_like_kind;
 
 struct acf_like {

@@ -428,25 +428,31 @@ static acf_status put_reals(acf_tape *t, const acf_view *v, const acf_tensor *x,
     return ACF_OK;
 }
 
-/* Draws the modelled categories (d NULL: the most probable), puts them into out, and into `code`, where the reals see them. */
-static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
-    const part *p = &v->net->category;
+/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. *drawn (T) is on the
+ * host and lives on the tape. */
+static acf_status draw_categories(acf_tape *t, acf_view *v, const acf_draw *d, const int32_t **drawn) {
     const acf_subset *u = v->u_category;
     acf_cond c = category_cond(t, v);
-    const int32_t *drawn = acf_categories_draw(t, &v->net->categories, &c, d);
-    if (!drawn) return acf_tape_status(t);
-    size_t cells = (size_t)(v->batch->N * p->D);
+    const int32_t *made = acf_categories_draw(t, &v->net->categories, &c, d);
+    if (!made) return acf_tape_status(t);
+    size_t cells = (size_t)(v->batch->N * v->net->category.D);
     int32_t *code = acf_arena_alloc(t->host, cells * sizeof *code);
     int32_t *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
     if (!code || !host) return acf_tape_fail(t, NULL);
     ACF_TRY(acf_device_copy(t->dev, code, v->code, cells * sizeof *code, ACF_TO_HOST));
-    ACF_TRY(acf_device_copy(t->dev, host, drawn, (size_t)u->T * sizeof *host, ACF_TO_HOST));
+    ACF_TRY(acf_device_copy(t->dev, host, made, (size_t)u->T * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(t->dev));
-    for (int64_t k = 0; k < u->T; k++) {
-        code[u->cell[k]] = host[k];
-        out[u->row_of[k] * v->net->D + p->column[u->col_of[k]]] = (acf_real)host[k];
-    }
+    for (int64_t k = 0; k < u->T; k++) code[u->cell[k]] = host[k];
+    *drawn = host;
     return acf_device_copy(t->dev, v->code, code, cells * sizeof *code, ACF_TO_DEVICE);
+}
+
+static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
+    const acf_subset *u = v->u_category;
+    const int32_t *drawn;
+    ACF_TRY(draw_categories(t, v, d, &drawn));
+    for (int64_t k = 0; k < u->T; k++) out[u->row_of[k] * v->net->D + v->net->category.column[u->col_of[k]]] = (acf_real)drawn[k];
+    return ACF_OK;
 }
 
 static acf_status answer(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
@@ -465,3 +471,39 @@ acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *o
 }
 
 acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) { return answer(t, v, NULL, out); }
+
+/* ---- one column at a time -------------------------------------------------------------------------------------------------- */
+
+/* Row i of out (N,n) = element i of every z (T), in the places of u. */
+static acf_status put_spread(acf_tape *t, const acf_subset *u, int n, acf_tensor *const *z, acf_real *out) {
+    acf_real *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
+    if (!host) return acf_tape_fail(t, NULL);
+    for (int k = 0; k < n; k++) {
+        ACF_TRY(acf_tape_check(t, z[k]));
+        ACF_TRY(acf_device_copy(t->dev, host, z[k]->data, (size_t)u->T * sizeof *host, ACF_TO_HOST));
+        ACF_TRY(acf_device_sync(t->dev));
+        for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * n + k] = host[p];
+    }
+    return ACF_OK;
+}
+
+static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
+    acf_tensor **z = acf_arena_alloc(t->host, (size_t)n * sizeof *z);
+    if (!z) return acf_tape_fail(t, NULL);
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
+    acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
+    ACF_TRY(acf_tape_status(t));
+    return put_spread(t, v->u_real, n, z, out);
+}
+
+acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
+    if (!v) return acf_tape_status(t);
+    if (v->net->category.D) {
+        const acf_subset *u = v->u_category;
+        const int32_t *best;
+        ACF_TRY(draw_categories(t, v, NULL, &best));
+        for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * n] = (acf_real)best[p];
+    }
+    return v->net->real.D ? spread_reals(t, v, n, out) : ACF_OK;
+}

@@ -52,4 +52,9 @@ acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v);
 acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out);
 acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out);
 
+/* For rows that model one column each, p(x_j | x_o): out (N,n; encoded) gets a stratified sample of n values where it is a real, and
+ * its most probable class in the first place where it is a category; other rows are left alone. Every network is asked twice,
+ * whatever n. Tape not recording. */
+acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out);
+
 #endif
