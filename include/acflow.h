@@ -243,8 +243,8 @@ typedef struct acf_scores {
 
 typedef struct acf_evaluation acf_evaluation;
 
-/* Hides cells of the table, learns a model from the others, and scores what it says of the hidden ones, beside column means and chained
- * linear regressions on the same cells. Options: `eval-hide`, `eval-masks`, `eval-draws`, `seed`; those of fitting.
+/* Hides cells of the table, learns a model from the others, and scores what it says of the hidden ones, beside column means and
+ * chained linear regressions on the same cells. Options: `eval-hide`, `eval-masks`, `eval-draws`, `seed`; those of fitting.
  *   shown   NULL, or the same table with cells missing: these are asked for instead, where `truth` has them
  *   m       NULL, or a model to score as it is: then nothing is fitted. A model that has seen the cells scores too well
  * callback: as for acf_model_fit; may be NULL. Borrows all. Gives *out; free with acf_eval_free.

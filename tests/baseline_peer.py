@@ -2,8 +2,10 @@
 baseline_peer.py SHARED OUT.
 
 SHARED is the folder of peers/ and data/tables/, OUT a safetensors file. For each table NAME: NAME.x (N,D) with NaN in the holes,
-NAME.truth, NAME.classes (0: a number), and NAME.score: NRMSE and PFC (NaN without categories). Ends with status 77 where something
-is absent."""
+NAME.truth, NAME.classes (0: a number), and NAME.score: NRMSE and PFC (NaN without categories), then CRPS, coverage of 90 % and
+Wasserstein distance that R's mice was recorded with on the same cells (peers/impute_results.csv). Ends with status 77 where something is
+absent."""
+import csv
 import json
 import os
 import struct
@@ -20,6 +22,9 @@ except ImportError:
 tensors = {}
 for name in ('wine', 'abalone', 'breast', 'yeast'):
     try:
+        with open(os.path.join(shared, 'peers', 'impute_results.csv')) as f:
+            mice, = [r for r in csv.DictReader(f)
+                     if (r['protocol'], r['dataset'], r['rate'], r['seed'], r['method']) == ('A', name, '0.2', '1', 'mice')]
         x, cat = table(name, os.path.join(shared, 'data', 'tables'))
     except OSError:
         sys.exit(77)
@@ -28,7 +33,7 @@ for name in ('wine', 'abalone', 'breast', 'yeast'):
     found = score(x, gone, cat, METHODS['iter_br'](holes, cat, 1, None)[0])
     tensors[name + '.x'], tensors[name + '.truth'] = holes, x
     tensors[name + '.classes'] = np.where(cat, np.nanmax(x, 0) + 1, 0)
-    tensors[name + '.score'] = np.array([found['nrmse'], found.get('pfc', np.nan)])
+    tensors[name + '.score'] = np.array([found['nrmse'], found.get('pfc', np.nan)] + [float(mice[k]) for k in ('crps', 'cov90', 'w1')])
 
 header, at, data = {}, 0, b''
 for name, t in tensors.items():

@@ -14,15 +14,16 @@ static acf_status fit(void *ctx, const acf_table *shown, acf_model **out) {
     return acf_model_fit(shown, f->o, f->callback, f->ctx, out);
 }
 
-acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const acf_model *m, const acf_options *o, acf_fit_callback callback,
-                        void *ctx, acf_evaluation **out) {
+acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const acf_model *m, const acf_options *o,
+                        acf_fit_callback callback, void *ctx, acf_evaluation **out) {
     ACF_NEED(truth);
     ACF_NEED(o);
     ACF_NEED(out);
     if (!acf_opts_find(o, "eval-hide"))
         return acf_fail(ACF_EUSAGE, "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
     fitting f = {o, callback, ctx};
-    return acf_evaluate(&(acf_eval_job){.truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)}, out);
+    return acf_evaluate(
+        &(acf_eval_job){.truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)}, out);
 }
 
 void acf_eval_free(acf_evaluation *e) { acf_evaluation_free(e); }
@@ -37,7 +38,8 @@ acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, 
     if (method < 0 || method >= e->methods)
         return acf_fail(ACF_EUSAGE, "acf_eval_scores: method %d; expected 0 to %d", method, e->methods - 1);
     if (column < -1 || column >= e->columns)
-        return acf_fail(ACF_EUSAGE, "acf_eval_scores: column %lld; expected 0 to %lld, or -1 for all", (long long)column, (long long)e->columns - 1);
+        return acf_fail(ACF_EUSAGE, "acf_eval_scores: column %lld; expected 0 to %lld, or -1 for all", (long long)column,
+                        (long long)e->columns - 1);
     *out = *acf_evaluation_scores(e, method, column);
     return ACF_OK;
 }

@@ -1,7 +1,8 @@
 /* Column means, and linear regression in turn: see baseline.h.
  *
- * z (N,E) holds the completed table as predictors: a standardised number, or an indicator for each kept class of a column. Its holes are
- * filled in by the sweeps; a class's holes hold probabilities while values are predicted, 0 and 1 while they are drawn. */
+ * z (N,E) holds the completed table as predictors: a standardised number, or an indicator for each kept class of a column. Its
+ * holes are filled in by the sweeps; a class's holes hold probabilities while values are predicted, 0 and 1 while they are drawn.
+ */
 #include "infer/baseline.h"
 
 #include "base/rng.h"
@@ -27,19 +28,19 @@
 
 /* A column as a predictor, and as what is predicted. */
 typedef struct target {
-    int64_t at, width;   /* its columns of z; width 0: it does not vary */
-    double mean, scale;  /* of a number's observed cells */
-    double low, high;    /* of the observed cells, standardised: predictions stay between */
-    int32_t *code;       /* (width) the class of each indicator, the most frequent first */
-    int32_t *slot;       /* (classes) the indicator of each class, -1: none */
-    double *share;       /* (classes) of the observed cells */
-    double kept;         /* sum of the shares of classes with an indicator */
+    int64_t at, width;  /* its columns of z; width 0: it does not vary */
+    double mean, scale; /* of a number's observed cells */
+    double low, high;   /* of the observed cells, standardised: predictions stay between */
+    int32_t *code;      /* (width) the class of each indicator, the most frequent first */
+    int32_t *slot;      /* (classes) the indicator of each class, -1: none */
+    double *share;      /* (classes) of the observed cells */
+    double kept;        /* sum of the shares of classes with an indicator */
     int64_t n_holes, n_fit;
     int64_t *hole, *fit; /* rows where it is missing; observed rows it is fitted to */
     int64_t P;
-    int32_t *from;       /* (P) columns of z it is predicted from */
-    acf_ridge ridge;     /* of a number */
-    acf_logit logit;     /* of a class; P + 1 columns, the last of ones */
+    int32_t *from;   /* (P) columns of z it is predicted from */
+    acf_ridge ridge; /* of a number */
+    acf_logit logit; /* of a class; P + 1 columns, the last of ones */
     bool fitted;
 } target;
 
@@ -50,10 +51,10 @@ struct acf_baseline {
     target *target;         /* (D) */
     int64_t *turn, n_turns; /* the columns with holes that vary, fewest holes first */
     int64_t E;
-    double *z;              /* (N,E) */
-    double *point, *drawn;  /* (N,D) the completed table, and the current draw */
-    double *rows, *answer;  /* (CHUNK,PREDICTORS+1) and (CHUNK,INDICATORS): scratch of predictions */
-    uint32_t sweep;         /* sweeps of draws so far: they key random numbers */
+    double *z;             /* (N,E) */
+    double *point, *drawn; /* (N,D) the completed table, and the current draw */
+    double *rows, *answer; /* (CHUNK,PREDICTORS+1) and (CHUNK,INDICATORS): scratch of predictions */
+    uint32_t sweep;        /* sweeps of draws so far: they key random numbers */
 };
 
 static bool is_class(const acf_baseline *b, int64_t j) { return b->t->column[j].classes > 0; }
@@ -63,7 +64,7 @@ static void *room(acf_arena *a, int64_t n, size_t size) {
     return acf_bytes(n, size, &bytes) ? acf_arena_alloc(a, bytes) : NULL;
 }
 
-/* ---- column means --------------------------------------------------------------------------------------------------------- */
+/* ---- column means ------------------------------------------------------------------------------------------------ */
 
 /* A running mean: large values do not overflow. */
 static double mean_of(const acf_table *t, int64_t j) {
@@ -104,7 +105,7 @@ acf_status acf_baseline_mean(const acf_table *t, double *out) {
     return ACF_OK;
 }
 
-/* ---- columns as predictors -------------------------------------------------------------------------------------------------- */
+/* ---- columns as predictors --------------------------------------------------------------------------------------- */
 
 static void describe_number(const acf_baseline *b, target *g, int64_t j) {
     g->mean = mean_of(b->t, j);
@@ -185,7 +186,7 @@ static void encode(acf_baseline *b, const target *g, int64_t j) {
     }
 }
 
-/* ---- which predictors -------------------------------------------------------------------------------------------------------- */
+/* ---- which predictors -------------------------------------------------------------------------------------------- */
 
 typedef struct candidate {
     double score;
@@ -246,7 +247,7 @@ static acf_status create_model(acf_baseline *b, target *g, int64_t j) {
     return ACF_OK;
 }
 
-/* ---- fits and predictions ------------------------------------------------------------------------------------------------------ */
+/* ---- fits and predictions ---------------------------------------------------------------------------------------- */
 
 /* out (n,P) or, for a class, (n,P+1): predictors of these rows. */
 static void gather(const acf_baseline *b, const target *g, bool ones, const int64_t *row, int64_t n, double *out) {
@@ -314,7 +315,7 @@ static double predict(acf_baseline *b, int64_t j) {
     return moved;
 }
 
-/* ---- draws ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 static acf_place place(const acf_baseline *b, uint64_t row, int64_t column) {
     return (acf_place){b->seed, row, ACF_STREAM_BASELINE, (uint32_t)column, b->sweep};
@@ -367,8 +368,8 @@ static void predict_donors(acf_baseline *b, const target *g, donor *d) {
     qsort(d, (size_t)g->n_fit, sizeof *d, by_prediction);
 }
 
-/* Predictive mean matching: the hole is predicted with coefficients drawn from their posterior, observed cells with the best ones; one of
- * the cells with the closest predictions lends its value. */
+/* Predictive mean matching: the hole is predicted with coefficients drawn from their posterior, observed cells with the best ones;
+ * one of the cells with the closest predictions lends its value. */
 static acf_status draw_number(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
@@ -427,7 +428,7 @@ static acf_status draw_sweep(acf_baseline *b, bool refit) {
     return ACF_OK;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* Columns that vary and have holes, those with the fewest first: they are predicted best and help the others most. */
 static void order_turns(acf_baseline *b) {
@@ -513,9 +514,7 @@ void acf_baseline_free(acf_baseline *b) {
     acf_release(b);
 }
 
-void acf_baseline_point(const acf_baseline *b, double *out) {
-    memcpy(out, b->point, (size_t)(b->t->N * b->t->D) * sizeof *out);
-}
+void acf_baseline_point(const acf_baseline *b, double *out) { memcpy(out, b->point, (size_t)(b->t->N * b->t->D) * sizeof *out); }
 
 acf_status acf_baseline_draw(acf_baseline *b, double *out) {
     size_t bytes = (size_t)(b->t->N * b->t->D) * sizeof *out;

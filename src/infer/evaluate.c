@@ -1,5 +1,5 @@
-/* Evaluation: see evaluate.h. Workload: thousands of rows, tens of columns, a fifth of the cells hidden; nearly all the time goes to fitting,
- * then to draws. The model is asked about the rows that have hidden cells and no others.
+/* Evaluation: see evaluate.h. Workload: thousands of rows, tens of columns, a fifth of the cells hidden; nearly all the time goes
+ * to fitting, then to draws. The model is asked about the rows that have hidden cells and no others.
  *
  * Hidden cells are numbered column after column, so that a column's values and draws are contiguous, as metrics.h wants them:
  *
@@ -18,8 +18,8 @@
 #define ASK_ROWS 512   /* of a session's batch */
 #define CELL_ROWS 2048 /* questions about a single cell that are put together */
 
-/* The ways to one value for each asked cell, (N,D). NULL: the mean of the draws, or the class most of them have. The first is compared
- * with the baselines; a further one is a further line. */
+/* The ways to one value for each asked cell, (N,D). NULL: the mean of the draws, or the class most of them have. The first is
+ * compared with the baselines; a further one is a further line. */
 static const struct {
     const char *name;
     acf_status (*run)(acf_session *s, const acf_table *t, acf_question q, double *out);
@@ -43,11 +43,12 @@ acf_eval_settings acf_eval_settings_read(const acf_options *o) {
                                .seed = (uint64_t)acf_options_int(o, "seed")};
 }
 
-/* ---- which cells ------------------------------------------------------------------------------------------------------------- */
+/* ---- which cells ------------------------------------------------------------------------------------------------- */
 
 /* Marks `want` of the cells that `from` marks, out (cells), in a random order by (seed, draw). left (D), where given: how many of a
  * column's are left; the last stays. Returns how many were marked. */
-static int64_t pick(const uint8_t *from, int64_t cells, int64_t D, int64_t want, int64_t *left, uint64_t seed, uint32_t draw, uint8_t *out) {
+static int64_t pick(const uint8_t *from, int64_t cells, int64_t D, int64_t want, int64_t *left, uint64_t seed, uint32_t draw,
+                    uint8_t *out) {
     acf_permutation order = acf_permutation_make(cells, seed, ACF_STREAM_HIDE, draw);
     int64_t n = 0;
     for (int64_t c = 0; c < cells; c++) out[c] = 0;
@@ -78,27 +79,27 @@ acf_status acf_hide(const acf_table *t, double fraction, uint64_t seed, uint8_t 
     return status;
 }
 
-/* ---- the work ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the work ---------------------------------------------------------------------------------------------------- */
 
 typedef struct work {
     const acf_eval_job *job;
     acf_evaluation *e;
-    acf_table *made;             /* what is shown, where the cells were hidden here */
+    acf_table *made; /* what is shown, where the cells were hidden here */
     const acf_table *shown;
-    acf_table *part, *whole;     /* the rows with hidden cells: as shown, and as they are */
-    acf_model *fitted;           /* NULL where a model was given */
+    acf_table *part, *whole; /* the rows with hidden cells: as shown, and as they are */
+    acf_model *fitted;       /* NULL where a model was given */
     acf_session *s;
-    uint8_t *hidden, *asked;     /* (N,D); the cells of a mask, of `whole` */
-    int64_t n, *first;           /* hidden cells; (D+1) */
-    int64_t *place, *cell;       /* (n) where each is: in truth, and in part */
-    double *truth, *value;       /* (n) */
-    double *drawn;               /* (n·m) */
-    double *table;               /* (N,D) what a method answers */
-    double *scale;               /* (D) standard deviation of a number's known values; 0: it does not vary, and is not scored. Classes: 1 */
-    double *scratch;             /* (2·most cells of a column + m) */
-    int64_t *count;              /* (most classes) */
-    double *chance;              /* (n) -log p of each cell by its column's own distribution */
-    double *nll, *nll_mean;      /* (D+1, masks) of the model; of the columns' own distributions */
+    uint8_t *hidden, *asked; /* (N,D); the cells of a mask, of `whole` */
+    int64_t n, *first;       /* hidden cells; (D+1) */
+    int64_t *place, *cell;   /* (n) where each is: in truth, and in part */
+    double *truth, *value;   /* (n) */
+    double *drawn;           /* (n·m) */
+    double *table;           /* (N,D) what a method answers */
+    double *scale;   /* (D) standard deviation of a number's known values; 0: it does not vary, and is not scored. Classes: 1 */
+    double *scratch; /* (2·most cells of a column + m) */
+    int64_t *count;  /* (most classes) */
+    double *chance;  /* (n) -log p of each cell by its column's own distribution */
+    double *nll, *nll_mean; /* (D+1, masks) of the model; of the columns' own distributions */
 } work;
 
 /* An array of n things for a work, or NULL. */
@@ -116,8 +117,10 @@ static acf_status compare_tables(work *w) {
     bool same = a->N == b->N && a->D == b->D;
     for (int64_t j = 0; same && j < a->D; j++) same = a->column[j].classes == b->column[j].classes;
     if (!same)
-        return acf_fail(ACF_ESHAPE, "the table to complete has %lld rows and %lld columns, the true one %lld and %lld, or their kinds differ; "
-                        "expected the same table with cells missing", (long long)b->N, (long long)b->D, (long long)a->N, (long long)a->D);
+        return acf_fail(ACF_ESHAPE,
+                        "the table to complete has %lld rows and %lld columns, the true one %lld and %lld, or their kinds differ; "
+                        "expected the same table with cells missing",
+                        (long long)b->N, (long long)b->D, (long long)a->N, (long long)a->D);
     for (int64_t c = 0; c < a->N * a->D; c++) w->n += w->hidden[c] = acf_tab_present(a->x[c]) && !acf_tab_present(b->x[c]);
     w->shown = b;
     return ACF_OK;
@@ -150,8 +153,11 @@ static acf_status hide(work *w) {
     if (w->n == 0 && w->job->shown)
         return acf_fail(ACF_EDATA, "the table to complete lacks no cell that the true one has, so nothing can be scored");
     if (w->n == 0)
-        return acf_fail(ACF_EDATA, "no cell of the table's %lld rows and %lld columns can be hidden, so nothing can be scored; expected columns "
-                        "with two observed cells or more, and eval-hide above 0", (long long)t->N, (long long)t->D);
+        return acf_fail(
+            ACF_EDATA,
+            "no cell of the table's %lld rows and %lld columns can be hidden, so nothing can be scored; expected columns "
+            "with two observed cells or more, and eval-hide above 0",
+            (long long)t->N, (long long)t->D);
     if (!w->job->shown) {
         ACF_TRY(cut(w, t, false, &w->made));
         w->shown = w->made;
@@ -191,7 +197,8 @@ static acf_status prepare(work *w) {
     w->scale = array(D, sizeof *w->scale);
     w->nll = array((D + 1) * masks, sizeof *w->nll), w->nll_mean = array((D + 1) * masks, sizeof *w->nll);
     w->asked = array(w->whole->N * D, 1);
-    if (!w->first || !w->place || !w->cell || !w->truth || !w->value || !w->chance || !w->drawn || !w->scale || !w->nll || !w->nll_mean || !w->asked)
+    if (!w->first || !w->place || !w->cell || !w->truth || !w->value || !w->chance || !w->drawn || !w->scale || !w->nll ||
+        !w->nll_mean || !w->asked)
         return ACF_EMEMORY;
     index_cells(w);
     for (int64_t j = 0; j < D; j++) {
@@ -208,12 +215,12 @@ static void work_free(work *w) {
     acf_ask_free(w->s);
     acf_fitted_free(w->fitted);
     acf_tab_free(w->made), acf_tab_free(w->part), acf_tab_free(w->whole);
-    void *const arrays[] = {w->hidden, w->asked, w->first, w->place, w->cell,  w->truth,  w->value, w->drawn,
-                            w->table,  w->scale, w->scratch, w->count, w->chance, w->nll, w->nll_mean};
+    void *const arrays[] = {w->hidden, w->asked, w->first,   w->place, w->cell,   w->truth, w->value,   w->drawn,
+                            w->table,  w->scale, w->scratch, w->count, w->chance, w->nll,   w->nll_mean};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) acf_release(arrays[i]);
 }
 
-/* ---- scores of imputations ------------------------------------------------------------------------------------------------------- */
+/* ---- scores of imputations --------------------------------------------------------------------------------------- */
 
 static acf_scores *scores_at(const work *w, int method, int64_t j) { return w->e->score + method * (w->job->truth->D + 1) + j; }
 
@@ -222,7 +229,8 @@ typedef enum claim { CERTAIN, DRAWS, VALUES } claim;
 
 static void score_number(const work *w, int64_t j, claim how, acf_scores *out) {
     int64_t n = cells_of(w, j), m = w->job->set.draws;
-    const double *truth = w->truth + w->first[j], *value = w->value + w->first[j], *drawn = w->drawn + w->first[j] * m, s = w->scale[j];
+    const double *truth = w->truth + w->first[j], *value = w->value + w->first[j], *drawn = w->drawn + w->first[j] * m,
+                 s = w->scale[j];
     out->nrmse = acf_metric_nrmse(truth, value, n, s);
     if (how == CERTAIN) {
         out->crps = acf_metric_nmae(truth, value, n, s);
@@ -230,7 +238,8 @@ static void score_number(const work *w, int64_t j, claim how, acf_scores *out) {
     }
     if (how != DRAWS) return;
     out->crps = acf_metric_crps(truth, drawn, m, n, s, w->scratch);
-    if (m >= acf_metric_coverage_draws(ACF_EVAL_LEVEL)) out->coverage = acf_metric_coverage(truth, drawn, m, n, ACF_EVAL_LEVEL, s, w->scratch);
+    if (m >= acf_metric_coverage_draws(ACF_EVAL_LEVEL))
+        out->coverage = acf_metric_coverage(truth, drawn, m, n, ACF_EVAL_LEVEL, s, w->scratch);
     out->w1 = 0;
     for (int64_t k = 0; k < m; k++) out->w1 += acf_metric_wasserstein(truth, drawn + k * n, n, s, w->scratch) / (double)m;
 }
@@ -259,7 +268,8 @@ static void score_all(const work *w, int method) {
     double n[5] = {0}, wrong = 0, asked = 0;
     for (int64_t j = 0; j < D; j++) {
         const acf_scores *one = scores_at(w, method, j);
-        average(&all->nrmse, &n[0], one->nrmse), average(&all->crps, &n[1], one->crps), average(&all->coverage, &n[2], one->coverage);
+        average(&all->nrmse, &n[0], one->nrmse), average(&all->crps, &n[1], one->crps),
+            average(&all->coverage, &n[2], one->coverage);
         average(&all->w1, &n[3], one->w1), average(&all->tv, &n[4], one->tv);
         if (!isnan(one->pfc)) wrong += one->pfc * (double)one->cells, asked += (double)one->cells;
         all->cells += one->cells;
@@ -338,13 +348,14 @@ static acf_status score_model(work *w) {
     return ACF_OK;
 }
 
-/* ---- likelihoods ------------------------------------------------------------------------------------------------------------------- */
+/* ---- likelihoods ------------------------------------------------------------------------------------------------- */
 
-/* log p of a number in the table's units, plus this, is that in units of its column's deviation, which can be averaged over columns. */
+/* log p of a number in the table's units, plus this, is that in units of its column's deviation, which can be averaged over
+ * columns. */
 static double log_unit(const work *w, int64_t j) { return log(w->scale[j]); }
 
-/* What a column's own distribution says of its hidden cells: a normal one with the mean and deviation of what is shown (of all, where a single
- * value is shown); for classes their shares, each class having occurred once more than it did. */
+/* What a column's own distribution says of its hidden cells: a normal one with the mean and deviation of what is shown (of all,
+ * where a single value is shown); for classes their shares, each class having occurred once more than it did. */
 static void score_columns_alone(work *w) {
     const acf_table *t = w->shown;
     for (int64_t j = 0; j < t->D; j++) {
@@ -445,7 +456,8 @@ static acf_status score_likelihoods(work *w) {
         if (!status) status = score_mask_columns(w, k);
     }
     for (int64_t j = 0; j <= D && !status; j++) {
-        acf_mean_deviation model = acf_metric_repeated(w->nll + j * masks, masks), mean = acf_metric_repeated(w->nll_mean + j * masks, masks);
+        acf_mean_deviation model = acf_metric_repeated(w->nll + j * masks, masks),
+                           mean = acf_metric_repeated(w->nll_mean + j * masks, masks);
         acf_scores *a = scores_at(w, ACF_EVAL_MODEL, j), *b = scores_at(w, ACF_EVAL_MEAN, j);
         a->nll = model.mean, a->nll_deviation = model.deviation, b->nll = mean.mean, b->nll_deviation = mean.deviation;
     }
@@ -453,11 +465,12 @@ static acf_status score_likelihoods(work *w) {
     return status;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static acf_status open_evaluation(work *w, acf_evaluation **out) {
     const acf_table *t = w->job->truth;
-    const acf_scores none = {0, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    const acf_scores none = {0,           (double)NAN, (double)NAN, (double)NAN, (double)NAN,
+                             (double)NAN, (double)NAN, (double)NAN, (double)NAN};
     acf_evaluation *e = w->e = *out = acf_alloc_zero(sizeof *e, "an evaluation");
     if (!e) return ACF_EMEMORY;
     e->rows = t->N, e->columns = t->D, e->methods = METHODS;

@@ -4,10 +4,10 @@
  *       │                 └──── column means, chained regressions ──────┤
  *       └─────────────── the hidden cells, as they were ────────────────┴──> scores, per column and overall
  *
- * Some observed cells are hidden; the model is fitted to the others, and every method is asked for the hidden ones and scored on the same
- * cells (metrics.h). The model also says how probable the hidden values were, in nats: for each of several masks, half of the hidden
- * cells is asked for and the other half is given like any observed cell, so the question differs from mask to mask while the model has
- * seen none of the answers. */
+ * Some observed cells are hidden; the model is fitted to the others, and every method is asked for the hidden ones and scored on
+ * the same cells (metrics.h). The model also says how probable the hidden values were, in nats: for each of several masks, half of
+ * the hidden cells is asked for and the other half is given like any observed cell, so the question differs from mask to mask while
+ * the model has seen none of the answers. */
 #ifndef ACF_INFER_EVALUATE_H
 #define ACF_INFER_EVALUATE_H
 
@@ -25,8 +25,9 @@ typedef struct acf_eval_settings {
 
 acf_eval_settings acf_eval_settings_read(const acf_options *o);
 
-/* Marks cells of t to hide, hidden (N,D), by seed: round(fraction × observed cells), all equally likely, except that the last observed cell
- * of a column stays: fewer only where there are not so many. Returns their number. Fails: ACF_EUSAGE (fraction outside 0..1), ACF_EMEMORY. */
+/* Marks cells of t to hide, hidden (N,D), by seed: round(fraction × observed cells), all equally likely, except that the last
+ * observed cell of a column stays: fewer only where there are not so many. *n: how many. Fails: ACF_EUSAGE (fraction outside
+ * 0..1), ACF_EMEMORY. */
 acf_status acf_hide(const acf_table *t, double fraction, uint64_t seed, uint8_t *hidden, int64_t *n);
 
 typedef struct acf_eval_job {
@@ -45,14 +46,14 @@ typedef struct acf_evaluation {
     int64_t rows, columns;
     int64_t observed, hidden; /* cells */
     acf_eval_settings set;
-    bool fitted, chosen;      /* the model was fitted here; the cells were hidden here */
-    acf_column *column;       /* (columns) owned, like the rest */
+    bool fitted, chosen; /* the model was fitted here; the cells were hidden here */
+    acf_column *column;  /* (columns) owned, like the rest */
     int methods;
-    acf_scores *score;        /* (methods, columns + 1); the last is over all columns */
+    acf_scores *score; /* (methods, columns + 1); the last is over all columns */
 } acf_evaluation;
 
-/* Borrows the job. Gives *out; free with acf_evaluation_free. Fails: ACF_EDATA (nothing could be hidden), ACF_ESHAPE (truth and shown
- * differ in shape), and as fitting and asking do. */
+/* Borrows the job. Gives *out; free with acf_evaluation_free. Fails: ACF_EDATA (nothing could be hidden), ACF_ESHAPE (truth and
+ * shown differ in shape), and as fitting and asking do. */
 acf_status acf_evaluate(const acf_eval_job *job, acf_evaluation **out);
 void acf_evaluation_free(acf_evaluation *e); /* NULL is allowed */
 
@@ -60,7 +61,7 @@ void acf_evaluation_free(acf_evaluation *e); /* NULL is allowed */
 const char *acf_evaluation_method(int method);
 const acf_scores *acf_evaluation_scores(const acf_evaluation *e, int method, int64_t column);
 
-/* ---- reports ---------------------------------------------------------------------------------------------------------- */
+/* ---- reports ----------------------------------------------------------------------------------------------------- */
 
 /* The scores by name, lower is better (coverage: nearer to ACF_EVAL_LEVEL). */
 typedef struct acf_metric {

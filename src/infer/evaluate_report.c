@@ -6,12 +6,9 @@
 #include <string.h>
 
 const acf_metric acf_metrics[] = {
-    {"nrmse", "NRMSE", offsetof(acf_scores, nrmse)},
-    {"pfc", "PFC", offsetof(acf_scores, pfc)},
-    {"crps", "CRPS", offsetof(acf_scores, crps)},
-    {"coverage", "90 %", offsetof(acf_scores, coverage)},
-    {"w1", "W1", offsetof(acf_scores, w1)},
-    {"tv", "TV", offsetof(acf_scores, tv)},
+    {"nrmse", "NRMSE", offsetof(acf_scores, nrmse)}, {"pfc", "PFC", offsetof(acf_scores, pfc)},
+    {"crps", "CRPS", offsetof(acf_scores, crps)},    {"coverage", "90 %", offsetof(acf_scores, coverage)},
+    {"w1", "W1", offsetof(acf_scores, w1)},          {"tv", "TV", offsetof(acf_scores, tv)},
     {"nll", "NLL", offsetof(acf_scores, nll)},
 };
 enum { NRMSE, PFC, CRPS, COVERAGE, W1, TV, NLL, METRICS };
@@ -36,11 +33,12 @@ int acf_evaluation_winner(const acf_evaluation *e, int metric, int64_t column) {
     int winner = -1;
     double best = badness(e, ACF_EVAL_MODEL, metric, column);
     for (int method = ACF_EVAL_MEAN; method <= ACF_EVAL_LINEAR; method++)
-        if (badness(e, method, metric, column) < best) winner = method, best = badness(e, method, metric, column); /* NaN never is */
+        if (badness(e, method, metric, column) < best)
+            winner = method, best = badness(e, method, metric, column); /* NaN never is */
     return winner;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* s in a field of `width` characters, to the left. UTF-8's continuation bytes take no room. */
 static void add_left(acf_text *t, const char *s, int width) {
@@ -83,10 +81,11 @@ typedef struct field {
     int metric, method;
 } field;
 
-static const field of_numbers[] = {{NRMSE, ACF_EVAL_MEAN},    {NRMSE, ACF_EVAL_LINEAR},    {NRMSE, ACF_EVAL_MODEL},    {CRPS, ACF_EVAL_LINEAR},
-                                   {CRPS, ACF_EVAL_MODEL},    {COVERAGE, ACF_EVAL_LINEAR}, {COVERAGE, ACF_EVAL_MODEL}, {W1, ACF_EVAL_LINEAR},
-                                   {W1, ACF_EVAL_MODEL},      {NLL, ACF_EVAL_MEAN},        {NLL, ACF_EVAL_MODEL}};
-static const field of_classes[] = {{PFC, ACF_EVAL_MEAN},  {PFC, ACF_EVAL_LINEAR}, {PFC, ACF_EVAL_MODEL}, {TV, ACF_EVAL_LINEAR},
+static const field of_numbers[] = {{NRMSE, ACF_EVAL_MEAN},     {NRMSE, ACF_EVAL_LINEAR}, {NRMSE, ACF_EVAL_MODEL},
+                                   {CRPS, ACF_EVAL_LINEAR},    {CRPS, ACF_EVAL_MODEL},   {COVERAGE, ACF_EVAL_LINEAR},
+                                   {COVERAGE, ACF_EVAL_MODEL}, {W1, ACF_EVAL_LINEAR},    {W1, ACF_EVAL_MODEL},
+                                   {NLL, ACF_EVAL_MEAN},       {NLL, ACF_EVAL_MODEL}};
+static const field of_classes[] = {{PFC, ACF_EVAL_MEAN}, {PFC, ACF_EVAL_LINEAR}, {PFC, ACF_EVAL_MODEL}, {TV, ACF_EVAL_LINEAR},
                                    {TV, ACF_EVAL_MODEL}, {NLL, ACF_EVAL_MEAN},   {NLL, ACF_EVAL_MODEL}};
 
 static void add_heading(acf_text *t, const char *kind, const field *f, int n) {
@@ -119,7 +118,8 @@ static void add_columns(const acf_evaluation *e, acf_text *t, bool classes, cons
         add_left(t, column_name(e, j, name), NAME_WIDTH);
         acf_text_addf(t, "%7lld", (long long)cells);
         for (int k = 0; k < n; k++)
-            add_score(t, score_of(e, f[k].method, f[k].metric, j), FIELD_WIDTH, acf_evaluation_winner(e, f[k].metric, j) == f[k].method);
+            add_score(t, score_of(e, f[k].method, f[k].metric, j), FIELD_WIDTH,
+                      acf_evaluation_winner(e, f[k].metric, j) == f[k].method);
         acf_text_add(t, "\n");
     }
 }
@@ -143,7 +143,8 @@ static int64_t add_column_wins(const acf_evaluation *e, acf_text *t, int metric)
     }
     if (wins == 0) return 0;
     if (wins > WINS_SHOWN) acf_text_addf(&list, " and %lld more", (long long)(wins - WINS_SHOWN));
-    acf_text_addf(t, "    %-6s in %lld of %lld column%s: ", acf_metrics[metric].title, (long long)wins, (long long)scored, scored == 1 ? "" : "s");
+    acf_text_addf(t, "    %-6s in %lld of %lld column%s: ", acf_metrics[metric].title, (long long)wins, (long long)scored,
+                  scored == 1 ? "" : "s");
     acf_text_wrap(t, words, 11, 100, 36);
     acf_text_add(t, "\n");
     return wins;
@@ -163,20 +164,24 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
     acf_text_addf(t, "%lld of the %lld known cells of %lld rows and %lld columns ", (long long)e->hidden, (long long)e->observed,
                   (long long)e->rows, (long long)e->columns);
     acf_text_add(t, e->chosen ? "were hidden" : "are missing from the table to complete");
-    acf_text_add(t, e->fitted ? "; the model was fitted to the others" : "; the model was given, and scores too well if it has seen them");
-    acf_text_addf(t, ".\n%lld draws, %lld masks, seed %llu.\n\n", (long long)e->set.draws, (long long)e->set.masks, (unsigned long long)e->set.seed);
+    acf_text_add(t, e->fitted ? "; the model was fitted to the others"
+                              : "; the model was given, and scores too well if it has seen them");
+    acf_text_addf(t, ".\n%lld draws, %lld masks, seed %llu.\n\n", (long long)e->set.draws, (long long)e->set.masks,
+                  (unsigned long long)e->set.seed);
     add_overall(e, t);
-    acf_text_add(t, "\nNRMSE, CRPS, W1: numbers, in units of each column's standard deviation. PFC, TV: classes. 90 %: how often the 90 %\n"
-                    "interval holds the truth. NLL: nats per cell, mean ± deviation over masks. Lower is better; 90 % should be 0.900.\n");
+    acf_text_add(
+        t, "\nNRMSE, CRPS, W1: numbers, in units of each column's standard deviation. PFC, TV: classes. 90 %: how often the 90 %\n"
+           "interval holds the truth. NLL: nats per cell, mean ± deviation over masks. Lower is better; 90 % should be 0.900.\n");
     add_columns(e, t, false, of_numbers, sizeof of_numbers / sizeof of_numbers[0]);
     add_columns(e, t, true, of_classes, sizeof of_classes / sizeof of_classes[0]);
     acf_text unwritten = acf_text_into(NULL, 0);
     bool none = add_wins(e, &unwritten) == 0;
-    acf_text_add(t, none ? "\nNo baseline is better than acflow, over all or in any column.\n" : "\nA baseline is better than acflow (* in the tables):\n");
+    acf_text_add(t, none ? "\nNo baseline is better than acflow, over all or in any column.\n"
+                         : "\nA baseline is better than acflow (* in the tables):\n");
     add_wins(e, t);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 /* jansson has no NaN: null. */
 static json_t *number(double v) { return isfinite(v) ? json_real(v) : json_null(); }
@@ -187,7 +192,8 @@ static bool put(json_t *object, const char *key, json_t *value) { return json_ob
 static json_t *scores_json(const acf_scores *s) {
     json_t *o = json_object();
     bool ok = o && put(o, "cells", json_integer(s->cells));
-    for (int k = 0; k < METRICS && ok; k++) ok = put(o, acf_metrics[k].key, number(*(const double *)((const char *)s + acf_metrics[k].at)));
+    for (int k = 0; k < METRICS && ok; k++)
+        ok = put(o, acf_metrics[k].key, number(*(const double *)((const char *)s + acf_metrics[k].at)));
     if (ok && put(o, "nll_deviation", number(s->nll_deviation))) return o;
     json_decref(o);
     return NULL;
@@ -197,7 +203,8 @@ static json_t *method_json(const acf_evaluation *e, int method) {
     json_t *o = json_object(), *list = json_array();
     bool ok = o && list && put(o, "name", json_string(acf_evaluation_method(method))) &&
               put(o, "overall", scores_json(acf_evaluation_scores(e, method, -1)));
-    for (int64_t j = 0; j < e->columns && ok; j++) ok = json_array_append_new(list, scores_json(acf_evaluation_scores(e, method, j))) == 0;
+    for (int64_t j = 0; j < e->columns && ok; j++)
+        ok = json_array_append_new(list, scores_json(acf_evaluation_scores(e, method, j))) == 0;
     if (ok && json_object_set(o, "columns", list) == 0) {
         json_decref(list);
         return o;
@@ -218,7 +225,8 @@ static bool add_wins_json(const acf_evaluation *e, json_t *list) {
         for (int64_t j = -1; j < e->columns; j++) {
             int winner = acf_evaluation_winner(e, k, j);
             if (winner < 0 || (k == COVERAGE && j >= 0)) continue;
-            json_t *win = json_pack("{s:s, s:o, s:i}", "score", acf_metrics[k].key, "column", j < 0 ? json_null() : json_integer(j), "method", winner);
+            json_t *win = json_pack("{s:s, s:o, s:i}", "score", acf_metrics[k].key, "column", j < 0 ? json_null() : json_integer(j),
+                                    "method", winner);
             if (!win || json_array_append_new(list, win)) return false;
         }
     return true;
@@ -229,10 +237,11 @@ acf_status acf_evaluation_json(const acf_evaluation *e, json_t **out) {
     bool ok = columns && methods && wins && add_wins_json(e, wins);
     for (int64_t j = 0; j < e->columns && ok; j++) ok = json_array_append_new(columns, column_json(e, j)) == 0;
     for (int k = 0; k < e->methods && ok; k++) ok = json_array_append_new(methods, method_json(e, k)) == 0;
-    json_t *o = ok ? json_pack("{s:I, s:I, s:I, s:b, s:b, s:f, s:I, s:I, s:I, s:f, s:O, s:O, s:O}", "rows", (json_int_t)e->rows, "known",
-                               (json_int_t)e->observed, "hidden", (json_int_t)e->hidden, "fitted", e->fitted, "chosen", e->chosen, "hide",
-                               e->set.hide, "draws", (json_int_t)e->set.draws, "masks", (json_int_t)e->set.masks, "seed",
-                               (json_int_t)e->set.seed, "level", ACF_EVAL_LEVEL, "columns", columns, "methods", methods, "baseline_wins", wins)
+    json_t *o = ok ? json_pack("{s:I, s:I, s:I, s:b, s:b, s:f, s:I, s:I, s:I, s:f, s:O, s:O, s:O}", "rows", (json_int_t)e->rows,
+                               "known", (json_int_t)e->observed, "hidden", (json_int_t)e->hidden, "fitted", e->fitted, "chosen",
+                               e->chosen, "hide", e->set.hide, "draws", (json_int_t)e->set.draws, "masks", (json_int_t)e->set.masks,
+                               "seed", (json_int_t)e->set.seed, "level", ACF_EVAL_LEVEL, "columns", columns, "methods", methods,
+                               "baseline_wins", wins)
                    : NULL;
     json_decref(columns), json_decref(methods), json_decref(wins);
     if (!o) return acf_fail(ACF_EMEMORY, "out of memory: the report of an evaluation");

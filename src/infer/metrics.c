@@ -1,12 +1,12 @@
-/* Scores of imputed cells: see metrics.h; formulas in docs/math.md, 10. */
+/* Scores of imputed cells: see metrics.h; formulas in docs/math.md, Evaluation. */
 #include "infer/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A truth that equals the end of its interval lies inside, also when the end was interpolated with a rounding error. In units of the
- * column's scale. */
+/* A truth that equals the end of its interval lies inside, also when the end was interpolated with a rounding error. In units of
+ * the column's scale. */
 #define TIE 1e-9
 
 static int ascending(const void *a, const void *b) {
@@ -31,7 +31,7 @@ double acf_metric_scale(const double *x, int64_t n, int64_t stride) {
     return most * sqrt(sum / count);
 }
 
-/* ---- one value for each cell -------------------------------------------------------------------------------------- */
+/* ---- one value for each cell ------------------------------------------------------------------------------------- */
 
 double acf_metric_nrmse(const double *truth, const double *value, int64_t n, double scale) {
     double sum = 0;
@@ -72,7 +72,7 @@ double acf_metric_variation(const double *truth, const double *value, int64_t n,
     return 0.5 * (double)apart / (double)n;
 }
 
-/* ---- several draws ------------------------------------------------------------------------------------------------ */
+/* ---- several draws ----------------------------------------------------------------------------------------------- */
 
 /* The draws of cell i in ascending order, out (m). */
 static void sorted_draws(const double *drawn, int64_t m, int64_t n, int64_t i, double *out) {
@@ -108,7 +108,8 @@ static double weibull(const double *x, int64_t m, double q) {
     return x[k] + (at - (double)k) * (x[k + 1] - x[k]);
 }
 
-double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale, double *scratch) {
+double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale,
+                           double *scratch) {
     int64_t inside = 0;
     for (int64_t i = 0; i < n; i++) {
         sorted_draws(drawn, m, n, i, scratch);
@@ -139,7 +140,7 @@ void acf_metric_vote(const double *drawn, int64_t m, int64_t n, int64_t C, int64
     }
 }
 
-/* ---- several masks ------------------------------------------------------------------------------------------------ */
+/* ---- several masks ----------------------------------------------------------------------------------------------- */
 
 acf_mean_deviation acf_metric_repeated(const double *x, int64_t n) {
     double mean = 0, sum = 0, count = 0;

@@ -12,9 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static double normal(int64_t i, uint32_t draw) {
-    return acf_rng_normal((acf_place){11, (uint64_t)i, ACF_STREAM_TEST, 0, draw});
-}
+static double normal(int64_t i, uint32_t draw) { return acf_rng_normal((acf_place){11, (uint64_t)i, ACF_STREAM_TEST, 0, draw}); }
 
 static void scale_is_the_deviation_of_what_is_known(void **state) {
     (void)state;
@@ -69,7 +67,7 @@ static void variation_is_half_the_difference_of_shares(void **state) {
     assert_true(acf_metric_variation(truth, truth, 5, 4, scratch) == 0);
 }
 
-/* ---- draws ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- draws ------------------------------------------------------------------------------------------------------- */
 
 static double naive_crps(const double *truth, const double *drawn, int m, int n, double scale) {
     double sum = 0;
@@ -95,8 +93,8 @@ static void crps_by_its_definition(void **state) {
         acf_assert_close(acf_metric_crps(truth, drawn, m, N, 0.25, scratch), naive_crps(truth, drawn, m, N, 0.25), 1e-13, "CRPS");
 }
 
-/* Draws from the truth's own distribution: the fair score is 1/sqrt(pi) for a standard normal, however many there are; an interval of 90 %
- * covers 90 %, from 19 draws on. */
+/* Draws from the truth's own distribution: the fair score is 1/sqrt(pi) for a standard normal, however many there are; an interval
+ * of 90 % covers 90 %, from 19 draws on. */
 static void draws_from_the_truth(void **state) {
     (void)state;
     enum { N = 40000, M = 25 };
@@ -158,7 +156,7 @@ static void repeated_masks(void **state) {
     assert_true(isnan(r.mean) && isnan(r.deviation));
 }
 
-/* ---- the comparison with other imputers --------------------------------------------------------------------------------------- */
+/* ---- the comparison with other imputers -------------------------------------------------------------------------- */
 
 typedef struct peer {
     acf_st *f;
@@ -177,7 +175,8 @@ static peer open_peer(char path[64]) {
     const char *shared = getenv("ACF_SHARED");
     char command[512];
     snprintf(path, 64, "/tmp/acflow-score-%d.safetensors", (int)getpid());
-    snprintf(command, sizeof command, "/usr/bin/python3 tests/score_peer.py '%s/peers' '%s' 2>/dev/null", shared ? shared : "../shared", path);
+    snprintf(command, sizeof command, "/usr/bin/python3 tests/score_peer.py '%s/peers' '%s' 2>/dev/null",
+             shared ? shared : "../shared", path);
     int status = system(command);
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         acf_skip("agreement with the scores of other imputers needs python3-sklearn, python3-pandas and ../shared/peers");
@@ -211,7 +210,8 @@ static void agrees_with_the_scores_of_other_imputers(void **state) {
     static cells c;
     char path[64];
     peer p = open_peer(path);
-    double nrmse = 0, nrmse1 = 0, w1 = 0, w1_point = 0, crps = 0, cover = 0, wrong = 0, wrong1 = 0, tv = 0, asked = 0, numbers = 0, classes = 0;
+    double nrmse = 0, nrmse1 = 0, w1 = 0, w1_point = 0, crps = 0, cover = 0, wrong = 0, wrong1 = 0, tv = 0, asked = 0, numbers = 0,
+           classes = 0;
     double value[ROOM], scratch[2 * ROOM];
     int64_t count[ROOM];
     for (int64_t j = 0; j < p.D; j++) {

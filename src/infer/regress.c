@@ -1,4 +1,4 @@
-/* Two small regressions: see regress.h; formulas in docs/math.md, 10. */
+/* Two small regressions: see regress.h; formulas in docs/math.md, Evaluation. */
 #include "infer/regress.h"
 
 #include "base/real.h"
@@ -18,14 +18,15 @@ static double dot(const double *a, const double *b, int64_t n) { return cblas_dd
 
 static double *reals(acf_arena *a, int64_t n) { return acf_arena_alloc(a, (size_t)n * sizeof(double)); }
 
-/* ---- a number: ridge regression by evidence ------------------------------------------------------------------------ */
+/* ---- a number: ridge regression by evidence ---------------------------------------------------------------------- */
 
 #define EVIDENCE_STEPS 300
 #define EVIDENCE_TOL 1e-4
 #define GAMMA 1e-6 /* shape and rate of the priors of both precisions: next to nothing is said about them */
 
 acf_status acf_ridge_create(acf_arena *memory, int64_t P, acf_ridge *out) {
-    *out = (acf_ridge){.P = P, .coef = reals(memory, P), .mean = reals(memory, P), .axis = reals(memory, P * P), .spread = reals(memory, P)};
+    *out = (acf_ridge){
+        .P = P, .coef = reals(memory, P), .mean = reals(memory, P), .axis = reals(memory, P * P), .spread = reals(memory, P)};
     return out->coef && out->mean && out->axis && out->spread ? ACF_OK : ACF_EMEMORY;
 }
 
@@ -76,7 +77,8 @@ static acf_status principal_axes(acf_arena *scratch, acf_ridge *r, const double 
 
 static acf_status fit_centred(acf_arena *scratch, acf_ridge *r, const double *x, const double *y, int64_t n) {
     int64_t P = r->P;
-    evidence e = {.s = reals(scratch, P), .t = reals(scratch, P), .c = reals(scratch, P), .yy = dot(y, y, n), .n = (double)n, .lambda = 1};
+    evidence e = {
+        .s = reals(scratch, P), .t = reals(scratch, P), .c = reals(scratch, P), .yy = dot(y, y, n), .n = (double)n, .lambda = 1};
     double *xy = reals(scratch, P);
     if (!e.s || !e.t || !e.c || !xy) return ACF_EMEMORY;
     ACF_TRY(principal_axes(scratch, r, x, n, e.s));
@@ -115,7 +117,7 @@ void acf_ridge_predict(const double *coef, double bias, const double *x, int64_t
     for (int64_t i = 0; i < n; i++) out[i] = bias + dot(x + i * P, coef, P);
 }
 
-/* ---- a class: multinomial regression by Newton steps ---------------------------------------------------------------- */
+/* ---- a class: multinomial regression by Newton steps ------------------------------------------------------------- */
 
 #define PRIOR 1.0       /* precision of a coefficient */
 #define PRIOR_LAST 1e-6 /* of the constant: none, but the matrix stays definite */
@@ -130,12 +132,12 @@ typedef struct newton {
     const double *x;
     const int32_t *y;
     int64_t n;
-    double *mass;         /* (n,K) */
-    double *total, *p;    /* (n) */
-    double *rest, *move;  /* (n) y - p; change of the class's score */
-    double *weighted;     /* (ROWS,P) */
-    double *hessian;      /* (P,P) */
-    double *step;         /* (P) */
+    double *mass;        /* (n,K) */
+    double *total, *p;   /* (n) */
+    double *rest, *move; /* (n) y - p; change of the class's score */
+    double *weighted;    /* (ROWS,P) */
+    double *hessian;     /* (P,P) */
+    double *step;        /* (P) */
 } newton;
 
 static bool newton_alloc(newton *w, acf_arena *a) {
@@ -170,7 +172,8 @@ static void curvature(newton *w) {
             double p = w->p[from + i], root = sqrt(p * (1 - p));
             for (int64_t j = 0; j < P; j++) w->weighted[i * P + j] = root * w->x[(from + i) * P + j];
         }
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)P, (blasint)rows, 1, w->weighted, (blasint)P, 1, w->hessian, (blasint)P);
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)P, (blasint)rows, 1, w->weighted, (blasint)P, 1, w->hessian,
+                    (blasint)P);
     }
     for (int64_t j = 0; j < P; j++) w->hessian[j * P + j] += prior_of(w, j);
 }
@@ -201,8 +204,7 @@ static double gain_of(const newton *w, int64_t k, double part) {
         if (w->y[i] == k) gain += move;
         gain -= log1p(w->p[i] * expm1(fmin(move, SCORE_MAX)));
     }
-    for (int64_t j = 0; j < w->l->P; j++)
-        gain -= prior_of(w, j) * part * w->step[j] * (coef[j] + 0.5 * part * w->step[j]);
+    for (int64_t j = 0; j < w->l->P; j++) gain -= prior_of(w, j) * part * w->step[j] * (coef[j] + 0.5 * part * w->step[j]);
     return gain;
 }
 
@@ -212,7 +214,8 @@ static void take(newton *w, int64_t k, double part) {
     for (int64_t i = 0; i < w->n; i++) {
         double *mass = w->mass + i * w->l->K, sum = 0;
         mass[k] *= exp(fmin(part * w->move[i], SCORE_MAX));
-        for (int64_t c = 0; c < w->l->K; c++) sum += mass[c]; /* not old sum + change: what is left may be much smaller than either */
+        for (int64_t c = 0; c < w->l->K; c++)
+            sum += mass[c]; /* not old sum + change: what is left may be much smaller than either */
         w->total[i] = sum;
     }
 }

@@ -1,4 +1,5 @@
-/* The two regressions: at the maximum of what they maximise, by their own conditions; near known coefficients; and where data are odd. */
+/* The two regressions: at the maximum of what they maximise, by their own conditions; near known coefficients; and where data are
+ * odd. */
 #include "infer/regress.h"
 
 #include "base/rng.h"
@@ -8,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double normal(int64_t i, uint32_t column) {
-    return acf_rng_normal((acf_place){5, (uint64_t)i, ACF_STREAM_TEST, column, 0});
-}
+static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_place){5, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
 
 static acf_arena *open_arena(void) {
     acf_arena *a;
@@ -18,7 +17,7 @@ static acf_arena *open_arena(void) {
     return a;
 }
 
-/* ---- a number ------------------------------------------------------------------------------------------------------------------ */
+/* ---- a number ---------------------------------------------------------------------------------------------------- */
 
 enum { N = 300, P = 4 };
 
@@ -37,8 +36,8 @@ static acf_ridge fit_numbers(acf_arena *a, double *x, double *y, int64_t n, int6
     return r;
 }
 
-/* log p(y | alpha, lambda) of centred data with P predictors, from the definition: y ~ N(0, I/alpha + x xᵀ/lambda), by elimination of
- * A = alpha xᵀx + lambda I. */
+/* log p(y | alpha, lambda) of centred data with P predictors, from the definition: y ~ N(0, I/alpha + x xᵀ/lambda), by elimination
+ * of A = alpha xᵀx + lambda I. */
 static double log_evidence(const double *x, const double *y, double alpha, double lambda) {
     double A[P][P + 1], yy = 0, det = 0, fit = 0;
     for (int p = 0; p < P; p++) {
@@ -64,7 +63,12 @@ static void ridge_maximises_the_evidence(void **state) {
     for (int k = 0; k < 2; k++) {
         make_numbers(x, y, N, P, k ? 8 : 0.7);
         acf_ridge r = fit_numbers(a, x, y, N, P); /* x and y are centred now */
-        double alpha = 1 / (r.noise * r.noise), lambda = INFINITY, trace = 0, cc = 0;
+        double alpha = 1 / (r.noise * r.noise), lambda = INFINITY, trace = 0, cc = 0, left = 0;
+        for (int i = 0; i < N; i++) {
+            double rest = y[i];
+            for (int j = 0; j < P; j++) rest -= x[i * P + j] * r.coef[j];
+            left += rest * rest;
+        }
         for (int j = 0; j < P; j++) {
             double s = 0; /* the axis's squared length in the data; spread^2 = 1/(alpha s + lambda) */
             for (int i = 0; i < N; i++) {
@@ -77,6 +81,7 @@ static void ridge_maximises_the_evidence(void **state) {
             cc += r.coef[j] * r.coef[j];
         }
         acf_assert_close(lambda * cc, P - lambda * trace, 0.01, "determined parameters");
+        assert_true(fabs(alpha * left - (N - (P - lambda * trace))) < 0.2); /* noise is what the other parameters leave */
         double best = log_evidence(x, y, alpha, lambda);
         for (double f = 0.7; f < 1.5; f *= 2)
             assert_true(best >= log_evidence(x, y, alpha * f, lambda) && best >= log_evidence(x, y, alpha, lambda * f));
@@ -175,7 +180,7 @@ static void ridge_of_odd_data(void **state) {
     acf_arena_free(a);
 }
 
-/* ---- a class --------------------------------------------------------------------------------------------------------------------- */
+/* ---- a class ----------------------------------------------------------------------------------------------------- */
 
 enum { K = 3, W = 4 }; /* three predictors and ones */
 
@@ -225,7 +230,8 @@ static void logit_ends_where_the_slope_is_zero(void **state) {
                 else acf_assert_close(slope, 0, 0.05, "slope");
             }
         for (int i = 0; i < N; i++)
-            for (int k = 0; k < K; k++) acf_assert_close(p[i * K + k], naive_probability(coef, K, x + i * W, k), 1e-12, "probability");
+            for (int k = 0; k < K; k++)
+                acf_assert_close(p[i * K + k], naive_probability(coef, K, x + i * W, k), 1e-12, "probability");
     }
     acf_arena_free(a);
 }
