@@ -309,6 +309,48 @@ ACF_API acf_status acf_session_summary(acf_session *s, const acf_table *t, const
                                        uint64_t seed, int32_t draws, const double *levels, int n_levels, double *mean,
                                        double *quantiles);
 
+/* ---- evaluation --------------------------------------------------------------------------------------------- */
+
+/* How well hidden cells are found again, in one column or over all. NaN: does not apply. Lower is better, except coverage. Scores of
+ * numbers are in units of the column's standard deviation; over all they are averaged over columns, PFC over cells. */
+typedef struct acf_scores {
+    int64_t cells;    /* that were hidden and are scored */
+    double nrmse;     /* numbers: root of the mean squared error; 1 is what the column's mean scores */
+    double pfc;       /* classes: proportion falsely classified */
+    double crps;      /* numbers: continuous ranked probability score of the draws; absolute error, for a method that has none */
+    double coverage;  /* numbers: how often the 90 % interval of the draws holds the truth; should be 0.90 */
+    double w1;        /* numbers: Wasserstein-1 distance of imputed to true values, of single draws where there are any */
+    double tv;        /* classes: the same as total variation of shares */
+    double nll;       /* -log p in nats per cell, mean over masks (half of the hidden cells is asked for, the other half given); in a
+                       * column: of its cell alone, what else is asked for in the row taking no part. Of means: of a normal density */
+    double nll_deviation; /* standard deviation over masks */
+} acf_scores;
+
+typedef struct acf_evaluation acf_evaluation;
+
+/* Hides cells of the table, learns a model from the others, and scores what it says of the hidden ones, beside column means and
+ * chained linear regressions on the same cells. Options: `eval-hide`, `eval-masks`, `eval-draws`, `seed`; those of fitting.
+ *   shown   NULL, or the same table with cells missing: these are asked for instead, where `truth` has them
+ *   m       NULL, or a model to score as it is: then nothing is fitted. A model that has seen the cells scores too well
+ * callback: as for acf_model_fit; may be NULL. Borrows all. Gives *out; free with acf_eval_free.
+ * Fails: ACF_EDATA (no cell could be hidden), ACF_ESHAPE, and as acf_model_fit and questions do. */
+ACF_API acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const acf_model *m, const acf_options *o,
+                                acf_fit_callback callback, void *ctx, acf_evaluation **out);
+ACF_API void acf_eval_free(acf_evaluation *e); /* NULL is allowed */
+
+/* Methods that were scored: 0 column mean or most frequent class, 1 linear regressions, 2 the model; further ones are other single
+ * values of the model. Their names, valid as long as e; NULL beyond the last. */
+ACF_API int acf_eval_methods(const acf_evaluation *e);
+ACF_API const char *acf_eval_method(const acf_evaluation *e, int method);
+
+/* Scores of a method in a column; column -1: over all. Fails: ACF_EUSAGE. */
+ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, acf_scores *out);
+
+/* A report for people, which says plainly where a baseline wins; and everything as JSON. cap, needed: as for acf_options_help.
+ * Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
+
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
 /* Describes library and machine as JSON text: version, build, CPU, cores, BLAS, threads in use, peak memory.

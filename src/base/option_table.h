@@ -4,8 +4,8 @@
  *
  *   name, type, min, max, default, choices, environment variable, flags, help
  *
- * Four groups: what concerns any program, how files are read, what a model is made of, and how it is trained. Choices are in the order
- * of the enum that reads them. */
+ * Five groups: what concerns any program, how files are read, what a model is made of, how it is trained, how it is evaluated. Choices are in
+ * the order of the enum that reads them. */
 #ifndef ACF_BASE_OPTION_TABLE_H
 #define ACF_BASE_OPTION_TABLE_H
 
@@ -95,5 +95,12 @@
     X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_RECORDED,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
+
+#define ACF_EVAL_OPTIONS(X)                                                                                            \
+    X("eval-hide", REAL, 0, 0.95, "0.2", NULL, NULL, 0, "fraction of the observed cells that an evaluation hides")     \
+    X("eval-masks", INT, 0, 1000, "5", NULL, NULL, 0,                                                                  \
+      "masks over which the likelihood of hidden cells is averaged")                                                   \
+    X("eval-draws", INT, 2, 10000, "20", NULL, NULL, 0,                                                                \
+      "draws for each hidden cell; 90 % intervals need 19 or more")
 
 #endif
