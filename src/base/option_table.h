@@ -57,7 +57,7 @@
     X("weight-decay", REAL, 0, 10, "0.01", NULL, NULL, ACF_OPTION_RECORDED,                                            \
       "weight matrices shrink by lr times this a step")                                                                \
     X("dropout", REAL, 0, 0.95, "0.05", NULL, NULL, ACF_OPTION_RECORDED,                                               \
-      "fraction of hidden numbers set to zero in training")                                                            \
+      "fraction of hidden numbers set to zero in training, in MLPs and between GRU layers")                                                            \
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
