@@ -74,6 +74,14 @@ static acf_status encoder_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
+/* NULL where nothing is known. */
+static acf_status record_text(const acf_model *m, char **out) {
+    json_t *value;
+    if (!m->record.known) return ACF_OK;
+    ACF_TRY(acf_fit_record_to_json(&m->record, &value));
+    return json_text(value, out);
+}
+
 /* Every parameter as a tensor of the file, with its values on the host in `values` (one slab, or the slab itself). */
 static void list_tensors(const acf_params *ps, const acf_real *values, acf_st_tensor *list) {
     for (int i = 0; i < ps->n; i++) {
@@ -89,7 +97,7 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     acf_status status = ACF_OK;
     const acf_params *ps = acf_net_params(m->net);
     size_t bytes = (size_t)ps->total * sizeof(acf_real);
-    char *config = NULL, *encoder = NULL;
+    char *config = NULL, *encoder = NULL, *training = NULL;
     acf_real *values = acf_alloc(bytes, "the values of a model");
     acf_st_tensor *list = values ? acf_alloc((size_t)ps->n * sizeof *list, "a list of tensors") : NULL;
     if (!list) {
@@ -101,12 +109,15 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     list_tensors(ps, values, list);
     ACF_TRY_DONE(config_text(m, &config));
     ACF_TRY_DONE(encoder_text(m, &encoder));
+    ACF_TRY_DONE(record_text(m, &training));
     const acf_st_text text[] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION},
-                                {"config", config}, {"encoder", encoder}};
-    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, sizeof text / sizeof text[0]));
+                                {"config", config}, {"encoder", encoder}, {"training", training}};
+    int texts = sizeof text / sizeof text[0];
+    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, training ? texts : texts - 1));
 done:
     acf_release(config);
     acf_release(encoder);
+    acf_release(training);
     acf_release(list);
     acf_release(values);
     return status;
@@ -150,6 +161,18 @@ static acf_status read_encoder(const acf_st *f, const char *path, acf_encoder **
     json_t *value;
     ACF_TRY(read_json(f, from, "encoder", &value));
     acf_status status = acf_encoder_from_json(from, value, out);
+    json_decref(value);
+    return status;
+}
+
+/* A file may leave it out: one made by another program, or by hand. */
+static acf_status read_record(const acf_st *f, const char *path, acf_fit_record *out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(path, "training", name);
+    json_t *value;
+    if (!acf_st_text_find(f, "training")) return ACF_OK;
+    ACF_TRY(read_json(f, from, "training", &value));
+    acf_status status = acf_fit_record_from_json(from, value, out);
     json_decref(value);
     return status;
 }
@@ -206,6 +229,7 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     status = assemble(dev, config, encoder, &m);
     if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
         status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
+    if (status == ACF_OK) status = read_record(f, path, &m->record);
     if (status == ACF_OK) status = compare(f, path, acf_net_params(m->net));
     if (status == ACF_OK) status = acf_net_build(m->net, 0, false);
     if (status == ACF_OK) status = read_values(f, path, acf_net_params(m->net));

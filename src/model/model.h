@@ -2,6 +2,7 @@
 #ifndef ACF_MODEL_MODEL_H
 #define ACF_MODEL_MODEL_H
 
+#include "model/fit_record.h"
 #include "model/net.h"
 
 #define ACF_MODEL_FORMAT 1 /* newest format_version this library reads, and the one it writes */
@@ -12,6 +13,7 @@ typedef struct acf_model {
     acf_options *config; /* recorded options; owned, like the rest */
     acf_encoder *encoder;
     acf_net *net;
+    acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;
 
 /* Puts a model together. Keeps dev. Takes config and encoder over, also on failure. Gives *out; free with acf_fitted_free. */

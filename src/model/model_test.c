@@ -50,6 +50,8 @@ static acf_model *some_model(acf_device *dev, const acf_table *table) {
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_encoder_fit(table, NULL, NULL, &e), ACF_OK);
     if (acf_fitted_create(dev, o, e, 3, true, &m)) fail_msg("%s", acf_error());
+    m->record = (acf_fit_record){.known = true, .end = ACF_END_PATIENCE, .rows = ROWS, .held = 9, .steps = 77, .epochs = 5,
+                                 .skipped = 2, .valid = 0.1, .valid_step = 50, .seconds = 1.25};
     return m;
 }
 
@@ -84,6 +86,10 @@ static void comes_back_bit_for_bit(void **state) {
     assert_memory_equal(first, second, sizeof first);
     for (int j = 0; j < COLS; j++) assert_true(m->encoder->mean[j] == again->encoder->mean[j]);
     assert_string_equal(again->encoder->column[3].name, "Größe");
+    const acf_fit_record *a = &m->record, *b = &again->record;
+    assert_true(b->known && b->end == a->end && b->rows == a->rows && b->held == a->held && b->steps == a->steps &&
+                b->epochs == a->epochs && b->skipped == a->skipped && b->valid == a->valid && b->valid_step == a->valid_step &&
+                b->seconds == a->seconds);
     /* Saving what was loaded gives the same bytes. */
     assert_int_equal(acf_fitted_save(again, other), ACF_OK);
     char command[160];
@@ -142,6 +148,10 @@ static void refuses_what_is_not_a_model(void **state) {
         {"encoder", "[]", .says = "encoder"},
         {"encoder", "{\"columns\": []}", .says = "column"},
         {"encoder", NULL, .says = "encoder"},
+        {"training", "[]", .says = "training: it is not an object"},
+        {"training", "{\"end\":\"steps\"}", .says = "rows"},
+        {"training", "{\"end\":\"boredom\"}", .says = "'end' is 'boredom', expected steps, epochs, patience"},
+        {"training", "{\"end\":\"steps\",\"rows\":-1}", .says = "'rows' is -1, expected 0 or more"},
         {.drop_tensor = true, .says = "tensors"},
         {.nan = true, .says = "finite"},
     };
