@@ -218,7 +218,7 @@ ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, siz
 ACF_API acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed);
 
 /* One safetensors file with everything a query needs (docs/format.md). The file that was there stays until the new one is whole.
- * Fails: ACF_EIO, ACF_EMEMORY. */
+ * A symbolic link stays one: what it points to is written, also where that is not there yet. Fails: ACF_EIO, ACF_EMEMORY. */
 ACF_API acf_status acf_model_save(const acf_model *m, const char *path);
 
 /* Reads a model. The file is not trusted: anything wrong in it is refused with a sentence. Of the options only `threads` matters;
