@@ -1,6 +1,7 @@
 /* Fitted models and their files: see model.h and docs/format.md. */
 #include "model/model.h"
 
+#include "model/checksum.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 
@@ -110,10 +111,14 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     ACF_TRY_DONE(config_text(m, &config));
     ACF_TRY_DONE(encoder_text(m, &encoder));
     ACF_TRY_DONE(record_text(m, &training));
-    const acf_st_text text[] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION},
-                                {"config", config}, {"encoder", encoder}, {"training", training}};
-    int texts = sizeof text / sizeof text[0];
-    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, training ? texts : texts - 1));
+    char sum[ACF_CHECKSUM_TEXT];
+    acf_st_text text[7] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
+                           {"encoder", encoder}};
+    int texts = 5;
+    if (training) text[texts++] = (acf_st_text){"training", training};
+    acf_checksum_write(list, ps->n, text, texts, sum);
+    text[texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
+    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, texts));
 done:
     acf_release(config);
     acf_release(encoder);
@@ -177,14 +182,22 @@ static acf_status read_record(const acf_st *f, const char *path, acf_fit_record 
     return status;
 }
 
+static bool declared(const acf_params *ps, const char *name) {
+    for (int i = 0; i < ps->n; i++)
+        if (strcmp(ps->list[i]->name, name) == 0) return true;
+    return false;
+}
+
 /* Is every declared parameter in the file with its shape, and none besides? Asked before there is memory for values: a small file
  * whose config describes a huge network is refused here. */
 static acf_status compare(const acf_st *f, const char *path, const acf_params *ps) {
     const acf_st_tensor *t;
-    if (acf_st_count(f) != ps->n)
-        return acf_fail(ACF_EMODEL, "%s: it has %lld tensors; its config describes a network of %d", path,
-                        (long long)acf_st_count(f), ps->n);
+    char name[ACF_EXCERPT_MAX];
     for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, ps->list[i]->name, ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
+    for (int64_t i = 0; acf_st_count(f) != ps->n && i < acf_st_count(f); i++)
+        if (!declared(ps, acf_st_at(f, i)->name))
+            return acf_fail(ACF_EMODEL, "%s: tensor '%s' is no part of the network that its config describes", path,
+                            acf_text_excerpt(name, acf_st_at(f, i)->name));
     return ACF_OK;
 }
 
@@ -217,6 +230,7 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     acf_encoder *encoder;
     acf_model *m = NULL;
     ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
+    ACF_TRY(acf_checksum_verify(f, path));
     ACF_TRY(acf_st_need_text(f, "kind", &kind));
     if (strcmp(kind, "table") != 0)
         return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table'", path, kind);

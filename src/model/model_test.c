@@ -122,6 +122,7 @@ static void write_changed(const acf_st *good, const change *c) {
     }
     for (int64_t i = 0; i < acf_st_text_count(good); i++) {
         text[texts] = *acf_st_text_at(good, i);
+        if (strcmp(text[texts].key, "checksum") == 0 && (!c->key || strcmp(c->key, "checksum") != 0)) continue; /* it would speak first */
         if (c->key && strcmp(text[texts].key, c->key) == 0) {
             if (!c->value) continue;
             text[texts].value = c->value;
@@ -136,6 +137,7 @@ static void refuses_what_is_not_a_model(void **state) {
     static const change changes[] = {
         {"format_version", "2", .says = "version"},
         {"format_version", NULL, .says = "format_version"},
+        {"checksum", "?", .says = "but it says ?; the file is damaged: copy it again"},
         {"kind", "image", .says = "kind 'image'"},
         {"config", "{", .says = "config"},
         {"config", "{\"mlp-widht\": 3}", .says = "mlp-width"},
@@ -152,7 +154,7 @@ static void refuses_what_is_not_a_model(void **state) {
         {"training", "{\"end\":\"steps\"}", .says = "rows"},
         {"training", "{\"end\":\"boredom\"}", .says = "'end' is 'boredom', expected steps, epochs, patience"},
         {"training", "{\"end\":\"steps\",\"rows\":-1}", .says = "'rows' is -1, expected 0 or more"},
-        {.drop_tensor = true, .says = "tensors"},
+        {.drop_tensor = true, .says = "is missing"},
         {.nan = true, .says = "finite"},
     };
     acf_device *dev;

@@ -1,7 +1,7 @@
 /* Checkpoints: see checkpoint.h. A save is bound by the disk; the hash of the table runs at some GB/s. */
 #include "train/checkpoint.h"
 
-#include "model/safetensors.h"
+#include "model/checksum.h"
 
 #include <math.h>
 #include <string.h>
@@ -100,8 +100,10 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), describe_data(tr)};
     char *text[TEXTS] = {0};
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
-    const acf_st_text texts[] = {{"format_version", "1"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]}, {"options", text[1]},
-                                 {"network", text[2]}, {"data", text[3]}};
+    char sum[ACF_CHECKSUM_TEXT];
+    acf_st_text texts[] = {{"format_version", "1"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
+                           {"options", text[1]}, {"network", text[2]}, {"data", text[3]}, {ACF_CHECKSUM_KEY, sum}};
+    const int n_texts = sizeof texts / sizeof *texts;
     acf_real *slab[SLABS];
     acf_st_tensor tensor[SLABS];
     slabs_of(tr, slab);
@@ -109,7 +111,8 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     for (int i = 0; i < n; i++)
         tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
                                     .dim = {acf_net_params(tr->net)->total}, .data = slab[i]};
-    ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, sizeof texts / sizeof *texts));
+    acf_checksum_write(tensor, n, texts, n_texts - 1, sum);
+    ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, n_texts));
 done:
     for (int i = 0; i < TEXTS; i++) json_decref(value[i]), acf_release(text[i]);
     return status;
@@ -186,6 +189,7 @@ static acf_status belongs(const acf_st *f, acf_json_source from, const acf_train
         goto done;
     }
     ACF_TRY_DONE(acf_st_version(f, ACF_CHECKPOINT_VERSION, &version));
+    ACF_TRY_DONE(acf_checksum_verify(f, from.name));
     ACF_TRY_DONE(same_library(f, from));
     /* What the user has said first: data (cells are held out by seed) and network follow from it. */
     ACF_TRY_DONE(compare(f, from, "options", "other options", tr->options, free_ones));
