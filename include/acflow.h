@@ -236,31 +236,70 @@ ACF_API void acf_writer_abort(acf_writer *w); /* leaves nothing behind; NULL is 
 
 /* ---- models ------------------------------------------------------------------------------------------------- */
 
-/* How training goes, after each step. Scores are mean negative log-likelihoods in nats, in units where every real column has
- * standard deviation 1; lower is better. */
+/* How training goes, after each step: what a progress display needs. Scores are mean negative log-likelihoods in nats, in units
+ * where every real column has standard deviation 1; lower is better. Seconds count those before a resume too. */
 typedef struct acf_fit_report {
-    int64_t step, steps;    /* taken; at most, 0 when there is no such limit */
-    int64_t epoch;          /* complete passes over the table */
-    double loss;            /* of this step, per row; NaN when the step was skipped */
-    double valid, best;     /* per held-out cell: the last validation and the best; NaN and infinity before the first */
+    int64_t step, steps;     /* taken; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
+    int64_t epoch;           /* complete passes over the table */
+    double loss, mean_loss;  /* per row: of this step, NaN when it was skipped; mean of the last 50 */
+    double valid, best;      /* per held-out cell: the last validation and the best; NaN and infinity before the first */
+    int64_t best_step;       /* when that was */
+    int validated;           /* not 0: `valid` is of this step */
+    int64_t stale, patience; /* validations since the best; as many end training, 0 when there is no such limit */
     double rows_per_second;
-    int64_t skipped;        /* steps that were not finite and changed nothing */
+    double elapsed;          /* seconds of training so far */
+    double eta;              /* seconds to the last step; NaN when there is no limit */
+    double eta_early;        /* seconds to the end if no validation gets better any more; NaN when that ends nothing */
+    int64_t skipped;         /* steps that were not finite and changed nothing */
+    const char *trouble;     /* why the last checkpoint could not be written, or NULL; training goes on, and tries again */
 } acf_fit_report;
 
-/* Called after each step. Return 0 to go on; anything else ends training, and the best model so far is given. */
+/* Called after each step, by the thread that called acf_model_fit. Return 0 to go on; anything else ends training. */
 typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
  * training (acf_options_help lists them), `seed`, `threads`. The same table, options and seed give the same model, for any
  * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
- * Fails: ACF_EDATA (nothing to learn from), ACF_EUSAGE, ACF_EMEMORY, ACF_ENUMERIC (training diverged). */
+ *
+ * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
+ *     ACF_EINTERRUPT   the callback ended training
+ *     ACF_ENUMERIC     training diverged: too many steps were not finite, one after the other. In rare cases nothing is left that
+ *                      could be used; *out is NULL then
+ *     ACF_EIO, ACF_EMEMORY   all is well but for the last checkpoint, which could not be written
+ * On every other failure *out is NULL: ACF_EDATA (nothing to learn from), ACF_EUSAGE, ACF_EMEMORY, ACF_EIO (the first checkpoint),
+ * ACF_EMODEL (a checkpoint that does not belong to this table and these options).
+ *
+ * With the option `checkpoint`, a path, the state of training is kept in that file: before the first step, every
+ * `checkpoint-every` seconds and at the end, finished or interrupted; not after divergence, so that the file is from before it. It
+ * is replaced atomically and never removed: remove it once the model is saved. With `resume`, training goes on from that file, and
+ * gives the same model, bit for bit, as if it had never been interrupted; where there is no such file it begins: the same call can
+ * be repeated until it is done. Without `resume` a file that exists is refused (ACF_EUSAGE), as it may hold hours of work.
+ * A checkpoint is refused (ACF_EMODEL, with a sentence that says what differs) when it is of another table, version or other
+ * options. Allowed to differ are `threads`, when to stop (`steps`, `epochs`, `patience`) and the size of steps (`lr`, `warmup`,
+ * `decay`, `decay-to`, `clip`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. */
 ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
                                  acf_model **out);
 ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its sessions */
+
+/* What a model is: its columns in order, and how many numbers it learned. 0, NULL and -1 for NULL or a column that is not there. */
 ACF_API int64_t acf_model_columns(const acf_model *m);
+ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  /* UTF-8, as long as m; NULL: it has none */
+ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
+ACF_API int64_t acf_model_parameters(const acf_model *m);
+
+/* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
+ * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
+ * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
+ * "valid" and "valid_step" (best validation, where there was one), "seconds"; null where a file does not say. Keys may be added.
+ * Writes the text with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).
+ * Fails: ACF_EUSAGE, ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
+
+/* The same for a person, a line "name: value" each (arguments and failures as above). */
+ACF_API acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed);
 
 /* One safetensors file with everything a query needs (docs/format.md). The file that was there stays until the new one is whole.
- * Fails: ACF_EIO, ACF_EMEMORY. */
+ * A symbolic link stays one: what it points to is written, also where that is not there yet. Fails: ACF_EIO, ACF_EMEMORY. */
 ACF_API acf_status acf_model_save(const acf_model *m, const char *path);
 
 /* Reads a model. The file is not trusted: anything wrong in it is refused with a sentence. Of the options only `threads` matters;

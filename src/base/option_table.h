@@ -79,7 +79,7 @@
     X("weight-decay", REAL, 0, 10, "0.01", NULL, NULL, ACF_OPTION_RECORDED,                                            \
       "weight matrices shrink by lr times this a step")                                                                \
     X("dropout", REAL, 0, 0.95, "0.05", NULL, NULL, ACF_OPTION_RECORDED,                                               \
-      "fraction of hidden numbers set to zero in training")                                                            \
+      "fraction of hidden numbers set to zero in training, in MLPs and between GRU layers")                                                            \
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
@@ -94,6 +94,11 @@
       "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
     X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_RECORDED,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
+    X("checkpoint", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                  \
+      "file to keep the state of training in, from which it can go on; empty is none")                                 \
+    X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
+      "seconds between checkpoints; 0 writes one only at the end and when training is interrupted")                    \
+    X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
 
 #define ACF_EVAL_OPTIONS(X)                                                                                            \

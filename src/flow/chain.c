@@ -44,7 +44,7 @@ static acf_status append(acf_chain *chain, acf_params *ps, const char *name, con
     if (chain->n == ACF_CHAIN_MAX)
         return acf_fail(ACF_EUSAGE, "more than %d transformations in a chain", ACF_CHAIN_MAX);
     acf_flow *f = &chain->flow[chain->n];
-    *f = (acf_flow){.kind = kind, .size = *size, .site = 64 + 16 * (uint32_t)chain->n};
+    *f = (acf_flow){.kind = kind, .size = *size, .site = ACF_SITE_FLOW + ACF_SITE_FLOW_APART * (uint32_t)chain->n};
     char full[96];
     snprintf(full, sizeof full, "%s.%d.%s", name, chain->n, word);
     ACF_TRY(kind->declare(f, ps, full));

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SITE 40 /* of the dropout behind the head's hidden layer */
-
 /* ---- parameters ------------------------------------------------------------------------------------------------------- */
 
 /* W, the number of classes in all. */
@@ -61,8 +59,8 @@ static acf_tensor *with_known(acf_tape *t, acf_tensor *before, acf_tensor *known
 static acf_tensor *hidden(acf_tape *t, const acf_categories *k, const int32_t *rows, const acf_cond *c) {
     const acf_rnn *net = &k->net;
     acf_tensor *before = acf_gather_prev(t, acf_embedding(t, acf_p(k->table), rows, c->u->T, c->u), c->u, 0);
-    acf_tensor *h = acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u);
-    return acf_pass_dropout(t, c->pass, acf_linear(t, h, net->w1, net->b1, net->act), SITE);
+    acf_tensor *h = acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u, NULL);
+    return acf_pass_dropout(t, c->pass, acf_linear(t, h, net->w1, net->b1, net->act), ACF_SITE_CATEGORY);
 }
 
 acf_tensor *acf_categories_cells(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {

@@ -22,7 +22,8 @@ static acf_status ar_declare(acf_like *k, acf_params *ps, const char *name) {
 }
 
 static acf_tensor *ar_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
-    acf_tensor *p = acf_rnn_seq(t, &k->rnn, z, acf_cond_known(t, c), c->context, c->u);
+    acf_drop drop = acf_pass_drop(c->pass, ACF_SITE_AR);
+    acf_tensor *p = acf_rnn_seq(t, &k->rnn, z, acf_cond_known(t, c), c->context, c->u, &drop);
     return acf_sum_subset(t, acf_mixture_logp(t, p, z, k->components, k->lo, k->hi), c->u);
 }
 
@@ -49,7 +50,7 @@ const acf_like_kind acf_like_ar = {"ar", ar_declare, ar_logp, ar_mean, ar_sample
 /* ---- one Gaussian --------------------------------------------------------------------------------------------------------- */
 
 static acf_status gaussian_declare(acf_like *k, acf_params *ps, const char *name) {
-    k->linear = (acf_flow){.kind = &acf_flow_linear, .size = k->size, .site = 32};
+    k->linear = (acf_flow){.kind = &acf_flow_linear, .size = k->size, .site = ACF_SITE_GAUSSIAN};
     return k->linear.kind->declare(&k->linear, ps, name);
 }
 

@@ -239,7 +239,8 @@ void acf_net_free(acf_net *net) {
 struct acf_view {
     const acf_net *net;
     const acf_batch *batch;
-    const acf_pass *pass;
+    acf_pass pass;    /* with the ids of the rows */
+    bool trains;      /* false: there is no pass */
     const acf_subset *u_real, *u_category;
     acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
     acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
@@ -319,8 +320,9 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    *v = (acf_view){.net = net, .batch = batch, .pass = pass};
+    *v = (acf_view){.net = net, .batch = batch, .trains = pass};
     v->id = to_device(t, batch->id, (size_t)batch->N * sizeof *batch->id);
+    if (pass) v->pass = *pass, v->pass.row_id = v->id;
     see_reals(t, v); /* also without real columns: width 0, so that `common` is always there */
     if (net->category.D) see_categories(t, v);
     return t->failure.status ? NULL : v;
@@ -349,17 +351,17 @@ static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, con
 /* The conditioning vector and, beside it, what the part's reader makes of it. */
 static acf_tensor *reading(acf_tape *t, const acf_view *v, const part *p, acf_tensor *context) {
     if (!p->reader.layers) return context;
-    return acf_concat(t, 2, (acf_tensor *[]){context, acf_mlp_run(t, &p->reader, context, v->pass)});
+    return acf_concat(t, 2, (acf_tensor *[]){context, acf_mlp_run(t, &p->reader, context, v->trains ? &v->pass : NULL)});
 }
 
 static acf_cond real_cond(acf_tape *t, const acf_view *v) {
     return (acf_cond){.context = reading(t, v, &v->net->real, context(t, v, v->net->seen, v->seen)), .u = v->u_real,
-                      .columns = acf_p(v->net->real.identity), .pass = v->pass};
+                      .columns = acf_p(v->net->real.identity), .pass = v->trains ? &v->pass : NULL};
 }
 
 static acf_cond category_cond(acf_tape *t, const acf_view *v) {
     return (acf_cond){.context = reading(t, v, &v->net->category, context(t, v, v->net->categories.table, v->b)), .u = v->u_category,
-                      .columns = acf_p(v->net->category.identity), .pass = v->pass};
+                      .columns = acf_p(v->net->category.identity), .pass = v->trains ? &v->pass : NULL};
 }
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
  * to their row, presets that build, and agreement with the same model in PyTorch. */
 #include "model/net.h"
 
-#include "harness/lab.h"
+#include "harness/net_lab.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 #include "ops/arith.h"
@@ -14,64 +14,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct bench {
-    acf_device *dev;
-    acf_tape *t;
-    acf_net *net;
-    acf_batch *batch;
-} bench;
-
-static void set(acf_options *o, const char *name, const char *value) {
-    if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
-}
+typedef acf_net_lab bench;
 
 /* Small networks, random weights away from the identity. */
 static void open_columns(bench *b, const char *flow, int64_t N, int64_t D, const acf_column *column) {
-    acf_options *o;
-    assert_int_equal(acf_config_create(&o), ACF_OK);
-    set(o, "flow", flow);
-    set(o, "mlp-width", "9"), set(o, "coupling-units", "8"), set(o, "likelihood-units", "8");
-    set(o, "components", "4"), set(o, "identity", "3"), set(o, "context-width", "5"), set(o, "anchor", "2");
-    assert_int_equal(acf_config_finish(o), ACF_OK);
-    assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
-    assert_int_equal(acf_tape_create(b->dev, NULL, &b->t), ACF_OK);
-    if (acf_net_create(b->dev, column, D, o, 5, false, &b->net)) fail_msg("%s", acf_error());
-    assert_int_equal(acf_batch_create(N, D, &b->batch), ACF_OK);
-    b->batch->N = N;
-    acf_params *ps = acf_net_params(b->net);
-    for (int k = 0; k < ps->n; k++)
-        for (int64_t i = 0; i < acf_tensor_count(&ps->list[k]->t); i++)
-            ps->list[k]->t.data[i] += (acf_real)acf_lab_random(60 + (uint64_t)k, i, -0.25, 0.25);
-    for (int64_t i = 0; i < N * D; i++) {
-        b->batch->x[i] = (acf_real)acf_lab_random(3, i, -1.5, 1.5);
-        b->batch->m[i] = acf_lab_random(4, i, 0, 1) < 0.8;
-        b->batch->b[i] = b->batch->m[i] && acf_lab_random(5, i, 0, 1) < 0.5;
-    }
-    for (int64_t i = 0; i < N; i++) b->batch->id[i] = 1000 + (uint64_t)i;
-    acf_opts_free(o);
+    char set_flow[256];
+    snprintf(set_flow, sizeof set_flow, "flow=%s", flow);
+    acf_net_lab_open(b, (const char *[]){set_flow, NULL}, N, D, column);
 }
 
 static void open_bench(bench *b, const char *flow, int64_t N, int64_t D) { open_columns(b, flow, N, D, NULL); }
+static void close_bench(bench *b) { acf_net_lab_close(b); }
+static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NULL, false); }
 
-static void close_bench(bench *b) {
-    acf_batch_free(b->batch);
-    acf_net_free(b->net);
-    acf_tape_free(b->t);
-    acf_device_close(b->dev);
-}
-
-static const acf_real *log_likelihoods(bench *b) {
-    acf_tape_begin(b->t, false);
-    acf_tensor *lp = acf_net_logp(b->t, acf_net_view(b->t, b->net, b->batch, NULL));
-    if (acf_tape_check(b->t, lp)) fail_msg("%s", acf_error());
-    return lp->data;
+static void set(acf_options *o, const char *name, const char *value) {
+    if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
 }
 
 /* Three columns; mask says of each: 0 missing, 1 given, 2 modelled (at most two of them). The grid is even in t, x = sinh t: fine
  * near the middle and wide enough for the tails. */
 static void check_integral(const int mask[3]) {
     bench b;
-    int u[3], n = 0;
+    int u[3] = {0}, n = 0;
     for (int j = 0; j < 3; j++)
         if (mask[j] == 2) u[n++] = j;
     int64_t side = n == 2 ? 381 : 8001, N = n == 2 ? side * side : side;
