@@ -7,8 +7,7 @@
 #include "model/config.h"
 #include "model/net.h"
 #include "ops/adam.h"
-#include "ops/arith.h"
-#include "ops/reduce.h"
+#include "train/loss.h"
 
 #include <sys/resource.h>
 
@@ -27,22 +26,18 @@ static void new_masks(bench *b) {
     acf_masks_draw(b->dev, &b->masks, 1, b->step++, b->batch->N, b->batch->D, b->batch->id, b->batch->b, b->batch->m);
 }
 
-static void train(bench *b, bool guess) {
+static void train(bench *b, double guess_weight) {
     acf_params *ps = acf_net_params(b->net);
+    double loss, norm;
     new_masks(b);
-    acf_tape_begin(b->t, true);
     need(acf_params_zero_grad(ps));
-    acf_view *v = acf_net_view(b->t, b->net, b->batch, NULL);
-    acf_tensor *loss = acf_scale(b->t, -1, acf_mean(b->t, acf_net_logp(b->t, v)));
-    if (guess) loss = acf_add(b->t, loss, acf_mean(b->t, acf_net_guess_error(b->t, v)));
-    need(acf_tape_backward(b->t, loss));
-    double norm;
+    need(acf_loss_backward(b->t, b->net, b->batch, NULL, &(acf_loss){.guess_weight = guess_weight}, &loss));
     need(acf_grad_norm(ps, &norm));
     need(acf_adam_step(ps, &(acf_adam){.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, b->step, acf_clip_factor(norm, 1)));
 }
 
-static void run_train(bench *b) { train(b, false); }
-static void run_guess(bench *b) { train(b, true); }
+static void run_train(bench *b) { train(b, 0); }
+static void run_guess(bench *b) { train(b, 1); }
 
 static void run_loglik(bench *b) {
     new_masks(b);
