@@ -4,8 +4,6 @@
 #include "model/config.h"
 #include "train/trainer.h"
 
-#define SESSION_ROWS 512 /* of a batch: products are large enough to run at full speed, memory stays small */
-
 /* The CPU with as many threads as the options say; NULL options: all cores. */
 static acf_status open_device(const acf_options *o, acf_device **out) {
     return acf_device_open_cpu(o ? (int)acf_options_int(o, "threads") : 0, out);
@@ -13,8 +11,8 @@ static acf_status open_device(const acf_options *o, acf_device **out) {
 
 /* ---- fitting ------------------------------------------------------------------------------------------------------------ */
 
-/* What a model records: every option that is recorded, at its value in o, and what the preset says of the others. */
-static acf_status copy_options(const acf_options *o, acf_options **out) {
+/* What a model records: every option that is recorded, at its value in o; what the preset and the table's width say of the others. */
+static acf_status copy_options(const acf_options *o, const acf_table *t, acf_options **out) {
     acf_options *copy;
     json_t *values = NULL;
     acf_status status = ACF_OK;
@@ -23,6 +21,7 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
     ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
     ACF_TRY_DONE(acf_opts_from_json(copy, from, values, ACF_FROM_USER));
     ACF_TRY_DONE(acf_config_finish(copy));
+    ACF_TRY_DONE(acf_config_width(copy, t->column, t->D));
     *out = copy;
 done:
     json_decref(values);
@@ -70,7 +69,7 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     acf_holdout *hold = NULL;
     acf_model *m = NULL;
     acf_status status = ACF_OK;
-    ACF_TRY_DONE(copy_options(o, &config));
+    ACF_TRY_DONE(copy_options(o, t, &config));
     ACF_TRY_DONE(open_device(o, &dev));
     ACF_TRY_DONE(acf_train_prepare(t, NULL, config, &hold, &encoder));
     acf_options *given = config;
@@ -120,7 +119,7 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
 acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED(m);
     ACF_NEED(out);
-    return acf_ask_create(m->dev, m, SESSION_ROWS, out);
+    return acf_ask_create(m->dev, m, acf_config_rows(m->encoder->D), out);
 }
 
 void acf_session_free(acf_session *s) { acf_ask_free(s); }
