@@ -4,8 +4,8 @@
 #include "model/config.h"
 #include "train/fit.h"
 
-/* What a model records: every option that is recorded, at its value in o, and what the preset says of the others. */
-static acf_status copy_options(const acf_options *o, acf_options **out) {
+/* What a model records: every option that is recorded, at its value in o; what the preset and the table's width say of the others. */
+static acf_status copy_options(const acf_options *o, const acf_table *t, acf_options **out) {
     acf_options *copy;
     json_t *values = NULL;
     acf_status status = ACF_OK;
@@ -14,6 +14,7 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
     ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
     ACF_TRY_DONE(acf_opts_from_json(copy, from, values, ACF_FROM_USER));
     ACF_TRY_DONE(acf_config_finish(copy));
+    ACF_TRY_DONE(acf_config_width(copy, t->column, t->D));
     *out = copy;
 done:
     json_decref(values);
@@ -25,7 +26,7 @@ done:
 static acf_status prepare(const acf_table *t, const acf_options *o, acf_device *dev, acf_holdout **hold, acf_model **out) {
     acf_options *config = NULL;
     acf_encoder *encoder;
-    ACF_TRY(copy_options(o, &config));
+    ACF_TRY(copy_options(o, t, &config));
     acf_status status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {
         acf_opts_free(config);

@@ -2,8 +2,7 @@
 #include "api/door.h"
 #include "data/frame.h"
 #include "infer/session.h"
-
-#define SESSION_ROWS 512 /* of a batch: products are large enough to run at full speed, memory stays small */
+#include "model/config.h"
 
 /* The CPU with as many threads as the options say; NULL options: all cores. */
 static acf_status open_device(const acf_options *o, acf_device **out) {
@@ -41,7 +40,7 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
 acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED(m);
     ACF_NEED(out);
-    return acf_ask_create(m->dev, m, SESSION_ROWS, out);
+    return acf_ask_create(m->dev, m, acf_config_rows(m->encoder->D), out);
 }
 
 void acf_session_free(acf_session *s) { acf_ask_free(s); }

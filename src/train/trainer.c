@@ -142,18 +142,10 @@ static void next_batch(acf_trainer *tr) {
 }
 
 static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
-    acf_tape *t = tr->tape;
     acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
     ACF_TRY(acf_params_zero_grad(params(tr)));
-    acf_tape_begin(t, true);
-    acf_tensor *loss = acf_loss_make(t, tr->net, tr->batch, &pass, &tr->set.loss);
-    ACF_TRY(acf_tape_backward(t, loss));
-    ACF_TRY(acf_grad_norm(params(tr), &now->norm));
-    acf_real value;
-    ACF_TRY(acf_device_copy(device(tr), &value, loss->data, sizeof value, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(device(tr)));
-    now->loss = (double)value;
-    return ACF_OK;
+    ACF_TRY(acf_loss_backward(tr->tape, tr->net, tr->batch, &pass, &tr->set.loss, &now->loss));
+    return acf_grad_norm(params(tr), &now->norm);
 }
 
 static acf_status update(acf_trainer *tr, const acf_train_step *now) {
