@@ -390,6 +390,120 @@ ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t 
 ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
 
+/* ---- pictures ----------------------------------------------------------------------------------------------- */
+
+/* Each call draws one figure into a file: PNG or SVG, as the name ends (.png, .svg). The file that was there stays until the new one is
+ * whole. Colours can be told apart with any colour blindness and in a grey print; text never overlaps and is never cut by the edge,
+ * whatever the table holds: a name too long for its place ends in an ellipsis, more columns than fit are shown in part, and the figure says so.
+ *
+ * All fail with: ACF_EUSAGE (the ending of the name, a size out of range), ACF_EIO, ACF_EMEMORY, and what is said at each. */
+
+/* How values of a column are written; all zero: as numbers. */
+typedef struct acf_plot_column {
+    const char *const *labels; /* of a category: a text for each class; NULL: its code */
+    double seconds;            /* above 0: the column is a time, in units of so many seconds since 1970-01-01 (1, or 86400 for days) */
+} acf_plot_column;
+
+typedef struct acf_plot_options { /* all zero, or NULL for it: the figure's own choice */
+    double width, height;           /* of the page, in points; 0: a width for the screen, and a height as there is to show. 160 to 20,000 */
+    double scale;                   /* pixels of a PNG to the point: 1 plain screens, 2 retina screens and print (0: 2), at most 8 */
+    const char *title;              /* NULL: the figure's own; "": none */
+    const acf_plot_column *columns; /* (columns of the table) NULL: numbers and codes */
+} acf_plot_options;
+
+/* Which cells are missing: every column with its share of missing cells, the table's rows from left to right (evenly sampled where they are
+ * more than fit), and the most frequent patterns with their share of the rows. */
+ACF_API acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const acf_table *t);
+
+/* What was filled in beside what was seen, a panel for each column with missing cells (those with most of them, where not all fit): densities
+ * of numbers, shares of categories and of numbers with few values. A value that makes up a tenth of a column is given as a share.
+ * completed (draws x rows x columns): the table completed `draws` times; only its cells that t misses are looked at, and of those NaN
+ * is left out. Fails also: ACF_EUSAGE (draws < 1). */
+ACF_API acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed,
+                                    int32_t draws);
+
+/* What the model expects of one column in each row of t (at most 8 rows), given all other present cells of that row; exact densities and
+ * probabilities, not samples. Where the column's own cell is present it is marked. Behind them, what the model expects when nothing is
+ * given. labels (rows): a text for each row; NULL: "row 1", ... For a user's own question, make a table of one row with what is given
+ * and NaN elsewhere. Fails also as questions do; ACF_EUSAGE (no such column, 0 or more than 8 rows). */
+ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,
+                                        const char *const *labels);
+
+/* How training went: n reports, as the callback of acf_model_fit gives them. Above, the loss of the steps and its running median; below,
+ * the validation score with its best marked. Scores that are not finite are left out. */
+ACF_API acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n);
+
+/* Columns against each other, and each alone: the rows of t as dots, and over them the rows of drawn (n x columns of t), as from
+ * acf_session_draw. A row takes part where both cells are there; a row of drawn that equals the table's row of the same number in
+ * both cells was not drawn and is left out. column (n_columns): which ones, 2 to 8. Fails also: ACF_EUSAGE (columns). */
+ACF_API acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn, int64_t n,
+                                  const int64_t *column, int n_columns);
+
+/* A grid of point clouds, `across` columns and `down` rows of panels, each column with axes of its own: several 2-D sets beside each other,
+ * and what was drawn for them below. cloud (down x across), from left to right, then down. Names may be NULL. */
+typedef struct acf_plot_cloud {
+    const double *xy; /* (n x 2) */
+    int64_t n;
+} acf_plot_cloud;
+ACF_API acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
+                                   const char *const *names_across, const char *const *names_down);
+
+/* ---- made-up tables ----------------------------------------------------------------------------------------- */
+
+/* Tables whose truth is known, to try things on: "8gaussians", "2spirals", "checkerboard", "rings", "moons", "pinwheel", "swissroll",
+ * "circles" (two real columns each, the paper's) and "clinic" (patients; twelve columns: an id, a date, categories, an ordinal, integers
+ * and reals, among them one with three modes, one with a spike at zero and one with a heavy tail).
+ *
+ * Row i depends on set, seed and i alone, so a longer table begins with the shorter one. Holes are drawn cell by cell:
+ *   MCAR  every cell with the same probability, the rate
+ *   MAR   depending on what is always seen. In the clinic those are id, date, clinic, age and sex: the old leave questions (smoking, health,
+ *         alcohol) open, the young miss measurements (bmi, blood_pressure, hba1c, cost), and men more than women. In a 2-D set a
+ *         coin decides for each row which column is seen for certain, and high values of it lose the other; the rate is at most 0.5
+ *   MNAR  depending on the value itself: high values, and later categories, hide
+ * The rate is the expected share of missing cells of each column that can have holes, met to about a hundredth; an id never has. */
+typedef enum acf_holes { ACF_HOLES_NONE, ACF_HOLES_MCAR, ACF_HOLES_MAR, ACF_HOLES_MNAR } acf_holes;
+
+typedef struct acf_synth_options { /* all zero: seed 0, complete */
+    uint64_t seed;
+    acf_holes holes;
+    double rate; /* of missing cells, in [0,1) */
+} acf_synth_options;
+
+typedef enum acf_synth_kind {
+    ACF_SYNTH_REAL,     /* with a fixed number of decimals */
+    ACF_SYNTH_INTEGER,
+    ACF_SYNTH_CATEGORY, /* a code 0..classes-1; written as its label */
+    ACF_SYNTH_ORDINAL,  /* the same, and the order means something */
+    ACF_SYNTH_DATE,     /* days since 1970-01-01; written as 2023-05-31 */
+    ACF_SYNTH_ID        /* a number of its own in every row; written as P000042 */
+} acf_synth_kind;
+
+typedef struct acf_synth_column {
+    const char *name;
+    acf_synth_kind kind;
+    int32_t decimals;          /* of a real */
+    int32_t classes;           /* of a category or ordinal; else 0: what acf_table_create wants to know */
+    const char *const *labels; /* (classes) */
+    const char *about;         /* a few words for a person */
+} acf_synth_column;
+
+/* Name of set 0, 1, ...; NULL behind the last. */
+ACF_API const char *acf_synth_name(int set);
+/* A line about it, for a person. */
+ACF_API const char *acf_synth_about(int set);
+
+/* Columns of a set; *column, where column is not NULL, is set to their description, which is the library's and always valid.
+ * Fails: ACF_EUSAGE (no such set). */
+ACF_API acf_status acf_synth_columns(const char *set, int64_t *columns, const acf_synth_column **column);
+
+/* x (rows x columns): the complete table. present (rows x columns), NULL allowed: 0 where it has a hole. So acf_table_create(x, present, ...)
+ * makes the table with holes, and x holds the truth. o NULL: defaults. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+ACF_API acf_status acf_synth_fill(const char *set, int64_t rows, const acf_synth_options *o, double *x, uint8_t *present);
+
+/* The same table as a CSV file with a header; a hole is an empty field. path "-": standard output. Any other path gets its file
+ * when it is whole. Fails: ACF_EUSAGE, ACF_EIO, ACF_EMEMORY. */
+ACF_API acf_status acf_synth_write(const char *set, int64_t rows, const acf_synth_options *o, const char *path);
+
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
 /* Describes library and machine as JSON text: version, build, CPU, cores, BLAS, threads in use, peak memory.

@@ -41,7 +41,7 @@ static acf_tensor *level(acf_tape *t, int i, int n) { return acf_tensor_const(t,
 /* The first step of a row sees no value of it: any z will do. */
 static void ar_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
     acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
-    acf_tensor *p = acf_rnn_seq(t, &k->rnn, none, acf_cond_known(t, c), c->context, c->u);
+    acf_tensor *p = acf_rnn_seq(t, &k->rnn, none, acf_cond_known(t, c), c->context, c->u, NULL);
     for (int i = 0; i < n; i++) z[i] = acf_mixture_stratum(t, p, level(t, i, n), k->components, k->lo, k->hi);
 }
 
