@@ -9,8 +9,10 @@
 #include <string.h>
 
 const acf_like_kind *acf_like_find(const char *name) {
-    if (strcmp(name, acf_like_ar.name) == 0) return &acf_like_ar;
-    return strcmp(name, acf_like_gaussian.name) == 0 ? &acf_like_gaussian : NULL;
+    static const acf_like_kind *const kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
+    for (int k = 0; k < 3; k++)
+        if (strcmp(name, kinds[k]->name) == 0) return kinds[k];
+    return NULL;
 }
 
 /* ---- autoregressive mixture ---------------------------------------------------------------------------------------------- */

@@ -113,8 +113,8 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
     ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &size));
-    bool gaussian = acf_options_choice(o, "likelihood") == 1;
-    net->like = (acf_like){.kind = gaussian ? &acf_like_gaussian : &acf_like_ar, .size = size};
+    static const acf_like_kind *const kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set}; /* as in the option's list */
+    net->like = (acf_like){.kind = kinds[acf_options_choice(o, "likelihood")], .size = size};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
