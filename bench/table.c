@@ -1,7 +1,7 @@
 /* Speed of the table model: the paper's network at d columns, Bernoulli(1/2) masks, on the CPU. Prints rows per second for training,
  * training with best guess, log-likelihood and sampling, and peak memory; bench/table.sh sets the PyTorch peer beside it.
  *
- *     bench-table [D] [BATCH] [ROUNDS] [PRESET] */
+ *     bench-table [D] [BATCH] [ROUNDS] [PRESET] [NAME=VALUE...]          options of the model, and threads=N */
 #include "bench.h"
 #include "data/masks.h"
 #include "model/config.h"
@@ -68,6 +68,16 @@ static double rate(bench *b, void (*run)(bench *), int rounds) {
     return (double)b->batch->N / best;
 }
 
+static int threads; /* 0: all cores */
+
+static void set_option(acf_options *o, const char *text) {
+    char name[64];
+    int length = 0;
+    if (sscanf(text, "threads=%d", &threads) == 1) return;
+    if (sscanf(text, "%63[^=]=%n", name, &length) != 1 || length == 0) need(acf_fail(ACF_EUSAGE, "'%s' is not NAME=VALUE", text));
+    need(acf_opts_set(o, name, text + length));
+}
+
 int main(int argc, char **argv) {
     int64_t D = argc > 1 ? atoll(argv[1]) : 8, N = argc > 2 ? atoll(argv[2]) : 256;
     int rounds = argc > 3 ? atoi(argv[3]) : 5;
@@ -75,8 +85,9 @@ int main(int argc, char **argv) {
     acf_options *o;
     need(acf_config_create(&o));
     need(acf_opts_set(o, "preset", argc > 4 ? argv[4] : "paper"));
+    for (int i = 5; i < argc; i++) set_option(o, argv[i]);
     need(acf_config_finish(o));
-    need(acf_device_open_cpu(0, &b.dev));
+    need(acf_device_open_cpu(threads, &b.dev));
     need(acf_tape_create(b.dev, NULL, &b.t));
     need(acf_net_create(b.dev, NULL, D, o, 1, true, &b.net));
     need(acf_batch_create(N, D, &b.batch));

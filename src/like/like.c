@@ -6,14 +6,7 @@
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
-#include <string.h>
-
-const acf_like_kind *acf_like_find(const char *name) {
-    static const acf_like_kind *const kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
-    for (int k = 0; k < 3; k++)
-        if (strcmp(name, kinds[k]->name) == 0) return kinds[k];
-    return NULL;
-}
+const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
 
 /* ---- autoregressive mixture ---------------------------------------------------------------------------------------------- */
 

@@ -32,6 +32,6 @@ struct acf_like {
 };
 
 extern const acf_like_kind acf_like_ar, acf_like_gaussian, acf_like_set;
-const acf_like_kind *acf_like_find(const char *name); /* or NULL */
+extern const acf_like_kind *const acf_like_kinds[]; /* in the order of the option `likelihood` */
 
 #endif

@@ -99,6 +99,8 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
     };
 }
 
+static const acf_like_kind *likelihood(const acf_options *o) { return acf_like_kinds[acf_options_choice(o, "likelihood")]; }
+
 /* Declares the part's reader; *context is widened by what it adds. */
 static acf_status declare_reader(acf_net *net, part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
     int64_t width = acf_options_int(o, "context-width");
@@ -113,8 +115,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
     ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &size));
-    static const acf_like_kind *const kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set}; /* as in the option's list */
-    net->like = (acf_like){.kind = kinds[acf_options_choice(o, "likelihood")], .size = size};
+    net->like = (acf_like){.kind = likelihood(o), .size = size};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
@@ -137,6 +138,9 @@ static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t
         .units = acf_options_int(o, "likelihood-units"),
         .layers = (int)acf_options_int(o, "likelihood-layers"),
         .deep = acf_options_bool(o, "deep-context"),
+        .set = likelihood(o) == &acf_like_set,
+        .mask_at = 3 * net->real.D, /* see context() */
+        .class_at = 3 * net->real.D + 2 * net->category.D,
     };
     return acf_categories_declare(&net->categories, net->ps, "categories", &shape);
 }

@@ -254,6 +254,85 @@ acf_tensor *acf_running_slots(acf_tape *t, acf_tensor *w, int64_t from, int64_t 
     return acf_node_run(t, node);
 }
 
+/* ---- slots of classes ------------------------------------------------------------------------------------------------------- */
+
+typedef struct classes_attrs {
+    acf_classes classes;
+    int64_t mask_at, class_at;
+} classes_attrs;
+
+/* One product a column: its classes' embeddings with the columns of w where they enter. */
+static acf_status classes_forward(acf_tape *t, acf_node *n) {
+    const classes_attrs *a = n->attr;
+    const acf_tensor *w = n->in[0], *table = n->in[1];
+    int64_t E = table->dim[1], F = w->dim[0], C = w->dim[1];
+    for (int64_t j = 0; j < a->classes.D; j++) {
+        int64_t first = a->classes.first[j], count = a->classes.count[j];
+        acf_real *y = n->out[0]->data + first * F;
+        acf_cpu_gemm(t->dev,
+                     &(acf_gemm){.tb = true, .M = count, .N = F, .K = E, .alpha = 1, .a = table->data + first * E, .lda = E,
+                                 .b = w->data + a->class_at + j * E, .ldb = C, .c = y, .ldc = F},
+                     NULL, NULL);
+        ACF_PARALLEL(t->dev, count * F)
+        for (int64_t r = 0; r < count; r++)
+            for (int64_t f = 0; f < F; f++) y[r * F + f] += w->data[f * C + a->mask_at + j];
+    }
+    return ACF_OK;
+}
+
+/* dw and dtable, NULL = not needed; sum (F) is scratch. */
+static void classes_backward_column(const acf_device *dev, const acf_node *n, acf_real *dw, acf_real *dtable, acf_real *sum, int64_t j) {
+    const classes_attrs *a = n->attr;
+    const acf_tensor *w = n->in[0], *table = n->in[1];
+    int64_t E = table->dim[1], F = w->dim[0], C = w->dim[1], first = a->classes.first[j], count = a->classes.count[j];
+    const acf_real *dy = n->out[0]->grad + first * F;
+    int64_t at = a->class_at + j * E;
+    if (dtable)
+        acf_cpu_gemm(dev,
+                     &(acf_gemm){.M = count, .N = E, .K = F, .alpha = 1, .a = dy, .lda = F, .b = w->data + at, .ldb = C, .beta = 1,
+                                 .c = dtable + first * E, .ldc = E},
+                     NULL, NULL);
+    if (!dw) return;
+    acf_cpu_gemm(dev,
+                 &(acf_gemm){.ta = true, .M = F, .N = E, .K = count, .alpha = 1, .a = dy, .lda = F, .b = table->data + first * E,
+                             .ldb = E, .beta = 1, .c = dw + at, .ldc = C},
+                 NULL, NULL);
+    memset(sum, 0, (size_t)F * sizeof *sum);
+    acf_cpu_colsum(dev, sum, dy, count, F, F);
+    for (int64_t f = 0; f < F; f++) dw[f * C + a->mask_at + j] += sum[f];
+}
+
+static acf_status classes_backward(acf_tape *t, acf_node *n) {
+    const classes_attrs *a = n->attr;
+    acf_real *dw = acf_grad(t, n->in[0]), *dtable = acf_grad(t, n->in[1]);
+    acf_mark mark = acf_arena_mark(t->mem);
+    acf_real *sum = acf_tape_reals(t, n->in[0]->dim[0]);
+    ACF_TRY(acf_tape_status(t));
+    for (int64_t j = 0; j < a->classes.D; j++) classes_backward_column(t->dev, n, dw, dtable, sum, j);
+    acf_arena_release(t->mem, mark);
+    return ACF_OK;
+}
+
+const acf_op acf_op_running_classes = {"running_classes", ACF_OP_running_classes, {classes_forward, classes_backward}};
+
+acf_tensor *acf_running_classes(acf_tape *t, acf_tensor *w, acf_tensor *table, const acf_classes *classes, int64_t mask_at,
+                                int64_t class_at) {
+    char sw[ACF_SHAPE_TEXT], st[ACF_SHAPE_TEXT];
+    acf_node *n = acf_node_new(t, &acf_op_running_classes, sizeof(classes_attrs), 2, (acf_tensor *[]){w, table});
+    if (!n) return &t->empty;
+    int64_t D = classes->D, W = 0;
+    for (int64_t j = 0; j < D; j++) W += classes->count[j];
+    if (w->ndim != 2 || table->ndim != 2 || table->dim[0] != W || table->dim[1] < 1)
+        return acf_reject(t, n->op, "weights %s and embeddings %s; expected (F, C) and (%lld, E)", acf_tensor_shape(w, sw),
+                          acf_tensor_shape(table, st), (long long)W);
+    if (mask_at < 0 || class_at < 0 || mask_at + D > w->dim[1] || class_at + D * table->dim[1] > w->dim[1])
+        return acf_reject(t, n->op, "masks from input %lld and embeddings from input %lld on do not fit weights %s",
+                          (long long)mask_at, (long long)class_at, acf_tensor_shape(w, sw));
+    *(classes_attrs *)n->attr = (classes_attrs){*classes, mask_at, class_at};
+    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){W, w->dim[0]});
+    return acf_node_run(t, n);
+}
+
 /* ---- front ends of the sums ------------------------------------------------------------------------------------------------------ */
 
 static bool has_width(const acf_tensor *x, int64_t F) { return x->ndim == 2 && x->dim[1] == F; }

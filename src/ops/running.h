@@ -10,8 +10,7 @@
 #ifndef ACF_OPS_RUNNING_H
 #define ACF_OPS_RUNNING_H
 
-#include "device/cpu.h"
-#include "ops/ops.h"
+#include "ops/categorical.h"
 
 /* What a known cell adds: wk[slot], and its value times wv[slot]. */
 typedef struct acf_terms {
@@ -33,6 +32,11 @@ const int32_t *acf_running_columns(acf_tape *t, const acf_subset *u, bool mirror
 
 /* (n,F): columns [from, from + n) of the weights w (F,C) of a linear layer, each as a row: what its inputs from, from + 1, ... add. */
 acf_tensor *acf_running_slots(acf_tape *t, acf_tensor *w, int64_t from, int64_t n);
+
+/* (W,F): what each class adds where classes enter the layer as their embeddings, table (W,E): class r of column j has w's input
+ * mask_at + j, and times its embedding the E inputs from class_at + j E on. Keeps the arrays of classes until the backward has run. */
+acf_tensor *acf_running_classes(acf_tape *t, acf_tensor *w, acf_tensor *table, const acf_classes *classes, int64_t mask_at,
+                                int64_t class_at);
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------------- */
 

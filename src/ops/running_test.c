@@ -82,6 +82,25 @@ static void naive_slots(const acf_lab *l, double *const *out) {
         for (int64_t f = 0; f < wide(l); f++) out[0][j * wide(l) + f] = (double)l->leaf[0].value[f * (l->D + 3) + 2 + j];
 }
 
+/* Three columns of 2, 1 and 3 classes; masks in inputs 1 to 3, embeddings of two numbers in 5 to 10 of 12. */
+static const int32_t first3[3] = {0, 2, 3}, count3[3] = {2, 1, 3};
+static const acf_classes classes = {3, first3, count3};
+
+static void build_classes(acf_lab *l) {
+    acf_tensor *w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){wide(l), 12}), *table = acf_leaf(l, "table", -1, 1, 2, (int64_t[]){6, 2});
+    acf_result(l, acf_running_classes(l->t, w, table, &classes, 1, 5));
+}
+
+static void naive_classes(const acf_lab *l, double *const *out) {
+    static const int column[6] = {0, 0, 1, 2, 2, 2};
+    for (int64_t r = 0; r < 6; r++)
+        for (int64_t f = 0; f < wide(l); f++) {
+            const acf_real *w = l->leaf[0].value + f * 12, *e = l->leaf[1].value + r * 2;
+            int j = column[r];
+            out[0][r * wide(l) + f] = (double)w[1 + j] + (double)w[5 + 2 * j] * (double)e[0] + (double)w[6 + 2 * j] * (double)e[1];
+        }
+}
+
 /* hides_nonfinite: what a row's last element has, and a slot that does not occur, enters nothing. */
 static const acf_case cases[] = {
     {"values", build, naive, .variant = VALUES, .hides_nonfinite = true},
@@ -90,6 +109,7 @@ static const acf_case cases[] = {
     {"steps", build_steps, naive, .variant = STEPS, .hides_nonfinite = true},
     {"steps of classes", build_steps, naive, .variant = CLASS_STEPS, .hides_nonfinite = true},
     {"slots", build_slots, naive_slots, .hides_nonfinite = true, .big_D = 300},
+    {"slots of classes", build_classes, naive_classes, .hides_nonfinite = true},
 };
 ACF_CASES(running, cases)
 
@@ -134,6 +154,10 @@ static void refuses_what_does_not_fit(void **state) {
     refused(&l, ACF_EDATA, "running_step: the slot at place 1 is -1; expected 0 to 2");
     acf_running_slots(l.t, matrix(&l, 4, 6), 4, 3);
     refused(&l, ACF_ESHAPE, "running_slots: inputs 4 to 7 of weights (4, 6); expected (F, C) and inputs below C");
+    acf_running_classes(l.t, matrix(&l, 4, 12), matrix(&l, 5, 2), &classes, 1, 5);
+    refused(&l, ACF_ESHAPE, "running_classes: weights (4, 12) and embeddings (5, 2); expected (F, C) and (6, E)");
+    acf_running_classes(l.t, matrix(&l, 4, 12), matrix(&l, 6, 2), &classes, 1, 7);
+    refused(&l, ACF_ESHAPE, "running_classes: masks from input 1 and embeddings from input 7 on do not fit weights (4, 12)");
     acf_lab_close(&l);
 }
 
