@@ -6,12 +6,7 @@
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
-#include <string.h>
-
-const acf_like_kind *acf_like_find(const char *name) {
-    if (strcmp(name, acf_like_ar.name) == 0) return &acf_like_ar;
-    return strcmp(name, acf_like_gaussian.name) == 0 ? &acf_like_gaussian : NULL;
-}
+const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
 
 /* ---- autoregressive mixture ---------------------------------------------------------------------------------------------- */
 

@@ -138,6 +138,8 @@ static acf_status fill_anchor(acf_net *net) {
     return status;
 }
 
+static const acf_like_kind *likelihood(const acf_options *o) { return acf_like_kinds[acf_options_choice(o, "likelihood")]; }
+
 /* Declares the part's reader; *context is widened by what it adds. */
 static acf_status declare_reader(acf_net *net, part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
     int64_t width = acf_options_int(o, "context-width");
@@ -153,8 +155,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
     ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &size));
-    bool gaussian = acf_options_choice(o, "likelihood") == 1;
-    net->like = (acf_like){.kind = gaussian ? &acf_like_gaussian : &acf_like_ar, .size = size};
+    net->like = (acf_like){.kind = likelihood(o), .size = size, .apart = net->chain.n > 0 || net->anchor_size > 0};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
@@ -177,6 +178,9 @@ static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t
         .units = acf_options_int(o, "likelihood-units"),
         .layers = (int)acf_options_int(o, "likelihood-layers"),
         .deep = acf_options_bool(o, "deep-context"),
+        .set = likelihood(o) == &acf_like_set,
+        .mask_at = 3 * net->real.D, /* see context() */
+        .class_at = 3 * net->real.D + 2 * net->category.D,
     };
     return acf_categories_declare(&net->categories, net->ps, "categories", &shape);
 }
