@@ -1,10 +1,11 @@
 /* Fitting: see acflow.h. Puts the pieces together (options, device, held-out cells, encoder, network), then train/fit.h. */
 #include "api/door.h"
+#include "data/frame.h"
 #include "model/config.h"
 #include "train/fit.h"
 
-/* What a model records: every option that is recorded, at its value in o, and what the preset says of the others. */
-static acf_status copy_options(const acf_options *o, acf_options **out) {
+/* What a model records: every option that is recorded, at its value in o; what the preset and the table's width say of the others. */
+static acf_status copy_options(const acf_options *o, const acf_table *t, acf_options **out) {
     acf_options *copy;
     json_t *values = NULL;
     acf_status status = ACF_OK;
@@ -13,6 +14,7 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
     ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
     ACF_TRY_DONE(acf_opts_from_json(copy, from, values, ACF_FROM_USER));
     ACF_TRY_DONE(acf_config_finish(copy));
+    ACF_TRY_DONE(acf_config_width(copy, t->column, t->D));
     *out = copy;
 done:
     json_decref(values);
@@ -24,14 +26,15 @@ done:
 static acf_status prepare(const acf_table *t, const acf_options *o, acf_device *dev, acf_holdout **hold, acf_model **out) {
     acf_options *config = NULL;
     acf_encoder *encoder;
-    ACF_TRY(copy_options(o, &config));
+    ACF_TRY(copy_options(o, t, &config));
     acf_status status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {
         acf_opts_free(config);
         return status;
     }
     /* The model takes both over, also when it fails. */
-    return acf_fitted_create(dev, config, encoder, (uint64_t)acf_options_int(config, "seed"), true, out);
+    ACF_TRY(acf_fitted_create(dev, config, encoder, (uint64_t)acf_options_int(config, "seed"), true, out));
+    return t->frame ? acf_schema_copy(t->frame->schema, &(*out)->schema) : ACF_OK;
 }
 
 acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {

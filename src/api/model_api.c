@@ -1,8 +1,8 @@
 /* Public models and sessions: see acflow.h. Checks at the door, then model/ and infer/. */
 #include "api/door.h"
+#include "data/frame.h"
 #include "infer/session.h"
-
-#define SESSION_ROWS 512 /* of a batch: products are large enough to run at full speed, memory stays small */
+#include "model/config.h"
 
 /* The CPU with as many threads as the options say; NULL options: all cores. */
 static acf_status open_device(const acf_options *o, acf_device **out) {
@@ -40,7 +40,7 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
 acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED(m);
     ACF_NEED(out);
-    return acf_ask_create(m->dev, m, SESSION_ROWS, out);
+    return acf_ask_create(m->dev, m, acf_config_rows(m->encoder->D), out);
 }
 
 void acf_session_free(acf_session *s) { acf_ask_free(s); }
@@ -72,6 +72,13 @@ acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *
     ACF_NEED(t);
     ACF_NEED(out);
     return acf_ask_guess(s, t, (acf_question){given, asked}, out);
+}
+
+acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out) {
+    ACF_NEED(s);
+    ACF_NEED(t);
+    ACF_NEED(out);
+    return acf_ask_mean(s, t, (acf_question){given, asked}, out);
 }
 
 acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,

@@ -107,3 +107,23 @@ acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z
     if (logdet) *logdet = sum ? sum : acf_tensor_const(t, NULL, 0, 1, &c->u->N);
     return z;
 }
+
+/* b and a of x = a z + b are what the values 0 and 1 come from; the others follow. */
+void acf_flow_inverse_alone(acf_tape *t, const acf_flow *f, int n, acf_tensor **z, const acf_cond *c) {
+    if (!f->kind->affine_alone) {
+        for (int i = 0; i < n; i++) z[i] = f->kind->inverse(t, f, z[i], c, NULL);
+        return;
+    }
+    if (t->failure.status) return;
+    acf_tensor *b = f->kind->inverse(t, f, acf_tensor_const(t, c->u, 0, 1, &c->u->T), c, NULL);
+    acf_tensor *a = acf_sub(t, f->kind->inverse(t, f, acf_tensor_const(t, c->u, 1, 1, &c->u->T), c, NULL), b);
+    for (int i = 0; i < n; i++) z[i] = acf_add(t, acf_mul(t, a, z[i]), b);
+}
+
+void acf_chain_inverse_alone(acf_tape *t, const acf_chain *chain, int n, acf_tensor **z, const acf_cond *c) {
+    acf_cond here = acf_chain_cond(chain, c);
+    for (int i = chain->n - 1; i >= 0; i--) {
+        here.mirrored ^= is_reverse(&chain->flow[i]);
+        acf_flow_inverse_alone(t, &chain->flow[i], n, z, &here);
+    }
+}

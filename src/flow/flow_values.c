@@ -25,7 +25,7 @@ static acf_tensor *leaky_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, 
     return acf_leaky_inverse(t, z, acf_p(f->base), c->u, logdet);
 }
 
-const acf_flow_kind acf_flow_leaky = {"leaky", leaky_declare, leaky_forward, leaky_inverse};
+const acf_flow_kind acf_flow_leaky = {"leaky", leaky_declare, leaky_forward, leaky_inverse, false};
 
 /* ---- RNN coupling ------------------------------------------------------------------------------------------------------ */
 
@@ -55,8 +55,8 @@ static acf_tensor *rnn_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, co
     return x;
 }
 
-const acf_flow_kind acf_flow_rnn = {"rnn", rnn_declare, rnn_forward, rnn_inverse};
-const acf_flow_kind acf_flow_rnn_shift = {"rnn-shift", shift_declare, rnn_forward, rnn_inverse};
+const acf_flow_kind acf_flow_rnn = {"rnn", rnn_declare, rnn_forward, rnn_inverse, true};
+const acf_flow_kind acf_flow_rnn_shift = {"rnn-shift", shift_declare, rnn_forward, rnn_inverse, true};
 
 /* ---- affine: scale and shift from what is observed ------------------------------------------------------------------------ */
 
@@ -82,7 +82,7 @@ static acf_tensor *affine_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
     return acf_affine_inverse(t, z, st, f->size.bound, c->u, logdet);
 }
 
-const acf_flow_kind acf_flow_affine = {"affine", affine_declare, affine_forward, affine_inverse};
+const acf_flow_kind acf_flow_affine = {"affine", affine_declare, affine_forward, affine_inverse, true};
 
 /* ---- affine coupling: half of the values from the other half ------------------------------------------------------------- */
 
@@ -132,7 +132,7 @@ static acf_tensor *coupling_inverse(acf_tape *t, const acf_flow *f, acf_tensor *
     return coupling(t, f, z, c, true, logdet);
 }
 
-const acf_flow_kind acf_flow_coupling = {"coupling", coupling_declare, coupling_forward, coupling_inverse};
+const acf_flow_kind acf_flow_coupling = {"coupling", coupling_declare, coupling_forward, coupling_inverse, true};
 
 /* ---- reverse: a permutation, log-determinant 0 ----------------------------------------------------------------------------- */
 
@@ -146,4 +146,4 @@ static acf_tensor *reverse(acf_tape *t, const acf_flow *f, acf_tensor *x, const 
     return acf_reverse(t, x, c->u);
 }
 
-const acf_flow_kind acf_flow_reverse = {"reverse", reverse_declare, reverse, reverse};
+const acf_flow_kind acf_flow_reverse = {"reverse", reverse_declare, reverse, reverse, false};

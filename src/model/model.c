@@ -42,6 +42,7 @@ void acf_fitted_free(acf_model *m) {
     if (!m) return;
     acf_net_free(m->net);
     acf_encoder_free(m->encoder);
+    acf_schema_free(m->schema);
     acf_opts_free(m->config);
     if (m->owns_dev) acf_device_close(m->dev);
     acf_release(m);
@@ -75,6 +76,14 @@ static acf_status encoder_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
+/* *out stays NULL where there is no schema. */
+static acf_status schema_text(const acf_model *m, char **out) {
+    json_t *value;
+    if (!m->schema) return ACF_OK;
+    ACF_TRY(acf_schema_to_json(m->schema, &value));
+    return json_text(value, out);
+}
+
 /* NULL where nothing is known. */
 static acf_status record_text(const acf_model *m, char **out) {
     json_t *value;
@@ -98,7 +107,7 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     acf_status status = ACF_OK;
     const acf_params *ps = acf_net_params(m->net);
     size_t bytes = (size_t)ps->total * sizeof(acf_real);
-    char *config = NULL, *encoder = NULL, *training = NULL;
+    char *config = NULL, *encoder = NULL, *schema = NULL, *training = NULL;
     acf_real *values = acf_alloc(bytes, "the values of a model");
     acf_st_tensor *list = values ? acf_alloc((size_t)ps->n * sizeof *list, "a list of tensors") : NULL;
     if (!list) {
@@ -110,11 +119,13 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     list_tensors(ps, values, list);
     ACF_TRY_DONE(config_text(m, &config));
     ACF_TRY_DONE(encoder_text(m, &encoder));
+    ACF_TRY_DONE(schema_text(m, &schema));
     ACF_TRY_DONE(record_text(m, &training));
     char sum[ACF_CHECKSUM_TEXT];
-    acf_st_text text[7] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
+    acf_st_text text[8] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
                            {"encoder", encoder}};
     int texts = 5;
+    if (schema) text[texts++] = (acf_st_text){"schema", schema};
     if (training) text[texts++] = (acf_st_text){"training", training};
     acf_checksum_write(list, ps->n, text, texts, sum);
     text[texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
@@ -122,6 +133,7 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
 done:
     acf_release(config);
     acf_release(encoder);
+    acf_release(schema);
     acf_release(training);
     acf_release(list);
     acf_release(values);
@@ -167,6 +179,38 @@ static acf_status read_encoder(const acf_st *f, const char *path, acf_encoder **
     ACF_TRY(read_json(f, from, "encoder", &value));
     acf_status status = acf_encoder_from_json(from, value, out);
     json_decref(value);
+    return status;
+}
+
+/* Do schema and encoder speak of the same columns? A file in which they do not would answer for the wrong ones. */
+static acf_status check_schema(const char *path, const acf_schema *s, const acf_encoder *e) {
+    if (s->D != e->D)
+        return acf_fail(ACF_EMODEL, "%s, schema: it models %lld columns; the encoder has %lld", path, (long long)s->D, (long long)e->D);
+    for (int64_t j = 0; j < s->n; j++) {
+        const acf_field_spec *c = &s->column[j];
+        char where[ACF_FIELD_TEXT_MAX];
+        if (c->place < 0) continue;
+        const acf_column *own = &e->column[c->place];
+        if (acf_spec_classes(c) != own->classes || (own->name && strcmp(own->name, c->name) != 0))
+            return acf_fail(ACF_EMODEL, "%s, schema: %s is not the column the encoder has in its place", path,
+                            acf_field_text(where, c->name, j));
+    }
+    return ACF_OK;
+}
+
+/* Models made from a matrix have none. */
+static acf_status read_schema(const acf_st *f, const char *path, const acf_encoder *e, acf_schema **out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(path, "schema", name);
+    json_t *value;
+    acf_schema *s = NULL;
+    if (!acf_st_text_find(f, "schema")) return ACF_OK;
+    ACF_TRY(read_json(f, from, "schema", &value));
+    acf_status status = acf_schema_from_json(from, value, true, &s);
+    json_decref(value);
+    if (status == ACF_OK) status = check_schema(path, s, e);
+    if (status) acf_schema_free(s);
+    else *out = s;
     return status;
 }
 
@@ -243,6 +287,7 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     status = assemble(dev, config, encoder, &m);
     if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
         status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
+    if (status == ACF_OK) status = read_schema(f, path, m->encoder, &m->schema);
     if (status == ACF_OK) status = read_record(f, path, &m->record);
     if (status == ACF_OK) status = compare(f, path, acf_net_params(m->net));
     if (status == ACF_OK) status = acf_net_build(m->net, 0, false);

@@ -2,6 +2,7 @@
 #ifndef ACF_MODEL_MODEL_H
 #define ACF_MODEL_MODEL_H
 
+#include "data/schema.h"
 #include "model/fit_record.h"
 #include "model/net.h"
 
@@ -12,6 +13,7 @@ typedef struct acf_model {
     bool owns_dev;
     acf_options *config; /* recorded options; owned, like the rest */
     acf_encoder *encoder;
+    acf_schema *schema;  /* of the file the model was made from; NULL: made from a matrix */
     acf_net *net;
     acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;

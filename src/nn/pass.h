@@ -16,7 +16,8 @@ typedef struct acf_pass {
 enum {
     ACF_SITE_GAUSSIAN = 32,  /* the MLP of the Gaussian likelihood */
     ACF_SITE_CATEGORY = 40,  /* the head of the categories */
-    ACF_SITE_AR = 48,        /* the GRU layers of the autoregressive likelihood */
+    ACF_SITE_AR = 48,        /* the GRU layers of the autoregressive likelihood, or the layers of the set's network */
+    ACF_SITE_CLASS_SET = 56, /* the layers of the categories' set */
     ACF_SITE_FLOW = 64,      /* transformation i of a chain: its MLPs or GRU layers, from 64 + 16 i on */
     ACF_SITE_FLOW_APART = 16
 };

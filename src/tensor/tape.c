@@ -32,6 +32,7 @@ void acf_tape_begin(acf_tape *t, bool record) {
     acf_arena_reset(t->host);
     acf_arena_reset(t->mem);
     t->last = NULL;
+    t->spare = NULL;
     t->op = NULL;
     t->n_nodes = 0;
     t->record = record;
@@ -224,10 +225,42 @@ acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int
     return &t->empty;
 }
 
+/* ---- gradients: at any time only those between the nodes that have run back and the others are needed, some per cent of all.
+ * Shapes repeat from layer to layer, so a list of what was handed back finds nearly always one that fits. */
+
+typedef struct acf_spare {
+    struct acf_spare *next;
+    acf_real *data;
+    int64_t n;
+} acf_spare;
+
+/* The smallest spare piece of n numbers, or up to a quarter more (which are lost when it comes back); else new ones. */
+static acf_real *take_spare(acf_tape *t, int64_t n) {
+    acf_spare **best = NULL;
+    for (acf_spare **s = &t->spare; *s; s = &(*s)->next)
+        if ((*s)->n >= n && (*s)->n - n <= n / 4 && (!best || (*s)->n < (*best)->n)) best = s;
+    if (!best) return acf_tape_reals(t, n);
+    acf_real *data = (*best)->data;
+    *best = (*best)->next;
+    return data;
+}
+
+/* The gradient of what a node made, once its backward has read it. */
+static void hand_back(acf_tape *t, acf_tensor *x) {
+    acf_spare *s = x->grad ? acf_arena_alloc(t->host, sizeof *s) : NULL;
+    if (!s) return; /* no memory to remember it: it waits for the next begin */
+    *s = (acf_spare){t->spare, x->grad, acf_tensor_count(x)};
+    t->spare = s;
+    x->grad = NULL;
+#ifdef ACF_DEBUG
+    if (t->dev->memory.host) memset(s->data, 0xFF, (size_t)s->n * sizeof *s->data); /* NaN for whoever still looks */
+#endif
+}
+
 acf_real *acf_grad(acf_tape *t, acf_tensor *x) {
     if (!x || !x->needs_grad) return NULL;
     if (!x->grad) {
-        acf_real *g = acf_tape_reals(t, acf_tensor_count(x));
+        acf_real *g = take_spare(t, acf_tensor_count(x));
         if (!g) return NULL;
         if (acf_device_zero(t->dev, g, (size_t)acf_tensor_count(x) * sizeof(acf_real))) {
             acf_tape_fail(t, NULL);
@@ -346,6 +379,7 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
         acf_status status = kernel_of(t, n->op)->backward(t, n);
         if (status) acf_tape_fail(t, n->op);
         ACF_TRY(acf_tape_status(t));
+        for (int i = 0; i < n->n_out; i++) hand_back(t, n->out[i]);
     }
     t->op = NULL;
     return ACF_OK;

@@ -26,6 +26,8 @@ static uint64_t data_hash(const acf_train_data *d) {
     for (int64_t j = 0; j < d->table->D; j++) {
         hash = mix_real(mix_real(hash, d->encoder->mean[j]), d->encoder->scale[j]);
         hash = mix(hash, (uint64_t)d->encoder->column[j].classes);
+        hash = mix_real(hash, acf_resolution_step(d->encoder->resolution[j]));
+        for (int32_t k = 0; k < d->encoder->warp[j].n; k++) hash = mix_real(hash, d->encoder->warp[j].t[k]);
     }
     if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
     const acf_rows *rows = d->rows; /* which rows, in which order: by three of them */

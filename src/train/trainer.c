@@ -5,6 +5,7 @@
 #include "train/trainer.h"
 
 #include "ops/adam.h"
+#include "train/anchor.h"
 
 #include <math.h>
 #include <time.h>
@@ -27,10 +28,16 @@ acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const
         acf_holdout_free(h);
         h = NULL;
     }
-    acf_status status = acf_encoder_fit(table, rows, h, encoder);
-    if (status) acf_holdout_free(h);
-    else *hold = h;
-    return status;
+    acf_encoder *e = NULL;
+    acf_status status = acf_encoder_fit(table, rows, h, &e);
+    if (!status) status = acf_encoder_shape(e, table, rows, h, &set.encoding);
+    if (status) {
+        acf_holdout_free(h);
+        acf_encoder_free(e);
+        return status;
+    }
+    *hold = h, *encoder = e;
+    return ACF_OK;
 }
 
 static acf_params *params(const acf_trainer *tr) { return acf_net_params(tr->net); }
@@ -98,6 +105,7 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
     ACF_TRY_DONE(check(tr));
     ACF_TRY_DONE(start_walk(tr));
     ACF_TRY_DONE(make_memory(tr));
+    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);
@@ -130,21 +138,14 @@ static void next_batch(acf_trainer *tr) {
         acf_batch_fill(device(tr), b, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_TRAIN, tr->row, n);
         acf_masks_draw(device(tr), &tr->set.masks, tr->set.seed, (uint32_t)tr->state.step, n, b->D, b->id, b->b, b->m);
     } while (acf_loss_rows(b) == 0);
+    acf_batch_dequantise(device(tr), b, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, (uint32_t)tr->state.step);
 }
 
 static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
-    acf_tape *t = tr->tape;
     acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
     ACF_TRY(acf_params_zero_grad(params(tr)));
-    acf_tape_begin(t, true);
-    acf_tensor *loss = acf_loss_make(t, tr->net, tr->batch, &pass, &tr->set.loss);
-    ACF_TRY(acf_tape_backward(t, loss));
-    ACF_TRY(acf_grad_norm(params(tr), &now->norm));
-    acf_real value;
-    ACF_TRY(acf_device_copy(device(tr), &value, loss->data, sizeof value, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(device(tr)));
-    now->loss = (double)value;
-    return ACF_OK;
+    ACF_TRY(acf_loss_backward(tr->tape, tr->net, tr->batch, &pass, &tr->set.loss, &now->loss));
+    return acf_grad_norm(params(tr), &now->norm);
 }
 
 static acf_status update(acf_trainer *tr, const acf_train_step *now) {
@@ -193,10 +194,25 @@ static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real 
 
 static bool averaged(const acf_trainer *tr) { return tr->set.average > 0 && tr->state.updates > 0; }
 
+/* Sum over the held-out cells in the batch of log |dz/dt|: from a density of encoded values to one of standardised values. */
+static double warp_slopes(const acf_trainer *tr) {
+    const acf_encoder *e = tr->data.encoder;
+    const acf_batch *b = tr->batch;
+    double sum = 0;
+    for (int64_t k = 0; k < b->N * b->D; k++) {
+        int64_t i = k / b->D, j = k % b->D;
+        if (!b->m[k] || b->b[k] || !e->warp[j].n) continue;
+        double x = acf_tab_row(tr->data.table, tr->row[i])[j];
+        sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x, tr->set.seed, b->id[i], ACF_NOISE_FIXED)) - e->log_jacobian[j];
+    }
+    return sum;
+}
+
 /* *sum += log p of the held-out cells of the first n rows in tr->row. */
 static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
     acf_tape *t = tr->tape;
     acf_batch_fill(device(tr), tr->batch, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
+    acf_batch_dequantise(device(tr), tr->batch, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, ACF_NOISE_FIXED);
     acf_tape_begin(t, false);
     acf_tensor *logp = acf_net_logp(t, acf_net_view(t, tr->net, tr->batch, NULL));
     ACF_TRY(acf_tape_check(t, logp));
@@ -205,6 +221,7 @@ static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
     ACF_TRY(acf_device_copy(device(tr), host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(tr)));
     for (int64_t i = 0; i < n; i++) *sum += (double)host[i];
+    *sum += warp_slopes(tr);
     return ACF_OK;
 }
 

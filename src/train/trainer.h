@@ -62,7 +62,8 @@ typedef struct acf_trainer {
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 } acf_trainer;
 
-/* Holds out the fraction `valid` of the cells (*hold = NULL when that leaves none) and fits the encoder to the others. Borrows
+/* Holds out the fraction `valid` of the cells (*hold = NULL when that leaves none) and fits the encoder to the others, as `encode`
+ * and `dequantise` say. Borrows
  * all. Gives both. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const acf_options *o, acf_holdout **hold,
                              acf_encoder **encoder);
@@ -85,7 +86,7 @@ typedef struct acf_train_step {
  * last cause), ACF_EMEMORY and others of the tape; then the step has not happened, and weights and position are as before. */
 acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out);
 
-/* Mean -log p, in encoded units, of all held-out cells given the other observed ones of their rows, per cell; with averaged
+/* Mean -log p, in units where real columns have deviation 1, of all held-out cells given the other observed ones of their rows, per cell; with averaged
  * weights where averaging is on. Changes nothing. Fails: ACF_EUSAGE (nothing is held out), ACF_ENUMERIC, ACF_EMEMORY. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll);
 

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const char *const standard[] = {"mlp-width=9", "coupling-units=8", "likelihood-units=8", "components=4", "identity=3", NULL};
+static const char *const standard[] = {"mlp-width=9", "coupling-units=8", "likelihood-units=8", "components=4", "identity=3",
+                                       "context-width=5", "anchor=2", NULL};
 
 static void set(acf_options *o, const char *const *list) {
     for (; list && *list; list++) {
