@@ -401,6 +401,22 @@ static acf_tensor *logp_reals(acf_tape *t, const acf_view *v) {
     return anchor ? acf_add(t, logp, anchor) : logp;
 }
 
+const acf_subset *acf_net_modelled(const acf_view *v) { return v->u_real; }
+
+acf_tensor *acf_net_forward(acf_tape *t, acf_view *v, acf_tensor **logdet) {
+    if (!v) return &t->empty;
+    if (!v->net->real.D) return NULL;
+    acf_cond c = real_cond(t, v);
+    return acf_chain_forward(t, &v->net->chain, acf_gather_cells(t, v->x, c.u), &c, logdet);
+}
+
+acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z) {
+    if (!v) return &t->empty;
+    if (!v->net->real.D) return NULL;
+    acf_cond c = real_cond(t, v);
+    return acf_chain_inverse(t, &v->net->chain, z, &c, NULL);
+}
+
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
     if (!v) return &t->empty;
     if (!v->net->category.D) return logp_reals(t, v);

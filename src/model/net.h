@@ -44,6 +44,13 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
 /* (N): log p(x_u | x_o) in encoded units; 0 for a row with nothing to model. */
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v);
 
+/* What lies behind the transformations: z (T), packed over the modelled reals in rows and columns, and its log|det| (N; may be
+ * NULL); and the way back to x (T). NULL and &t->empty stand for a table without reals and for a failure. Nothing here is
+ * asked by users: it is where truths about the transformations can be seen. */
+acf_tensor *acf_net_forward(acf_tape *t, acf_view *v, acf_tensor **logdet);
+acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z);
+const acf_subset *acf_net_modelled(const acf_view *v);
+
 /* (N): squared error of the best guess over the row's modelled reals, differentiable; NULL when the table has no reals. */
 acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v);
 
