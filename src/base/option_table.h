@@ -31,7 +31,8 @@
     X("likelihood-units", INT, 1, 8192, "96", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU of the likelihood")   \
     X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                              \
     X("components", INT, 1, 1024, "20", NULL, NULL, ACF_OPTION_RECORDED, "Gaussians in the mixture of each column")    \
-    X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED, "rank of conditional matrices; 0 is full")           \
+    X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
+      "rank of conditional matrices; 0 is full; unless set, 16 above 64 columns")                                      \
     X("scale-bound", REAL, 0.01, 20, "2", NULL, NULL, ACF_OPTION_RECORDED, "largest log-scale of one transformation")  \
     X("identity", INT, 0, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                  \
       "width of the embedding that tells networks their column; 0 is none")                                            \
@@ -42,7 +43,7 @@
 /* Steps are counted in 32 bits where they key random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \
     X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_RECORDED,                                                \
-      "rows of a training step at most; an epoch is cut into equal steps")                                             \
+      "rows of a training step at most; an epoch is cut into equal steps; unless set, fewer above 256 columns")        \
     X("steps", INT, 0, 4294967295, "5000", NULL, NULL, ACF_OPTION_RECORDED, "training steps at most; 0 is no limit")   \
     X("epochs", INT, 0, 4294967295, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "passes over the table at most; 0 is no limit")                                                                  \
@@ -72,6 +73,8 @@
       "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
     X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_RECORDED,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
+    X("precision", CHOICE, 0, 0, "float", "float|bf16", NULL, ACF_OPTION_RECORDED,                                     \
+      "numbers that training steps multiply; bf16 is faster and needs a CPU with AVX512-BF16")                         \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
 
 #endif
