@@ -24,7 +24,7 @@ acf_status acf_config_finish(acf_options *o);
  * Borrows column (D). Fails: ACF_EMEMORY. */
 acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D);
 
-#define ACF_WIDTH_FULL 64
+#define ACF_WIDTH_FULL 32
 #define ACF_WIDTH_BASE 512
 #define ACF_WIDTH_RANK 16
 

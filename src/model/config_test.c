@@ -75,6 +75,9 @@ static void nobody_is_overruled(void **state) {
     expect(options_for(1000, 0, (const char *[]){"preset", "ar", NULL}), "", ACF_WIDTH_RANK, 65);
     acf_options *o = options_for(1000, 0, (const char *[]){"preset", "paper", NULL});
     assert_null(strstr(acf_options_text(o, "flow"), "lowrank"));
+    assert_int_equal(acf_opts_set_from(o, "batch", "99", ACF_FROM_PRESET), ACF_OK); /* as a preset would */
+    assert_int_equal(acf_config_width(o, &(acf_column){0}, 1), ACF_OK);
+    assert_int_equal(acf_options_int(o, "batch"), 99);
     acf_opts_free(o);
 }
 
