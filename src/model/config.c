@@ -62,12 +62,6 @@ acf_status acf_config_finish(acf_options *o) {
 
 #define FLOW_MAX 1024
 
-int64_t acf_config_rank(int64_t d) {
-    int64_t r = 8;
-    while (r < 32 && r * r < d) r *= 2;
-    return r;
-}
-
 int64_t acf_config_rows(int64_t D) { return acf_max(4, acf_min(ACF_BATCH_ROWS, ACF_BATCH_CELLS / acf_max(D, 1))); }
 
 /* Sets an option that nobody has set. */
@@ -78,7 +72,7 @@ static acf_status suggest(acf_options *o, const char *name, int64_t value) {
     return acf_opts_set_from(o, name, text, ACF_FROM_PRESET);
 }
 
-/* The default's flow with low rank in the place of full matrices. */
+/* The default's flow with every `linear` replaced. */
 static acf_status suggest_lowrank(acf_options *o) {
     static const char full[] = "linear", low[] = "lowrank";
     char flow[FLOW_MAX];
@@ -98,7 +92,7 @@ acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D)
     int64_t reals = 0;
     for (int64_t j = 0; j < D; j++) reals += column[j].classes == 0;
     ACF_TRY(suggest(o, "batch", acf_config_rows(D)));
-    if (reals <= ACF_FULL_COLUMNS) return ACF_OK;
-    ACF_TRY(suggest_lowrank(o));
-    return suggest(o, "rank", acf_config_rank(reals));
+    if (reals <= ACF_WIDTH_FULL) return ACF_OK;
+    if (reals > ACF_WIDTH_BASE) ACF_TRY(suggest_lowrank(o));
+    return suggest(o, "rank", ACF_WIDTH_RANK);
 }
