@@ -65,7 +65,7 @@ $(B)/libacflow.so: $(B)/libacflow.so.$(VERSION)
 	ln -sf libacflow.so.$(VERSION) $(B)/libacflow.so.$(SOVERSION) && ln -sf libacflow.so.$(VERSION) $@
 # The command line uses the public header only; linking it with the shared library keeps it honest.
 $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
-	$(CC) $(filter %.o,$^) -L$(B) -lacflow -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
+	$(CC) $(filter %.o,$^) -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
 
 $(B)/bench-%: $(B)/lib/bench/%.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@

@@ -109,6 +109,9 @@ ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char 
 /* Makes a set of the options that concern any program (`threads`, `log-level`), for one that fits no model. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
 
+/* The same, and how files are read (`separator`, `types`, ...): for a program that asks a model that exists. */
+ACF_API acf_status acf_options_create_reading(acf_options **out);
+
 /* Writes every option of the set with type, range, default and help as plain text, one paragraph each (cap, needed
  * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);

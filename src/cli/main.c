@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_info};
+static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_info};
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const cli_command *find(const char *name) {
