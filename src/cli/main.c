@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_info};
+static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_info, &cli_synth, &cli_plot};
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const cli_command *find(const char *name) {
