@@ -78,7 +78,7 @@ class Fitted:
 
         def listen(_, report):
             r = report.contents
-            self.last = dict(step=r.step, valid=r.valid, best=r.best, skipped=r.skipped)
+            self.last = dict(step=r.step, valid=r.valid, best=r.best)
             if trace and r.step % trace == 0:
                 print(f'    step {r.step} loss {r.loss:.4f} valid {r.valid:.4f} best {r.best:.4f}', file=sys.stderr, flush=True)
             return 0

@@ -37,7 +37,4 @@ int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(p
 void cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_close(int exit_code);
 
-/* Prints what the option table says, for help pages. */
-int cli_print_options(void);
-
 #endif
