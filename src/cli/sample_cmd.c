@@ -16,7 +16,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "sample", "--model MODEL [OPTIONS]",
     "Draws new rows that look like the table the model was made from, all of them at random or with some columns given.",
-    "  acflow sample --model m.safetensors -n 1000 -o new.csv\n"
+    "  acflow sample --model m.safetensors -n 1000 -o drawn.csv\n"
     "  acflow sample --model m.safetensors -n 20 --given age=40,sex=F\n",
     CLI_GENERAL};
 
