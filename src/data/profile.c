@@ -63,12 +63,21 @@ static bool like_thousands(const char *text, size_t n) {
     return n - before == 4 && before - sign >= 1 && before - sign <= 3 && text[sign] != '0';
 }
 
-/* Significant digits as written: those of 0.0120 are 3. */
-static int digits_of(const char *text, size_t n) {
-    int digits = 0;
-    for (size_t i = 0; i < n && text[i] != 'e' && text[i] != 'E'; i++)
-        if (text[i] >= '1' ? text[i] <= '9' : text[i] == '0' && digits > 0) digits++;
-    return digits;
+/* How a number is written, from one look at its letters. */
+typedef struct look {
+    int digits; /* significant ones: those of 0.0120 are 3 */
+    bool exponent, point;
+} look;
+
+static look look_at(const char *text, size_t n) {
+    look l = {0};
+    for (size_t i = 0; i < n && !l.exponent; i++) {
+        char c = text[i];
+        l.digits += c >= '1' ? c <= '9' : c == '0' && l.digits > 0;
+        l.point |= c == '.';
+        l.exponent = c == 'e' || c == 'E';
+    }
+    return l;
 }
 
 /* 007 and -01, but not 0, 0.7 or -0. */
@@ -98,14 +107,14 @@ static void count_number(acf_profile_column *c, double v, bool whole) {
 
 /* How it is written: so will the imputed ones be. */
 static void count_form(acf_profile_column *c, const char *text, size_t n, const acf_number *v, bool with_comma) {
-    int digits = digits_of(text, n);
+    look l = look_at(text, n);
     c->decimals[v->decimals < ACF_DECIMALS_COUNTED ? v->decimals : ACF_DECIMALS_COUNTED]++;
-    if (digits > c->digits) c->digits = digits;
-    c->exponents += memchr(text, 'e', n) || memchr(text, 'E', n);
+    if (l.digits > c->digits) c->digits = l.digits;
+    c->exponents += l.exponent;
     c->zeros += has_useless_zero(text, n);
     c->commas += with_comma;
     c->commas_sure += with_comma && !like_thousands(text, n);
-    c->points += !with_comma && memchr(text, '.', n);
+    c->points += l.point;
 }
 
 int acf_profile_decimals(const acf_profile_column *c, double part) {
