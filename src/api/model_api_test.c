@@ -94,23 +94,6 @@ static void threads_do_not_change_the_model(void **state) {
     acf_model_free(two);
 }
 
-static int stop_at(void *ctx, const acf_fit_report *r) {
-    int64_t *last = ctx;
-    assert_int_equal(r->steps, 40);
-    *last = r->step;
-    return r->step >= 7;
-}
-
-static void a_callback_can_stop_it(void **state) {
-    acf_options *o = small("1");
-    acf_model *m;
-    int64_t last = 0;
-    assert_int_equal(acf_model_fit(*state, o, stop_at, &last, &m), ACF_OK);
-    assert_int_equal(last, 7);
-    acf_model_free(m);
-    acf_options_free(o);
-}
-
 static void wrong_calls_get_a_sentence(void **state) {
     acf_model *m = NULL;
     acf_options *o, *general;
@@ -161,5 +144,5 @@ static void an_empty_table_is_refused(void **state) {
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, make_table, free_table)
 ACF_TESTS(model_api, WITH_TABLE(fits_saves_loads_and_answers), WITH_TABLE(threads_do_not_change_the_model),
-          WITH_TABLE(a_callback_can_stop_it), WITH_TABLE(wrong_calls_get_a_sentence),
+          WITH_TABLE(wrong_calls_get_a_sentence),
           cmocka_unit_test(an_empty_table_is_refused))

@@ -2,9 +2,9 @@
 #include "base/text.h"
 
 #include "harness/file_lab.h"
+#include "harness/comma_locale.h"
 
 #include <float.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -34,7 +34,7 @@ struct acf_csv {
     bool eof;
     char *plain; /* fields without their doubled quotes */
     size_t plain_cap;
-    int64_t line, row; /* of the record at start */
+    int64_t line, row;             /* of the record at start */
     int64_t columns, columns_line; /* what every record must have, and which line says so */
     acf_record header;
     void *header_memory;
@@ -104,16 +104,18 @@ static acf_status refuse_byte(acf_csv *csv) {
     }
     column_name(csv, column - 1, name);
     if (c == 0)
-        return refuse(csv, line, "column %lld%s holds a NUL byte, expected text; the file is damaged, or no text table", (long long)column, name);
+        return refuse(csv, line, "column %lld%s holds a NUL byte, expected text; the file is damaged, or no text table", (long long)column,
+                      name);
     return refuse(csv, line, "column %lld%s: byte 0x%02x is not UTF-8 text; convert the file, for instance: iconv -f WINDOWS-1252 -t UTF-8",
                   (long long)column, name, c);
 }
 
+/* Too long a record is most often a quote that was never closed: say where it opens. */
 static acf_status refuse_long(const acf_csv *csv) {
     if (csv->scan.open)
         return refuse(csv, line_of(csv, csv->scan.wrong),
-                      "a quote (%c) opens here and is not closed within %zu MiB; close it, or read the file without quotes", csv->dialect.quote,
-                      ACF_CSV_RECORD_MAX >> 20);
+                      "a quote (%c) opens here and is not closed within %zu MiB; close it, or read the file without quotes",
+                      csv->dialect.quote, ACF_CSV_RECORD_MAX >> 20);
     return refuse(csv, csv->line, "the record that begins here is longer than %zu MiB, which is the limit; is this a text table?",
                   ACF_CSV_RECORD_MAX >> 20);
 }
@@ -130,9 +132,10 @@ static acf_status refuse_quotes(const acf_csv *csv, acf_scan_end r) {
     if (r == ACF_SCAN_OPEN)
         return refuse(csv, line, "column %lld%s: the quote in front of '%s' is never closed; close it, or read the file without quotes",
                       (long long)column, name, excerpt(seen, p + 1, (size_t)(stop - p - 1)));
-    return refuse(csv, line,
-                  "column %lld%s: found '%s' behind a closing quote, expected the separator; a quote inside a quoted value is written twice",
-                  (long long)column, name, seen);
+    return refuse(
+        csv, line,
+        "column %lld%s: found '%s' behind a closing quote, expected the separator; a quote inside a quoted value is written twice",
+        (long long)column, name, seen);
 }
 
 /* What may be behind a wrong number of fields, the likeliest first. */
@@ -163,6 +166,7 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
         snprintf(out, cap, "the line is cut short, or separators (%s) are missing", separator_name(csv->dialect.separator, name));
 }
 
+/* A row of the wrong length, with the place where reader and writer of the file came apart. */
 static acf_status refuse_ragged(const acf_csv *csv) {
     const acf_scan *s = &csv->scan;
     char hint[160], seen[ACF_EXCERPT_MAX];
@@ -232,8 +236,7 @@ static acf_status make_room(acf_csv *csv, size_t need) {
         csv->buffer = to;
         csv->cap = need;
     }
-    csv->checked -= csv->start;
-    if (csv->bad != NONE) csv->bad -= csv->start;
+    csv->checked -= csv->start; /* bad is NONE, or start 0: a wrong byte is reported before more are asked for */
     csv->start = 0;
     csv->end = held;
     return ACF_OK;
@@ -304,6 +307,7 @@ static void take(acf_csv *csv, acf_record *out) {
     csv->row++;
 }
 
+/* A record that fails is not taken: the next call meets it again, and says the same. */
 acf_status acf_csv_next(acf_csv *csv, acf_record *out) {
     ACF_TRY(scan_next(csv));
     if (csv->scan.bytes == 0) {
@@ -354,6 +358,7 @@ static void skip_mark(acf_csv *csv) {
     if (csv->dialect.bom) csv->start += 3;
 }
 
+/* Separator and quote are those of the scanner from here on; the sample stays in the buffer and is read as the first records. */
 static acf_status find_dialect(acf_csv *csv, const acf_csv_want *want) {
     size_t n;
     ACF_TRY(read_sample(csv, &n));
@@ -410,6 +415,7 @@ static acf_status read_first(acf_csv *csv) {
     return ACF_OK;
 }
 
+/* Bytes that end lines, or that are parts of other characters, cannot separate. */
 static acf_status check_want(const acf_csv_want *w) {
     const char both[] = {w->separator, w->quote};
     for (int i = 0; i < 2; i++) {
@@ -456,6 +462,7 @@ void acf_csv_close(acf_csv *csv) {
     acf_release(csv);
 }
 
+/* The dialect stays as it is; the header is passed over, having been kept. */
 acf_status acf_csv_rewind(acf_csv *csv) {
     ACF_TRY(acf_source_rewind(csv->source));
     csv->start = csv->end = csv->checked = 0;

@@ -21,6 +21,7 @@ typedef struct sample {
 typedef enum next { RECORD, BROKEN, END, NO_MEMORY } next;
 
 static bool is_line_end(char c) { return c == '\n' || c == '\r'; }
+static bool is_white(char c) { return c == ' ' || c == '\t'; }
 
 /* The next record that is not blank. A line that cannot be cut is BROKEN, and the one after it is next. A record that the block cuts off is the
  * END, unless it fills half of the block: then a quote was opened by mistake. */
@@ -84,6 +85,7 @@ typedef struct tally {
     int kinds;
 } tally;
 
+/* Kinds are numbered as they come: kind 0 is that of the first record. */
 static void tally_add(tally *t, int64_t n) {
     int k = 0;
     while (k < t->kinds && t->n[k] != n) k++;
@@ -96,7 +98,7 @@ typedef struct judgement {
     bool padded;
 } judgement;
 
-/* false: no memory. */
+/* How well this separator and this quote make a table of the block; false: no memory. */
 static bool judge(const char *text, size_t n, bool eof, char separator, char quote, judgement *out) {
     sample s = {text, text, text + n, eof, {separator, quote}};
     tally t = {.kinds = 0};
@@ -110,7 +112,7 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
         for (int64_t j = 0; j < s.scan.n; j++) {
             const acf_field *f = &s.scan.field[j];
             if (f->quoted || f->length > 0) seen++, whole += looks_whole(f, separator);
-            spaces |= separator != ' ' && !f->quoted && f->raw_length > f->length;
+            spaces |= separator != ' ' && f->raw_length > 0 && (is_white(f->raw[0]) || is_white(f->raw[f->raw_length - 1]));
         }
         cells += s.scan.n;
         padded += spaces;
@@ -123,11 +125,13 @@ static bool judge(const char *text, size_t n, bool eof, char separator, char quo
     *out = (judgement){0};
     if (seen == 0) return true; /* lines of tabs alone do not make a table */
     out->score = (double)t.count[most] / (double)records * (double)whole / (double)seen;
-    out->score *= t.n[most] == 1 ? 0.5 : most > 0 ? 0.9 : 1.0; /* kind 0 is the first record's */
+    bool one = t.n[0] == 1 && separator == ' ';
+    out->score *= t.n[most] == 1 ? 0.5 : most == 0 ? 1.0 : one ? 0.4 : 0.9;
     out->padded = padded * 2 > records;
     return true;
 }
 
+/* Every candidate is tried, or the one that was given; without quotes in the block all quotes are the same. */
 static acf_status detect_cut(const char *text, size_t n, bool eof, const acf_csv_want *want, acf_dialect *out) {
     const char *s = want->separator ? (char[]){want->separator, 0} : separators;
     const char *quotes = want->quote ? (char[]){want->quote, 0} : "\"'\n";
@@ -161,6 +165,7 @@ typedef struct grid {
 
 static bool same(const cell *a, const cell *b) { return a->length == b->length && memcmp(a->text, b->text, a->length) == 0; }
 
+/* The usual marks of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
 static bool is_missing(const cell *c) {
     static const char *const marker[] = {"", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "#N/A", "-", "."};
     for (size_t i = 0; i < sizeof marker / sizeof *marker; i++)
@@ -196,6 +201,7 @@ static bool repeats(const grid *g, int64_t j) {
     return n >= 2 && fresh * 2 <= n;
 }
 
+/* What column j says of the first record: see csv_dialect.h. */
 static int vote(const grid *g, int64_t j) {
     const cell *above = &g->cell[j];
     int64_t figures = 0, words = 0, again = 0;
@@ -230,6 +236,7 @@ static bool has_twins(const grid *g) {
     return false;
 }
 
+/* Counts the votes. */
 static bool is_header(const grid *g) {
     if (is_numbered(g)) return true;
     bool twins = has_twins(g), words = !twins;

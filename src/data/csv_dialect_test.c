@@ -36,9 +36,12 @@ static void separators(void **state) {
     assert_dialect("a b\n1 2\n3 4\n", "  \" header");
     assert_dialect("a   b\n1.5\t2\n 3   4 \n", "  \" header");
     assert_dialect("x\n1\n2\n", ", \" header"); /* one column: any will do */
+    assert_dialect("name\nAnn Lee\nBob Ray\nCid Orr\nDan Fox\n", ", \" header");
     /* Punctuation of one dialect inside the values of another. */
     assert_dialect("39, State-gov, 77516\n50, Private, 83311\n", ", \" data ~");
+    assert_dialect("\"a\", \"b\"\n\"c\", \"d\"\n", ", \" header ~");
     assert_dialect("a;b\n1,5;2,5\n3,25;4,75\n", "; \" header");
+    assert_dialect("1,5;2,5\n3,25;4,75\n", "; \" data");
     assert_dialect("1,5 2,5\n3,25 4,75\n", "  \" data");
     assert_dialect("name;n\nSmith, John;5\nDoe, Jane;6\n", "; \" header");
     assert_dialect("when,x\n2020-01-01 10:00,1\n2020-01-02 11:30,2\n", ", \" header");
@@ -97,6 +100,7 @@ static void names_above_words(void **state) {
     assert_dialect("class,cap,smell\ne,x,s\np,b,y\ne,b,s\np,x,y\n", ", \" header");
     assert_dialect("Ann,Ann\nBob,Bo\nCid,Ci\n", ", \" data"); /* two names alike are not likely names */
     assert_dialect("name,city\nAnn,London\nBob,Paris\nCid,Rome\n", ", \" header"); /* nothing repeats: most files have one */
+    assert_dialect("sex,colour,2020\nM,red,5\nF,blue,6\nM,red,7\nF,red,8\n", ", \" header"); /* two names against a year */
     assert_dialect("Ann,5\nBob,6\nCid,7\n", ", \" data");
     assert_dialect("ADT1_YEAST  0.58  MIT\nADT2_YEAST  0.43  MIT\nADT3_YEAST  0.64  NUC\n", "  \" data");
 }

@@ -139,6 +139,7 @@ static void files_that_are_no_tables(void **state) {
 #define UTF16 " is UTF-16 text, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8, or save it as \"CSV UTF-8\""
     REFUSED("\xff\xfe" "a\0,\0b\0\n\0", NULL, 0, UTF16);
     REFUSED("\xfe\xff\0a\0,\0b\0\n", NULL, 0, UTF16);
+    REFUSED("\xff\xfe\x2d\x4e\x87\x65", NULL, 0, UTF16); /* no zero in it */
     REFUSED("a\0,\0b\0\n\0001\0,\0002\0\n\0", NULL, 0, UTF16);
     REFUSED("\0a\0,\0b\0\n\0001\0,\0002\0\n", NULL, 0, UTF16);
     REFUSED("a\0\0\0,\0b\0\n\0\0\0", NULL, 0, ", line 1" NUL_IN("1"));
@@ -215,6 +216,16 @@ static void records_have_a_limit(void **state) {
 
 static void fields_have_a_limit(void **state) {
     (void)state;
+    for (size_t first = 0; first < 64; first++) { /* room for fields is made a chunk ahead, wherever chunks begin to be full */
+        char line[2000];
+        memset(line, 'x', first);
+        memset(line + first, ',', sizeof line - first);
+        acf_memfile_put(&file, line, sizeof line);
+        acf_csv *csv = NULL;
+        assert_int_equal(acf_csv_open(file.path, &(acf_csv_want){',', '"', ACF_NO}, &csv), ACF_OK);
+        assert_int_equal(acf_csv_columns(csv), sizeof line - first + 1);
+        acf_csv_close(csv);
+    }
     size_t n = ACF_CSV_FIELDS_MAX;
     char *text = malloc(n + 2);
     int64_t rows;

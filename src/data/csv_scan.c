@@ -53,6 +53,7 @@ static inline void put_plain(acf_scan *s, const char *begin, const char *end) {
     f->quoted = false;
 }
 
+/* As an editor counts them: CR LF is one. */
 static int64_t count_lines(const char *p, const char *end) {
     int64_t n = 0;
     for (char before = 0; p < end; before = *p++) n += *p == '\r' || (*p == '\n' && before != '\r');
@@ -69,8 +70,7 @@ static acf_scan_end put_quoted(acf_scan *s, const char *raw, const char *open, c
     for (;; close += 2, doubled++) {
         close = memchr(close, s->quote, (size_t)(end - close));
         if (!close) return eof ? ACF_SCAN_OPEN : ACF_SCAN_MORE;
-        if (close + 1 == end && !eof) return ACF_SCAN_MORE; /* perhaps the first of two */
-        if (close + 1 == end || close[1] != s->quote) break;
+        if (close + 1 == end || close[1] != s->quote) break; /* at the end of the block: perhaps the first of two; below, MORE */
     }
     s->open = false;
     const char *p = close + 1;
@@ -129,11 +129,13 @@ static inline uint64_t marks(const char *p, char separator, char quote) {
     return bits;
 }
 
+/* Nothing but white space in front: a quote here opens the field. */
 static bool white_between(const char *p, const char *end) {
     while (p < end && is_white(*p)) p++;
     return p == end;
 }
 
+/* Fields end at separators, the record at a line end; a quote that opens a field hands over to put_quoted, and chunks go on behind it. */
 static acf_scan_end scan_separated(acf_scan *s, const char *begin, const char *end, bool eof) {
     const char *field = begin, *p = begin; /* of the field at hand; of the chunk */
     while (p < end) {
@@ -167,6 +169,7 @@ static acf_scan_end scan_separated(acf_scan *s, const char *begin, const char *e
 
 /* ---- records of white-space columns ------------------------------------------------------------------------------- */
 
+/* Byte by byte: tables of white-space columns are old and small, and half as fast as the others is fast enough. */
 static acf_scan_end scan_runs(acf_scan *s, const char *begin, const char *end, bool eof) {
     const char *raw = begin;
     for (;;) {
@@ -210,7 +213,7 @@ static bool must_quote(const acf_dialect *d, const char *text, size_t n) {
     return false;
 }
 
-/* Counts on past the end of the room. */
+/* Counts on past the end of the room, so that one call tells how much is needed. */
 static void put_byte(char *out, size_t cap, size_t *n, char c) {
     if (*n < cap) out[*n] = c;
     (*n)++;

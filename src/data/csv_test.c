@@ -254,7 +254,8 @@ static uint32_t draw(uint32_t round, uint32_t which, uint32_t below) {
 
 /* A nasty value: mostly what means something in some dialect. */
 static size_t make_value(char *out, uint32_t round, uint32_t cell) {
-    static const char *const piece[] = {",", ";", "\t", "|", " ", "\"", "'", "\n", "\r", "\r\n", "a", "1.5", "-", "NA", "\xc3\xa9", "\xf0\x9f\x98\x80"};
+    static const char *const piece[] = {",", ";", "\t", "|", " ", "\"", "'", "\n", "\r", "\r\n",
+                                        "a", "1.5", "-", "NA", "\xc3\xa9", "\xf0\x9f\x98\x80"};
     size_t n = 0, pieces = draw(round, 100 * cell, 5);
     for (uint32_t k = 0; k < pieces; k++) {
         const char *p = piece[draw(round, 100 * cell + 1 + k, sizeof piece / sizeof *piece)];
@@ -294,7 +295,8 @@ static void assert_values(acf_csv *csv, uint32_t round) {
             char value[VALUE_MAX];
             size_t n = make_value(value, round, row * COLUMNS + j);
             if (r.field[j].length != n || memcmp(r.field[j].text, value, n) != 0)
-                fail_msg("round %u, row %u, column %u: '%.*s', expected '%.*s'", round, row, j, (int)r.field[j].length, r.field[j].text, (int)n, value);
+                fail_msg("round %u, row %u, column %u: '%.*s', expected '%.*s'", round, row, j, (int)r.field[j].length, r.field[j].text,
+                         (int)n, value);
         }
     }
     next_ok(csv, &r);

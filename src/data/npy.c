@@ -55,20 +55,24 @@ static acf_status read_at(const acf_npy *f, void *out, size_t n, int64_t at) {
 
 /* ---- the header --------------------------------------------------------------------------------------------------- */
 
+/* Where parsing is in the header's text. Every take_ function moves on over what it takes, and leaves the cursor where a sentence should
+ * point otherwise. */
 typedef struct cursor {
     const acf_npy *f;
     const char *begin, *at; /* ends with a NUL, which no header holds */
 } cursor;
 
+/* White space may stand between any two tokens: repr() puts spaces, the padding is spaces and a line end. */
 static void skip_spaces(cursor *c) { c->at += strspn(c->at, " \t\n"); }
 
 static acf_status unexpected(const cursor *c, const char *expected) {
     char seen[ACF_EXCERPT_MAX], few[13];
     snprintf(few, sizeof few, "%s", c->at);
-    return refuse(c->f, "found '%s' at byte %d of its header, expected %s; is this a .npy file that NumPy wrote?", acf_text_excerpt(seen, few),
-                  (int)(c->at - c->begin), expected);
+    return refuse(c->f, "found '%s' at byte %d of its header, expected %s; is this a .npy file that NumPy wrote?",
+                  acf_text_excerpt(seen, few), (int)(c->at - c->begin), expected);
 }
 
+/* The token, if it is what comes next. */
 static bool take(cursor *c, const char *token) {
     skip_spaces(c);
     size_t n = strlen(token);
@@ -106,6 +110,7 @@ static acf_status take_descr(cursor *c, acf_npy *f) {
                   acf_text_excerpt(seen, text));
 }
 
+/* Overflow is caught digit by digit; a product of two such counts is checked when both are known. */
 static acf_status take_count(cursor *c, int64_t *out) {
     skip_spaces(c);
     if (*c->at < '0' || *c->at > '9') return unexpected(c, "a whole number");
@@ -168,6 +173,7 @@ static acf_status parse_header(acf_npy *f, const char *text) {
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
+/* The items must fill the rest of the file: fewer is a copy that was cut, more is something this reader would silently leave out. */
 static acf_status check_size(const acf_npy *f) {
     int64_t need, left = f->bytes - f->offset;
     if (__builtin_mul_overflow(f->rows, f->columns, &need) || __builtin_mul_overflow(need, (int64_t)f->size, &need))
@@ -175,20 +181,25 @@ static acf_status check_size(const acf_npy *f) {
                       (long long)f->columns);
     if (need != left)
         return refuse(f, "its shape (%lld, %lld) takes %lld bytes, but %lld follow the header; the file is %s", (long long)f->rows,
-                      (long long)f->columns, (long long)need, (long long)left, left < need ? "cut short: copy it again" : "damaged, or holds more than one matrix");
+                      (long long)f->columns, (long long)need, (long long)left,
+                      left < need ? "cut short: copy it again" : "damaged, or holds more than one matrix");
     return ACF_OK;
 }
 
+/* The length comes first and decides how much memory is taken, so it is compared with a limit and with the file before that. */
 static acf_status read_header(acf_npy *f) {
     unsigned char b[12] = {0};
     ACF_TRY(read_at(f, b, f->bytes < 12 ? (size_t)f->bytes : 12, 0));
     if (memcmp(b, "\x93NUMPY", 6) != 0) return refuse(f, "it does not begin as a .npy file does; expected one that NumPy wrote");
-    if (b[6] < 1 || b[6] > 3 || b[7] != 0) return refuse(f, "its format version is %d.%d, expected 1.0, 2.0 or 3.0; save it again with numpy.save", b[6], b[7]);
+    if (b[6] < 1 || b[6] > 3 || b[7] != 0)
+        return refuse(f, "its format version is %d.%d, expected 1.0, 2.0 or 3.0; save it again with numpy.save", b[6], b[7]);
     int64_t n = 0, wide = b[6] == 1 ? 2 : 4; /* bytes of the length, little-endian */
     for (int64_t i = wide; i-- > 0;) n = n << 8 | b[8 + i];
     f->offset = 8 + wide + n;
-    if (n > ACF_NPY_HEADER_MAX) return refuse(f, "its header has %lld bytes, expected at most %d; the file is damaged", (long long)n, ACF_NPY_HEADER_MAX);
-    if (f->offset > f->bytes) return refuse(f, "its header has %lld bytes, but the file ends before; the file is cut short: copy it again", (long long)n);
+    if (n > ACF_NPY_HEADER_MAX)
+        return refuse(f, "its header has %lld bytes, expected at most %d; the file is damaged", (long long)n, ACF_NPY_HEADER_MAX);
+    if (f->offset > f->bytes)
+        return refuse(f, "its header has %lld bytes, but the file ends before; the file is cut short: copy it again", (long long)n);
     char *text = acf_alloc((size_t)n + 1, "a header");
     if (!text) return ACF_EMEMORY;
     acf_status status = read_at(f, text, (size_t)n, f->offset - n);
@@ -235,6 +246,7 @@ void acf_npy_close(acf_npy *f) {
 
 /* ---- items -------------------------------------------------------------------------------------------------------- */
 
+/* One item as a double, by way of 64 bits. The branches depend on the file alone and cost less than reading it. */
 static double item(const acf_npy *f, const unsigned char *p) {
     uint64_t u = 0;
     memcpy(&u, p, (size_t)f->size); /* little-endian, as every machine acflow runs on */
@@ -264,6 +276,7 @@ static acf_status read_items(acf_npy *f, int64_t from, int64_t n, double *out, i
     return ACF_OK;
 }
 
+/* Stored by columns, a block of rows is a piece of each column: as many reads as there are columns, whatever the number of rows. */
 acf_status acf_npy_read(acf_npy *f, int64_t first, int64_t n, double *out) {
     ACF_ASSERT(first >= 0 && n >= 0 && n <= f->rows - first);
     if (!f->fortran) return read_items(f, first * f->columns, n * f->columns, out, 1);
@@ -277,9 +290,10 @@ acf_status acf_npy_write(const char *path, const double *x, int64_t rows, int64_
     char header[192] = "\x93NUMPY\x01";
     size_t bytes;
     if (!acf_bytes(rows, sizeof *x, &bytes) || __builtin_mul_overflow(bytes, (size_t)columns, &bytes))
-        return acf_fail(ACF_EMEMORY, "cannot write %s: %lld x %lld numbers are more than can be counted", path, (long long)rows, (long long)columns);
-    int n = 10 + snprintf(header + 10, sizeof header - 10, "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }", (long long)rows,
-                          (long long)columns);
+        return acf_fail(ACF_EMEMORY, "cannot write %s: %lld x %lld numbers are more than can be counted", path, (long long)rows,
+                        (long long)columns);
+    int n = 10 + snprintf(header + 10, sizeof header - 10, "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                          (long long)rows, (long long)columns);
     while ((n + 1) % 64 != 0) header[n++] = ' '; /* so that the items are aligned for any machine */
     header[n++] = '\n';
     header[8] = (char)(n - 10); /* below 256 */

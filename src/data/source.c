@@ -50,9 +50,7 @@ static ssize_t read_some(int fd, void *p, size_t n, int64_t at) {
     return got;
 }
 
-static acf_status read_failed(const acf_source *s) {
-    return acf_fail(ACF_EIO, "cannot read %s: %s", s->name, strerror(errno));
-}
+static acf_status read_failed(const acf_source *s) { return acf_fail(ACF_EIO, "cannot read %s: %s", s->name, strerror(errno)); }
 
 /* Keeps what came through a pipe, for the next pass. */
 static acf_status keep(acf_source *s, const char *p, size_t n) {
@@ -60,7 +58,8 @@ static acf_status keep(acf_source *s, const char *p, size_t n) {
         ssize_t put = pwrite(s->spool, p, n, (off_t)s->spooled);
         if (put < 0 && errno == EINTR) continue;
         if (put < 0)
-            return acf_fail(ACF_EIO, "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder that has it",
+            return acf_fail(ACF_EIO,
+                            "%s cannot be kept for a second reading after %lld bytes: %s; make room, or set TMPDIR to a folder that has it",
                             s->name, (long long)s->spooled, strerror(errno));
         s->spooled += put;
         p += put;
@@ -118,6 +117,7 @@ static void z_release(voidpf ctx, voidpf p) {
     acf_release(p);
 }
 
+/* From here on the bytes are unpacked. */
 static acf_status gzip_start(acf_source *s) {
     s->packed = acf_alloc(PACKED_MAX, "uncompressing");
     if (!s->packed) return ACF_EMEMORY;
@@ -141,6 +141,7 @@ static acf_status gzip_fill(acf_source *s) {
                     (long long)s->at.offset);
 }
 
+/* zlib's own words say what is wrong: "incorrect data check", "invalid distance too far back". */
 static acf_status gzip_corrupt(const acf_source *s) {
     return acf_fail(ACF_EDATA, "%s is corrupt: its gzip stream is wrong near byte %lld (%s); copy it again", s->name,
                     (long long)(s->at.offset - s->z.avail_in), s->z.msg ? s->z.msg : "no more is known");
@@ -202,7 +203,7 @@ static acf_status check_packing(const acf_source *s, const unsigned char *b, siz
     } known[] = {{"PK\3\4", 4, "a zip archive or a spreadsheet", "unpack it, or export the sheet as CSV"},
                  {"\xd0\xcf\x11\xe0", 4, "an old spreadsheet", "export the sheet as CSV"},
                  {"\x28\xb5\x2f\xfd", 4, "compressed with zstd", "uncompress it, or pipe it in: zstd -dc FILE | acflow ... -"},
-                 {"\xfd" "7zXZ", 5, "compressed with xz", "uncompress it, or pipe it in: xz -dc FILE | acflow ... -"},
+                 {"\3757zXZ", 5, "compressed with xz", "uncompress it, or pipe it in: xz -dc FILE | acflow ... -"},
                  {"BZh", 3, "compressed with bzip2", "uncompress it, or pipe it in: bzip2 -dc FILE | acflow ... -"},
                  {"PAR1", 4, "a Parquet file", "export it as CSV"},
                  {"\x93NUMPY", 6, "a NumPy matrix", "give it a name that ends in .npy"}};
@@ -227,8 +228,10 @@ static acf_status open_file(acf_source *s, const char *path) {
         return ACF_OK;
     }
     s->spool = open_spool();
-    if (s->spool < 0) return acf_fail(ACF_EIO, "%s cannot be kept for a second reading: no temporary file: %s; set TMPDIR to a folder that can be written",
-                                      s->name, strerror(errno));
+    if (s->spool < 0)
+        return acf_fail(ACF_EIO,
+                        "%s cannot be kept for a second reading: no temporary file: %s; set TMPDIR to a folder that can be written",
+                        s->name, strerror(errno));
     return ACF_OK;
 }
 

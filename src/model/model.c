@@ -1,6 +1,7 @@
 /* Fitted models and their files: see model.h and docs/format.md. */
 #include "model/model.h"
 
+#include "model/checksum.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 
@@ -83,6 +84,14 @@ static acf_status schema_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
+/* NULL where nothing is known. */
+static acf_status record_text(const acf_model *m, char **out) {
+    json_t *value;
+    if (!m->record.known) return ACF_OK;
+    ACF_TRY(acf_fit_record_to_json(&m->record, &value));
+    return json_text(value, out);
+}
+
 /* Every parameter as a tensor of the file, with its values on the host in `values` (one slab, or the slab itself). */
 static void list_tensors(const acf_params *ps, const acf_real *values, acf_st_tensor *list) {
     for (int i = 0; i < ps->n; i++) {
@@ -98,7 +107,7 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     acf_status status = ACF_OK;
     const acf_params *ps = acf_net_params(m->net);
     size_t bytes = (size_t)ps->total * sizeof(acf_real);
-    char *config = NULL, *encoder = NULL, *schema = NULL;
+    char *config = NULL, *encoder = NULL, *schema = NULL, *training = NULL;
     acf_real *values = acf_alloc(bytes, "the values of a model");
     acf_st_tensor *list = values ? acf_alloc((size_t)ps->n * sizeof *list, "a list of tensors") : NULL;
     if (!list) {
@@ -111,13 +120,21 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     ACF_TRY_DONE(config_text(m, &config));
     ACF_TRY_DONE(encoder_text(m, &encoder));
     ACF_TRY_DONE(schema_text(m, &schema));
-    const acf_st_text text[] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION},
-                                {"config", config}, {"encoder", encoder}, {"schema", schema}};
-    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, sizeof text / sizeof text[0] - !schema));
+    ACF_TRY_DONE(record_text(m, &training));
+    char sum[ACF_CHECKSUM_TEXT];
+    acf_st_text text[8] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
+                           {"encoder", encoder}};
+    int texts = 5;
+    if (schema) text[texts++] = (acf_st_text){"schema", schema};
+    if (training) text[texts++] = (acf_st_text){"training", training};
+    acf_checksum_write(list, ps->n, text, texts, sum);
+    text[texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
+    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, texts));
 done:
     acf_release(config);
     acf_release(encoder);
     acf_release(schema);
+    acf_release(training);
     acf_release(list);
     acf_release(values);
     return status;
@@ -197,14 +214,34 @@ static acf_status read_schema(const acf_st *f, const char *path, const acf_encod
     return status;
 }
 
+/* A file may leave it out: one made by another program, or by hand. */
+static acf_status read_record(const acf_st *f, const char *path, acf_fit_record *out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(path, "training", name);
+    json_t *value;
+    if (!acf_st_text_find(f, "training")) return ACF_OK;
+    ACF_TRY(read_json(f, from, "training", &value));
+    acf_status status = acf_fit_record_from_json(from, value, out);
+    json_decref(value);
+    return status;
+}
+
+static bool declared(const acf_params *ps, const char *name) {
+    for (int i = 0; i < ps->n; i++)
+        if (strcmp(ps->list[i]->name, name) == 0) return true;
+    return false;
+}
+
 /* Is every declared parameter in the file with its shape, and none besides? Asked before there is memory for values: a small file
  * whose config describes a huge network is refused here. */
 static acf_status compare(const acf_st *f, const char *path, const acf_params *ps) {
     const acf_st_tensor *t;
-    if (acf_st_count(f) != ps->n)
-        return acf_fail(ACF_EMODEL, "%s: it has %lld tensors; its config describes a network of %d", path,
-                        (long long)acf_st_count(f), ps->n);
+    char name[ACF_EXCERPT_MAX];
     for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, ps->list[i]->name, ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
+    for (int64_t i = 0; acf_st_count(f) != ps->n && i < acf_st_count(f); i++)
+        if (!declared(ps, acf_st_at(f, i)->name))
+            return acf_fail(ACF_EMODEL, "%s: tensor '%s' is no part of the network that its config describes", path,
+                            acf_text_excerpt(name, acf_st_at(f, i)->name));
     return ACF_OK;
 }
 
@@ -237,6 +274,7 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     acf_encoder *encoder;
     acf_model *m = NULL;
     ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
+    ACF_TRY(acf_checksum_verify(f, path));
     ACF_TRY(acf_st_need_text(f, "kind", &kind));
     if (strcmp(kind, "table") != 0)
         return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table'", path, kind);
@@ -250,6 +288,7 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
         status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
     if (status == ACF_OK) status = read_schema(f, path, m->encoder, &m->schema);
+    if (status == ACF_OK) status = read_record(f, path, &m->record);
     if (status == ACF_OK) status = compare(f, path, acf_net_params(m->net));
     if (status == ACF_OK) status = acf_net_build(m->net, 0, false);
     if (status == ACF_OK) status = read_values(f, path, acf_net_params(m->net));
