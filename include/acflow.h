@@ -12,6 +12,16 @@
  *     acf_session_logp(s, table, NULL, NULL, score);                            -- log p of every row
  *     acf_model_save(model, "model.safetensors");
  *
+ * or from a file to a completed file:
+ *
+ *     acf_table_read("table.csv", o, &table);                                   -- finds out what the columns are
+ *     acf_model_fit(table, o, NULL, NULL, &model);
+ *     acf_session_create(model, &s);
+ *     acf_session_draw(s, table, NULL, NULL, 1, 0, completed);
+ *     acf_writer_open(table, "done.csv", &(acf_write_plan){.imputations = 1}, &writer);
+ *     acf_writer_put(writer, completed, NULL, NULL);                            -- the file again, holes filled
+ *     acf_writer_commit(writer);
+ *
  * Every call returns a status (0 is success) and keeps a sentence for acf_error(); examples/fit_matrix.c is this program whole.
  *
  * Words used for ownership: `owns` (freed by this object's _free), `borrows` (must outlive the call), `keeps` (must
