@@ -25,6 +25,8 @@ static const struct {
     {"paper", "anchor", "0"},
     {"paper", "identity", "0"},
     {"paper", "deep-context", "false"},
+    {"paper", "encode", "standard"},
+    {"paper", "dequantise", "false"},
     {"paper-2d", "flow",
      PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER},
     {"paper-2d", "mlp-width", "256"},
@@ -37,6 +39,8 @@ static const struct {
     {"paper-2d", "anchor", "0"},
     {"paper-2d", "identity", "0"},
     {"paper-2d", "deep-context", "false"},
+    {"paper-2d", "encode", "standard"},
+    {"paper-2d", "dequantise", "false"},
     {"ar", "flow", ""},
     {"ar", "likelihood-units", "256"},
     {"ar", "likelihood-layers", "4"},
@@ -44,6 +48,8 @@ static const struct {
     {"ar", "anchor", "0"},
     {"ar", "identity", "0"},
     {"ar", "deep-context", "false"},
+    {"ar", "encode", "standard"},
+    {"ar", "dequantise", "false"},
 };
 
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
