@@ -100,7 +100,7 @@ static void samples_follow_the_density(void **state) {
     enum { N = 4000, CELLS = 20, FINE = 50 };
     for (int k = 0; k < KINDS; k++) {
         bench b;
-        open_bench(&b, all[k], "affine leaky rnn", (acf_size){N, 1, ACF_MASK_ALL});
+        open_bench(&b, kinds[k], "affine leaky rnn", (acf_size){N, 1, ACF_MASK_ALL});
         for (int64_t i = 0; i < N * b.s.context; i++) b.m.context[i] = b.m.context[i % b.s.context];
         acf_cond c = acf_model_lab_begin(&b.m, false, &b.s), behind = acf_chain_cond(&b.chain, &c);
         acf_tensor *z = b.like.kind->sample(b.m.l.t, &b.like, &behind, &(acf_draw){.seed = 4});
