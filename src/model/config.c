@@ -23,6 +23,7 @@ static const struct {
     {"paper", "components", "40"},
     {"paper", "scale-bound", "1"},
     {"paper", "anchor", "0"},
+    {"paper", "likelihood", "ar"},
     {"paper", "identity", "0"},
     {"paper", "deep-context", "false"},
     {"paper", "encode", "standard"},
@@ -37,15 +38,18 @@ static const struct {
     {"paper-2d", "components", "40"},
     {"paper-2d", "scale-bound", "1"},
     {"paper-2d", "anchor", "0"},
+    {"paper-2d", "likelihood", "ar"},
     {"paper-2d", "identity", "0"},
     {"paper-2d", "deep-context", "false"},
     {"paper-2d", "encode", "standard"},
     {"paper-2d", "dequantise", "false"},
+    {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
     {"ar", "flow", ""},
     {"ar", "likelihood-units", "256"},
     {"ar", "likelihood-layers", "4"},
     {"ar", "components", "40"},
     {"ar", "anchor", "0"},
+    {"ar", "likelihood", "ar"},
     {"ar", "identity", "0"},
     {"ar", "deep-context", "false"},
     {"ar", "encode", "standard"},
@@ -78,11 +82,13 @@ static acf_status suggest(acf_options *o, const char *name, int64_t value) {
     return acf_opts_set_from(o, name, text, ACF_FROM_PRESET);
 }
 
-/* The default's flow with every `linear` replaced. */
+/* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
 static acf_status suggest_lowrank(acf_options *o) {
     static const char full[] = "linear", low[] = "lowrank";
-    char flow[FLOW_MAX];
-    if (acf_options_origin(o, "flow") != ACF_FROM_DEFAULT) return ACF_OK;
+    char flow[FLOW_MAX], preset[32];
+    acf_text name = acf_text_into(preset, sizeof preset);
+    ACF_TRY(acf_opts_write(o, "preset", &name));
+    if (acf_options_origin(o, "flow") != ACF_FROM_PRESET || !acf_text_same_name(preset, "flow")) return ACF_OK;
     acf_text out = acf_text_into(flow, sizeof flow);
     for (const char *at = acf_options_text(o, "flow"); *at;) {
         size_t word = strcspn(at, " "), between = strspn(at + word, " ");
