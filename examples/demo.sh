@@ -25,7 +25,7 @@ run acflow synth clinic -n 2000 --holes mar --rate 0.2 --truth truth.csv -o clin
 head -n 6 clinic.csv
 
 say "One model of all columns, learned from the table with its holes."
-run acflow fit clinic.csv -o clinic.safetensors --steps 800 --log fit.log
+run acflow fit clinic.csv -o clinic.safetensors --steps 1000 --log fit.log
 
 say "The holes filled in, with the ends of the 90 % interval of each number; then five draws, as mice and other tools for multiple imputation want them."
 run acflow impute clinic.csv --model clinic.safetensors --intervals 90 -o complete.csv
