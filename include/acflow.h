@@ -408,12 +408,13 @@ ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap,
 /* Each call draws one figure into a file: PNG or SVG, as the name ends (.png, .svg). The file that was there stays until the new one is
  * whole. Colours can be told apart with any colour blindness and in a grey print; text never overlaps and is never cut by the edge,
  * whatever the table holds: a name too long for its place ends in an ellipsis, more columns than fit are shown in part, and the figure says so.
+ * Letters that the machine's sans-serif font lacks appear as boxes. The same call gives the same file, byte for byte, on one machine.
  *
  * All fail with: ACF_EUSAGE (the ending of the name, a size out of range), ACF_EIO, ACF_EMEMORY, and what is said at each. */
 
 /* How values of a column are written; all zero: as numbers. */
 typedef struct acf_plot_column {
-    const char *const *labels; /* of a category: a text for each class; NULL: its code */
+    const char *const *labels; /* of a category: a text for each class; NULL, here or for one of them: its code */
     double seconds;            /* above 0: the column is a time, in units of so many seconds since 1970-01-01 (1, or 86400 for days) */
 } acf_plot_column;
 
