@@ -98,4 +98,10 @@ static void half_of_the_cells_do_too(void **state) {
                                       "mlp-width=24", "likelihood-units=24", NULL});
 }
 
-ACF_TESTS(science, cmocka_unit_test(complete_rows_teach_the_conditionals), cmocka_unit_test(half_of_the_cells_do_too))
+static void so_does_a_network_on_sets(void **state) {
+    (void)state;
+    learn(0.5, 0.03, (const char *[]){COMMON, "likelihood=set", "flow=", "likelihood-units=32", "likelihood-layers=1", NULL});
+}
+
+ACF_TESTS(science, cmocka_unit_test(complete_rows_teach_the_conditionals), cmocka_unit_test(half_of_the_cells_do_too),
+          cmocka_unit_test(so_does_a_network_on_sets))
