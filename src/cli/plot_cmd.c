@@ -43,8 +43,37 @@ typedef struct scene {
     acf_model *m;
     acf_table *t;
     acf_session *s;
+    acf_plot_column *texts;
     acf_plot_options o;
 } scene;
+
+/* How the columns' values are written: names of classes, dates. NULL when memory ran out, which is no reason not to draw. */
+static acf_plot_column *column_texts(const acf_table *t) {
+    const int64_t D = acf_table_columns(t);
+    acf_plot_column *list = calloc((size_t)D, sizeof *list);
+    for (int64_t j = 0; list && j < D; j++) {
+        const char *kind = acf_table_kind(t, j);
+        const int32_t classes = acf_table_classes(t, j);
+        if (kind && strcmp(kind, "date") == 0) list[j].seconds = 86400;
+        if (kind && strcmp(kind, "time") == 0) list[j].seconds = 1;
+        char **labels = classes ? calloc((size_t)classes, sizeof *labels) : NULL;
+        for (int32_t k = 0; labels && k < classes; k++) {
+            size_t needed = 0;
+            acf_table_format(t, j, k, NULL, 0, &needed);
+            if ((labels[k] = malloc(needed + 1))) acf_table_format(t, j, k, labels[k], needed + 1, NULL);
+        }
+        list[j].labels = (const char *const *)labels;
+    }
+    return list;
+}
+
+static void free_texts(const acf_table *t, acf_plot_column *list) {
+    for (int64_t j = 0; list && j < acf_table_columns(t); j++) {
+        for (int32_t k = 0; list[j].labels && k < acf_table_classes(t, j); k++) free((void *)list[j].labels[k]);
+        free((void *)list[j].labels);
+    }
+    free(list);
+}
 
 static int open_scene(scene *v, bool model) {
     if (model && !model_path) return cli_usage("plot", "by which model? --model FILE");
@@ -53,6 +82,7 @@ static int open_scene(scene *v, bool model) {
     if ((v->m ? acf_table_read_for(v->path, v->m, v->job->o, &v->t) : acf_table_read(v->path, v->job->o, &v->t)) != ACF_OK)
         return cli_failed("plot");
     cli_say_warnings(v->t);
+    v->o.columns = v->texts = column_texts(v->t);
     return v->m && acf_session_create(v->m, &v->s) != ACF_OK ? cli_failed("plot") : 0;
 }
 
@@ -215,6 +245,7 @@ static int draw(cli_job *job, int argc, char **argv) {
         code = near < 0 ? cli_usage("plot", "no such picture: '%s'", argv[0])
                         : cli_usage("plot", "no such picture: '%s'; did you mean '%s'?", argv[0], names[near]);
     }
+    if (v.t) free_texts(v.t, v.texts);
     acf_session_free(v.s);
     acf_table_free(v.t);
     acf_model_free(v.m);
