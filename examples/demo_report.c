@@ -185,7 +185,7 @@ static void put_head(void) {
         "th,td{text-align:left;padding:8px 11px;border-bottom:1px solid var(--line);white-space:nowrap;vertical-align:top}"
         "tr:last-child td{border-bottom:0}th{font-weight:600;color:var(--quiet);font-size:13px}td.n,th.n{text-align:right}"
         "td.hole{background:repeating-linear-gradient(45deg,transparent 0 5px,color-mix(in srgb,var(--hole) 24%,transparent) 5px 7px)}"
-        "td.fill{background:var(--fill);color:var(--fillink);font-weight:600}td small{display:block;font-weight:400;font-size:12px;"
+        "td.fill{background:var(--fill);color:var(--fillink);font-weight:600}th.n small{white-space:normal;display:inline-block;max-width:13ch;font-weight:400}td small{display:block;font-weight:400;font-size:12px;"
         "color:var(--quiet);line-height:1.35}td.best{font-weight:700;color:var(--good)}.ok{color:var(--good)}.no{color:var(--hole)}\n"
         ".bars{display:grid;grid-template-columns:auto 1fr;gap:5px 14px;align-items:center;padding:16px 18px;font-size:14px}"
         ".bars i{display:block;height:8px;border-radius:4px;margin:2px 0;background:var(--line)}.bars i.c{background:var(--model)}"
@@ -365,7 +365,7 @@ static void put_bars(void) {
                 strcmp(key, "pfc") == 0 ? "share wrong" : "NRMSE");
         for (int m = 0; m < METHODS; m++) {
             const double v = score(m, (int)j, key);
-            fprintf(page, "<i class='%c' style='width:%.1f%%' title='%s: %.3f'></i>", "mbc"[m], isnan(v) ? 0 : fmin(100, 88 * v), method_name(m), v);
+            fprintf(page, "<i class='%c' style='width:%.1f%%' title='%s: %.3f'></i>", "mbc"[m], isnan(v) ? 0 : fmin(100, 76 * v), method_name(m), v);
         }
         put("</span>\n");
     }
