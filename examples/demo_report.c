@@ -167,7 +167,7 @@ static void put_head(void) {
         "--fillink:#7a4700;--model:#d98200;--data:#0072b2;--good:#1f7a4d;--code:#f1efe8}\n"
         "@media(prefers-color-scheme:dark){:root{--bg:#14171b;--card:#1c2026;--ink:#e8e6e1;--quiet:#a0a7b1;--line:#323841;--hole:#ff8a5c;"
         "--fill:#3a2d12;--fillink:#ffcf7d;--model:#f0a52e;--data:#58b0e6;--good:#6fd19f;--code:#22272e}"
-        ".plot img{filter:invert(.89) hue-rotate(180deg) saturate(1.3)}}\n"
+        ".plot img{filter:invert(.89) hue-rotate(180deg) saturate(1.3) brightness(1.12)}}\n"
         "*{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--ink);font:17px/1.55 system-ui,-apple-system,'Segoe UI',"
         "'DejaVu Sans',sans-serif}main{max-width:1060px;margin:0 auto;padding:0 18px 64px}\n"
         "header{padding:52px 0 12px}h1{font-size:clamp(30px,5.4vw,50px);line-height:1.1;letter-spacing:-.02em;margin:0 0 14px;text-wrap:balance}"
@@ -185,12 +185,13 @@ static void put_head(void) {
         "th,td{text-align:left;padding:8px 11px;border-bottom:1px solid var(--line);white-space:nowrap;vertical-align:top}"
         "tr:last-child td{border-bottom:0}th{font-weight:600;color:var(--quiet);font-size:13px}td.n,th.n{text-align:right}"
         "td.hole{background:repeating-linear-gradient(45deg,transparent 0 5px,color-mix(in srgb,var(--hole) 24%,transparent) 5px 7px)}"
-        "td.fill{background:var(--fill);color:var(--fillink);font-weight:600}td small{display:block;font-weight:400;font-size:12px;"
+        "td.fill{background:var(--fill);color:var(--fillink);font-weight:600}th.n small{white-space:normal;display:inline-block;max-width:13ch;font-weight:400}td small{display:block;font-weight:400;font-size:12px;"
         "color:var(--quiet);line-height:1.35}td.best{font-weight:700;color:var(--good)}.ok{color:var(--good)}.no{color:var(--hole)}\n"
         ".bars{display:grid;grid-template-columns:auto 1fr;gap:5px 14px;align-items:center;padding:16px 18px;font-size:14px}"
         ".bars i{display:block;height:8px;border-radius:4px;margin:2px 0;background:var(--line)}.bars i.c{background:var(--model)}"
-        ".bars i.b{background:var(--quiet);opacity:.6}.key{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:14px;color:var(--quiet)}.key i{display:inline-block;"
+        ".bars i.b{background:var(--quiet);opacity:.6}.key{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:14px;color:var(--quiet)}.key i.b{opacity:.6}.key i{display:inline-block;"
         "width:20px;height:8px;border-radius:4px;margin-right:6px;background:var(--line)}svg.strip{display:block;width:100%;height:auto;min-width:600px}"
+        "@media(max-width:600px){.rows :is(td,th):is(:nth-child(2),:nth-child(3),:nth-child(4),:nth-child(5)){display:none}}"
         "svg text{fill:var(--quiet);font-size:12px}ul{padding-left:22px;max-width:70ch}li{margin:4px 0}"
         "footer{margin-top:64px;padding-top:18px;border-top:1px solid var(--line);color:var(--quiet);font-size:14px}\n</style>\n<main>\n");
 }
@@ -220,7 +221,7 @@ static void put_table(void) {
     put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are not missing at random: how likely "
         "a hole is depends on what else is in the row. Hatched cells are holes.</p>\n");
     put_command("acflow synth");
-    put("<div class='scroll'><table>");
+    put("<div class='scroll rows'><table>");
     put_header_row(&holes, holes.columns);
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
@@ -286,13 +287,13 @@ static void put_strips(const char *name) {
         fprintf(page, "<circle cx='%.1f' cy='%.1f' r='4.5' fill='var(%s)' stroke='var(--card)'/>\n", x, H - 20 - (s[k].truth - least) * up, in ? "--data" : "--hole");
     }
     fprintf(page, "</svg></figure>\n<p class='small'>The first %d holes of %s, narrow intervals to the left: the bar is the 90 %% interval, its tick the value that was filled in, "
-                  "the dot the hidden truth (blue inside, red outside: %d of %d are inside). The model knows which cells it knows.</p>\n", n, name, met, n);
+                  "the dot the hidden truth (blue inside, red outside: %d of %d are inside).</p>\n", n, name, met, n);
 }
 
 static void put_completed(void) {
     put("<h2>What was filled in, and how sure</h2>\n<p>The same rows, completed. Under each filled number stands its 90 % interval, and what was really there.</p>\n");
     put_command("acflow impute clinic.csv --model clinic.safetensors --intervals 90");
-    put("<div class='scroll'><table>");
+    put("<div class='scroll rows'><table>");
     put_header_row(&holes, holes.columns);
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
@@ -354,7 +355,7 @@ static void put_scores(void) {
 
 static void put_bars(void) {
     json_t *columns = json_object_get(eval, "columns");
-    put("<p class='key'><span><i class='m'></i>column mean or most frequent class</span><span><i class='b'></i>linear regressions</span>"
+    put("<p class='key'><span><i class='m'></i>column mean or most frequent class</span><span><i class='b' style='background:var(--quiet)'></i>linear regressions</span>"
         "<span><i style='background:var(--model)'></i>acflow</span></p>\n<div class='scroll bars'>");
     for (size_t j = 0; j < json_array_size(columns); j++) {
         json_t *c = json_array_get(columns, j);
@@ -364,7 +365,7 @@ static void put_bars(void) {
                 strcmp(key, "pfc") == 0 ? "share wrong" : "NRMSE");
         for (int m = 0; m < METHODS; m++) {
             const double v = score(m, (int)j, key);
-            fprintf(page, "<i class='%c' style='width:%.1f%%' title='%s: %.3f'></i>", "mbc"[m], isnan(v) ? 0 : fmin(100, 88 * v), method_name(m), v);
+            fprintf(page, "<i class='%c' style='width:%.1f%%' title='%s: %.3f'></i>", "mbc"[m], isnan(v) ? 0 : fmin(100, 76 * v), method_name(m), v);
         }
         put("</span>\n");
     }
@@ -431,7 +432,7 @@ static void put_surprises(void) {
 
 static void put_training(void) {
     put("<h2>How it was learned</h2>\n<p>Training hides known cells again and again and learns to say what they held. A tenth of the known cells is held out; the weights that "
-        "predict those best are kept. The demo stops early to be quick: without <code>--steps</code> training goes on until the held-out cells no longer gain.</p>\n");
+        "predict those best are kept. <code>--steps</code> bounds the time; without it training goes on until the held-out cells have stopped gaining for a while, 5000 steps at most.</p>\n");
     put_command("acflow fit");
     put_command("acflow plot training");
     put_picture("training.svg", "loss of training and of held-out cells, step by step");
