@@ -163,7 +163,7 @@ static acf_status read_config(const acf_st *f, const char *path, acf_options **o
     json_t *value = NULL;
     acf_status status = ACF_OK;
     ACF_TRY_DONE(read_json(f, from, "config", &value));
-    ACF_TRY_DONE(acf_config_create(&o));
+    ACF_TRY_DONE(acf_config_create_old(&o));
     ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
     *out = o;
 done:
