@@ -3,9 +3,10 @@
  * distance to the limit: that arithmetic's rate as a fraction of one large sgemm's, taken in turns with it. bench/table.sh sets
  * the PyTorch peer beside it.
  *
- *     bench-table [D] [BATCH] [ROUNDS] [PRESET]          ACF_NUM_THREADS: threads */
+ *     bench-table [D] [BATCH] [ROUNDS] [PRESET] [float|bf16]          ACF_NUM_THREADS: threads; bf16: products of training steps */
 #include "bench.h"
 #include "data/masks.h"
+#include "device/cpu.h"
 #include "model/config.h"
 #include "model/net.h"
 #include "ops/adam.h"
@@ -23,6 +24,7 @@ typedef struct bench {
     acf_masks masks;
     uint32_t step;
     acf_real *out;
+    bool bf16;
     double sgemm; /* best rate of the large product */
 } bench;
 
@@ -38,7 +40,9 @@ static void train(bench *b, double guess_weight) {
     double loss, norm;
     new_masks(b);
     need(acf_params_zero_grad(ps));
+    b->dev->bf16 = b->bf16;
     need(acf_loss_backward(b->t, b->net, b->batch, NULL, &(acf_loss){.guess_weight = guess_weight}, &loss));
+    b->dev->bf16 = false;
     need(acf_grad_norm(ps, &norm));
     need(acf_adam_step(ps, &(acf_adam){.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, b->step, acf_clip_factor(norm, 1)));
 }
@@ -169,7 +173,7 @@ static void close_bench(bench *b) {
 int main(int argc, char **argv) {
     int64_t D = argc > 1 ? atoll(argv[1]) : 8, N = argc > 2 ? atoll(argv[2]) : 256;
     int rounds = argc > 3 ? atoi(argv[3]) : 5;
-    bench b = {0};
+    bench b = {.bf16 = argc > 5 && strcmp(argv[5], "bf16") == 0 && acf_cpu_has_bf16()};
     open_bench(&b, D, N, argc > 4 ? argv[4] : "paper");
     enum { JOBS = 4 };
     static const job jobs[JOBS] = {{"sample", run_sample, false, 1}, {"loglik", run_loglik, false, 1},
@@ -178,7 +182,8 @@ int main(int argc, char **argv) {
     double peak[JOBS];
     for (int k = 0; k < JOBS; k++) peak[k] = peak_mb(&b, &jobs[k]); /* from the smallest to the largest: it only grows */
     for (int k = 0; k < JOBS; k++) measure(&b, &jobs[k], rounds, peak[k]);
-    printf(", \"sgemm_gflop_s\": %.0f, \"threads\": %d}\n", 1e-9 * b.sgemm, b.dev->threads);
+    printf(", \"sgemm_gflop_s\": %.0f, \"threads\": %d, \"precision\": \"%s\"}\n", 1e-9 * b.sgemm,
+           b.dev->threads, b.bf16 ? "bf16" : "float");
     close_bench(&b);
     return 0;
 }

@@ -12,6 +12,16 @@
  *     acf_session_logp(s, table, NULL, NULL, score);                            -- log p of every row
  *     acf_model_save(model, "model.safetensors");
  *
+ * or from a file to a completed file:
+ *
+ *     acf_table_read("table.csv", o, &table);                                   -- finds out what the columns are
+ *     acf_model_fit(table, o, NULL, NULL, &model);
+ *     acf_session_create(model, &s);
+ *     acf_session_draw(s, table, NULL, NULL, 1, 0, completed);
+ *     acf_writer_open(table, "done.csv", &(acf_write_plan){.imputations = 1}, &writer);
+ *     acf_writer_put(writer, completed, NULL, NULL);                            -- the file again, holes filled
+ *     acf_writer_commit(writer);
+ *
  * Every call returns a status (0 is success) and keeps a sentence for acf_error(); examples/fit_matrix.c is this program whole.
  *
  * Words used for ownership: `owns` (freed by this object's _free), `borrows` (must outlive the call), `keeps` (must
@@ -108,6 +118,9 @@ ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char 
 
 /* Makes a set of the options that concern any program (`threads`, `log-level`), for one that fits no model. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
+
+/* The same, and how files are read (`separator`, `types`, ...): for a program that asks a model that exists. */
+ACF_API acf_status acf_options_create_reading(acf_options **out);
 
 /* Writes every option of the set with type, range, default and help as plain text, one paragraph each (cap, needed
  * and failures as above). */
@@ -395,12 +408,13 @@ ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap,
 /* Each call draws one figure into a file: PNG or SVG, as the name ends (.png, .svg). The file that was there stays until the new one is
  * whole. Colours can be told apart with any colour blindness and in a grey print; text never overlaps and is never cut by the edge,
  * whatever the table holds: a name too long for its place ends in an ellipsis, more columns than fit are shown in part, and the figure says so.
+ * Letters that the machine's sans-serif font lacks appear as boxes. The same call gives the same file, byte for byte, on one machine.
  *
  * All fail with: ACF_EUSAGE (the ending of the name, a size out of range), ACF_EIO, ACF_EMEMORY, and what is said at each. */
 
 /* How values of a column are written; all zero: as numbers. */
 typedef struct acf_plot_column {
-    const char *const *labels; /* of a category: a text for each class; NULL: its code */
+    const char *const *labels; /* of a category: a text for each class; NULL, here or for one of them: its code */
     double seconds;            /* above 0: the column is a time, in units of so many seconds since 1970-01-01 (1, or 86400 for days) */
 } acf_plot_column;
 

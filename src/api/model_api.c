@@ -1,6 +1,5 @@
 /* Public models and sessions: see acflow.h. Checks at the door, then model/ and infer/. */
 #include "api/door.h"
-#include "data/frame.h"
 #include "infer/session.h"
 #include "model/config.h"
 

@@ -30,27 +30,28 @@
     X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)")
 
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
-    X("preset", CHOICE, 0, 0, "default", "default|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
+    X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
       "which set of model sizes to start from")                                                                        \
     X("encode", CHOICE, 0, 0, "warp", "standard|warp", NULL, ACF_OPTION_RECORDED,                                      \
       "real columns are standardised, or also bent towards a normal distribution")                                     \
     X("dequantise", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                               \
       "rounded values are learned with noise of their own resolution, and answers rounded to it")                      \
-    X("flow", TEXT, 0, 1023, "linear leaky rnn reverse linear leaky rnn", NULL, NULL, ACF_OPTION_RECORDED,             \
-      "transformations in order: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
+    X("flow", TEXT, 0, 1023, "", NULL, NULL, ACF_OPTION_RECORDED,             \
+      "transformations in order, such as linear leaky rnn reverse linear: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
     X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
       "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                         \
-    X("likelihood", CHOICE, 0, 0, "ar", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \
+    X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \
       "density behind the transformations: a GRU, one Gaussian, or a network on the set of what is known")             \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \
       "units of a hidden layer in the networks of linear, affine, coupling")                                           \
     X("mlp-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "their hidden layers")                            \
     X("coupling-units", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU in an RNN coupling")    \
     X("coupling-layers", INT, 1, 8, "1", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                                \
-    X("likelihood-units", INT, 1, 8192, "96", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
+    X("likelihood-units", INT, 1, 8192, "192", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
     X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers; for set, its blocks")         \
     X("components", INT, 1, 1024, "20", NULL, NULL, ACF_OPTION_RECORDED, "Gaussians in the mixture of each column")    \
-    X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED, "rank of conditional matrices; 0 is full")           \
+    X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
+      "rank of conditional matrices; 0 is full; unless set, 16 above 32 columns")                                      \
     X("scale-bound", REAL, 0.01, 20, "2", NULL, NULL, ACF_OPTION_RECORDED, "largest log-scale of one transformation")  \
     X("identity", INT, 0, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                  \
       "width of the embedding that tells networks their column; 0 is none")                                            \
@@ -64,7 +65,7 @@
 /* Steps are counted in 32 bits where they key random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \
     X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_RECORDED,                                                \
-      "rows of a training step at most; an epoch is cut into equal steps")                                             \
+      "rows of a training step at most; an epoch is cut into equal steps; unless set, fewer above 256 columns")        \
     X("steps", INT, 0, 4294967295, "5000", NULL, NULL, ACF_OPTION_RECORDED, "training steps at most; 0 is no limit")   \
     X("epochs", INT, 0, 4294967295, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "passes over the table at most; 0 is no limit")                                                                  \
@@ -99,6 +100,8 @@
     X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
       "seconds between checkpoints; 0 writes one only at the end and when training is interrupted")                    \
     X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
+    X("precision", CHOICE, 0, 0, "float", "float|bf16", NULL, ACF_OPTION_RECORDED,                                     \
+      "numbers that training steps multiply; bf16 is faster and needs a CPU with AVX512-BF16")                         \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
 
 #define ACF_EVAL_OPTIONS(X)                                                                                            \

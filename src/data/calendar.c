@@ -35,12 +35,14 @@ static int number(cursor *c, int most, int *out) {
     return n;
 }
 
+/* Steps over this letter, if it is the next one. */
 static bool take(cursor *c, char what) {
     if (c->at == c->end || *c->at != what) return false;
     c->at++;
     return true;
 }
 
+/* Three numbers with one mark between them; exactly one of the outer two has four digits and is the year. */
 static bool split_date(cursor *c, parts *p) {
     p->digits[0] = number(c, 4, &p->a);
     if (c->at == c->end || !strchr("-/.", *c->at)) return false;
@@ -56,6 +58,7 @@ static bool split_date(cursor *c, parts *p) {
     return short_one >= 1 && short_one <= 2;
 }
 
+/* Hours may have one digit, minutes and seconds have two: 9:05, not 9:5. 24:00 and leap seconds are no times here. */
 static bool split_clock(cursor *c, parts *p) {
     p->hour_digits = number(c, 2, &p->hour);
     if (!p->hour_digits || !take(c, ':') || number(c, 2, &p->minute) != 2) return false;
@@ -93,6 +96,7 @@ static bool split(const char *text, size_t n, parts *p) {
 
 static bool is_leap(int y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
 
+/* Year 0 is none: people mean something else by it. */
 static bool is_day(int y, int m, int d) {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     return y >= 1 && m >= 1 && m <= 12 && d >= 1 && d <= days[m - 1] + (m == 2 && is_leap(y));
@@ -132,6 +136,8 @@ static bool alike(acf_when a, acf_when b) {
            a.zulu == b.zulu;
 }
 
+/* The first date sets the format; a later one that is written otherwise does not fit, and one misfit is enough for the column to be text.
+ * Which order day and month have is narrowed down cell by cell. */
 void acf_when_look(acf_when_survey *s, const char *text, size_t n) {
     parts p;
     int64_t days;
@@ -174,6 +180,7 @@ bool acf_when_read(acf_when f, const char *text, size_t n, double *out) {
     return true;
 }
 
+/* What rounding goes to; the range of a column consists of such steps too. */
 double acf_when_step(acf_when f) {
     if (acf_when_is_date(f)) return 1;
     return f.seconds ? 1 / (double)ten_to[f.decimals] : 60;
@@ -210,6 +217,7 @@ static void round_clock(acf_when f, double value, int64_t *seconds, int64_t *tic
     ++*seconds;
 }
 
+/* Clamped before it is rounded, so that rounding cannot lead out of the calendar or over midnight. */
 void acf_when_write(acf_when f, double value, acf_text *out) {
     double first = f.order ? FIRST_DAY : 0, last = f.order ? LAST_DAY : 0, unit = acf_when_is_date(f) ? 1 : DAY;
     double top = acf_when_is_date(f) ? last : (last + 1) * DAY - acf_when_step(f);
@@ -229,6 +237,7 @@ void acf_when_write(acf_when f, double value, acf_text *out) {
 
 /* ---- the format as text ----------------------------------------------------------------------------------------- */
 
+/* MM is a month or a minute, as everywhere: its place tells which. */
 char *acf_when_pattern(acf_when f, char out[ACF_WHEN_PATTERN_MAX]) {
     acf_text t = acf_text_into(out, ACF_WHEN_PATTERN_MAX);
     const char *day = f.padded ? "DD" : "D", *month = f.padded ? "MM" : "M";

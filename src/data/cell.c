@@ -9,6 +9,7 @@
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
+/* Levels beyond those with a class of their own share the next one. */
 static double class_of(const acf_field_spec *c, int64_t level) {
     int64_t own = c->levels.n - c->pooled;
     return (double)(level < own ? level : own);
@@ -30,6 +31,7 @@ static bool levels_are_numbers(const acf_field_spec *c) {
     return acf_profile_read_number(e->text, e->length, c->comma, &v, &with_comma) && v.value == c->value[0];
 }
 
+/* A word that was among the numbers in training is kept; any other is a mistake in the file, or a marker nobody has named. */
 static acf_cell_state number_read(const acf_field_spec *c, const char *text, size_t n, double *value) {
     acf_number v;
     bool with_comma;
@@ -56,6 +58,7 @@ acf_cell_state acf_cell_read(const acf_schema *s, const acf_field_spec *c, const
     }
 }
 
+/* A matrix has numbers only, but a category among its columns has levels, which are texts. */
 acf_cell_state acf_cell_read_number(const acf_field_spec *c, double x, double *value) {
     char text[ACF_NUMBER_MAX];
     *value = (double)NAN;
@@ -96,6 +99,7 @@ static double round_digits(double v, int digits) {
     return acf_number_parse(text, strlen(text), &back) ? back.value : v;
 }
 
+/* By way of the text that will be written: what is rounded here is exactly what will be read back. */
 static double round_decimals(double v, int decimals) {
     char text[ACF_NUMBER_FIXED_MAX];
     acf_number back;
@@ -103,6 +107,8 @@ static double round_decimals(double v, int decimals) {
     return acf_number_parse(text, strlen(text), &back) ? back.value : v;
 }
 
+/* A real may leave the observed range, because a tail may be longer than what was seen of it; a whole number may not, because 2.4 children
+ * rounded to 2 is harmless and -1 child is not. */
 double acf_cell_round(const acf_field_spec *c, double v) {
     switch (c->kind) {
     case ACF_KIND_REAL: return c->digits ? round_digits(v, c->digits) : c->decimals < 0 ? v : round_decimals(v, c->decimals);

@@ -50,6 +50,7 @@ static void add_levels(const acf_field_spec *c, acf_text *out) {
     if (c->pooled) acf_text_addf(out, "; %lld rare ones as one", (long long)c->pooled);
 }
 
+/* The last column of the list: what a person would look at to see whether the kind is right. */
 static void add_holds(const acf_field_spec *c, acf_text *out) {
     char pattern[ACF_WHEN_PATTERN_MAX], shown[ACF_EXCERPT_MAX];
     switch (c->kind) {
@@ -67,6 +68,7 @@ static void add_holds(const acf_field_spec *c, acf_text *out) {
     if (c->kind == ACF_KIND_REAL && c->decimals > 0) acf_text_addf(out, ", %d decimal%s", c->decimals, c->decimals > 1 ? "s" : "");
 }
 
+/* A list like `ls -l`: one line a column, nothing cut but long names and levels. */
 void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out) {
     char name[ACF_EXCERPT_MAX], missing[64];
     size_t wide = 6;
@@ -94,6 +96,7 @@ void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes,
     }
 }
 
+/* The schema itself, and beside it what is not taken when it is given back: where it comes from and what was noted. */
 acf_status acf_describe_json(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out) {
     json_t *value;
     ACF_TRY(acf_schema_to_json(s, &value));

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MATRIX_ROWS 256 /* read at a time */
 
@@ -28,6 +29,7 @@ void acf_frame_free(acf_frame *f) {
 
 const char *acf_frame_path(const acf_frame *f) { return f->csv ? acf_csv_path(f->csv) : f->path ? f->path : "the table"; }
 
+/* Room for what is known of each column of the file. A header may have a million. */
 static acf_status make_lists(acf_frame *f, int64_t columns) {
     size_t specs, names;
     if (!acf_bytes(columns, sizeof *f->spec, &specs) || !acf_bytes(columns, sizeof *f->name, &names)) return ACF_EMEMORY;
@@ -49,6 +51,8 @@ static acf_status make_up_name(acf_frame *f, int64_t j, const acf_tally *taken, 
     return *out ? ACF_OK : ACF_EMEMORY;
 }
 
+/* Names are taken first and made up afterwards, so that none that is made up stands in the way of one that is there. Two equal ones are
+ * refused: a schema, a model and a user all mean a column by its name. */
 static acf_status take_names(acf_frame *f, acf_record header, acf_tally *taken) {
     char seen[ACF_EXCERPT_MAX];
     for (int64_t j = 0; j < header.n; j++) {
@@ -77,16 +81,19 @@ static acf_status name_columns(acf_frame *f, acf_record header) {
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
-/* Does the file begin as NumPy's do? One that cannot be opened does not; the reader of text then says why. */
+/* Does the file begin as NumPy's do? Only a regular file is looked at: what is read from a pipe is gone. One that cannot be opened
+ * does not; the reader of text then says why. */
 static bool is_matrix(const char *path) {
     char begin[6] = "";
-    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+    struct stat st;
+    FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
     if (!file) return false;
     size_t n = fread(begin, 1, sizeof begin, file);
     fclose(file);
     return n == sizeof begin && memcmp(begin, "\x93NUMPY", sizeof begin) == 0;
 }
 
+/* By content, not by name: a matrix may be called anything, and so may a table. */
 static acf_status open_source(acf_frame *f, const acf_wishes *w) {
     if (is_matrix(f->path)) {
         ACF_TRY(acf_npy_open(f->path, &f->npy));
@@ -112,6 +119,7 @@ static bool has_header(const acf_frame *f) { return f->csv && acf_csv_header(f->
 
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
+/* A comma can be a decimal one only where it separates nothing. */
 static acf_status look_at_text(acf_frame *f, acf_profile *p, const bool *skip) {
     acf_record r;
     p->comma = acf_csv_dialect(f->csv)->separator != ',';
@@ -125,6 +133,7 @@ static acf_status look_at_text(acf_frame *f, acf_profile *p, const bool *skip) {
     }
 }
 
+/* In blocks: a matrix in column order would otherwise be read in as many pieces as it has cells. */
 acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx) {
     int64_t rows = acf_npy_rows(f->npy), C = f->columns;
     size_t bytes;
@@ -145,6 +154,7 @@ typedef struct looking {
     const bool *skip;
 } looking;
 
+/* Infinity is refused here, before anything is made of the file: no column can hold it. */
 static acf_status look_at_row(void *ctx, int64_t row, const double *x) {
     looking *l = ctx;
     for (int64_t c = 0; c < l->f->columns; c++) {
@@ -196,6 +206,7 @@ static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
     return acf_text_excerpt(out, text);
 }
 
+/* The sentence a user meets most often: where, what is there, what should be there, and what to do. */
 static acf_status wrong_cell(const acf_frame *f, const incoming *in, const acf_field_spec *spec) {
     char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
     return acf_fail(ACF_EDATA,
@@ -206,6 +217,7 @@ static acf_status wrong_cell(const acf_frame *f, const incoming *in, const acf_f
                     acf_kind_names[spec->kind]);
 }
 
+/* The first is shown, the others are counted: a column may have thousands. */
 static void note_kept(finding *found, const incoming *in) {
     if (found->kept++) return;
     shown(in, found->shown);
@@ -220,6 +232,7 @@ static bool differs(const acf_field_spec *c, const incoming *in) {
     return c->levels.entry[0].length != n || memcmp(c->levels.entry[0].text, is, n) != 0;
 }
 
+/* One cell into its place. Columns that are not modelled are read too: a constant that is none any more is worth a note. */
 static acf_status fill_cell(filling *w, const incoming *in) {
     int64_t place = w->f->spec[in->c];
     if (place < 0) return ACF_OK;
@@ -266,6 +279,7 @@ static void find_ranges(const filling *w) {
     }
 }
 
+/* A note for each column in which cells were kept. Only for a model's schema: when the schema is new, typing.c has said what is left out. */
 static acf_status say_kept(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
         const acf_field_spec *c = &w->f->schema->column[j];
@@ -323,6 +337,8 @@ static void prepare(acf_profile *p, const acf_frame *f, const acf_field_spec *co
     }
 }
 
+/* Two passes with a decision in between. The texts that the first one gathered are given back before the cells are allocated, so that the
+ * two never add up. */
 static acf_status read_fresh(acf_frame *f, const acf_wishes *w, acf_table **out) {
     acf_status status = ACF_EMEMORY;
     acf_profile *p = NULL;
@@ -338,7 +354,7 @@ static acf_status read_fresh(acf_frame *f, const acf_wishes *w, acf_table **out)
     f->schema->named = has_header(f);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
     int64_t rows = p->rows;
-    acf_profile_free(p); /* its texts are not needed any more, and the cells are */
+    acf_profile_free(p);
     p = NULL;
     ACF_TRY_DONE(fill(f, rows, true, out));
 done:
@@ -358,6 +374,7 @@ acf_status acf_frame_read(const char *path, const acf_wishes *w, acf_table **out
 
 /* ---- reading for a model ---------------------------------------------------------------------------------------- */
 
+/* The schema is copied, so that the table does not depend on the model's life; markers that the user names now are added to the copy. */
 static acf_status read_known(acf_frame *f, const acf_wishes *w, const acf_schema *known, acf_table **out) {
     acf_status status = ACF_EMEMORY;
     acf_profile *p = NULL;
@@ -414,66 +431,5 @@ acf_status acf_frame_read_for(const char *path, const acf_wishes *w, const acf_s
     ACF_TRY(open_known(path, w, known, &f));
     acf_status status = read_known(f, w, known, out);
     if (status) acf_frame_free(f);
-    return status;
-}
-
-/* ---- without a file --------------------------------------------------------------------------------------------- */
-
-/* One item of "age=40,sex=F" into row (D). */
-static acf_status give(const acf_schema *s, const char *item, size_t n, double *row) {
-    char name[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
-    size_t at = n;
-    while (at > 0 && item[at - 1] != '=') at--;
-    acf_text t = acf_text_into(name, sizeof name);
-    acf_text_add_bytes(&t, item, at ? at - 1 : n);
-    int64_t j = acf_schema_find(s, name);
-    if (at == 0) return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them", acf_text_excerpt(seen, name));
-    if (j < 0) return acf_match_unknown(s, name);
-    const acf_field_spec *c = &s->column[j];
-    if (c->place < 0)
-        return acf_fail(ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
-                        c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
-    if (acf_cell_read(s, c, item + at, n - at, &row[c->place]) == ACF_CELL_PRESENT) return ACF_OK;
-    t = acf_text_into(name, sizeof name);
-    acf_text_add_bytes(&t, item, n);
-    return acf_fail(ACF_EUSAGE, "'%s': expected %s", acf_text_excerpt(seen, name),
-                    acf_cell_expected(c, expected));
-}
-
-static acf_status blank_cells(const acf_schema *s, int64_t rows, const char *given, double *x) {
-    double *row = x; /* there is always room for one */
-    for (int64_t j = 0; j < s->D; j++) row[j] = (double)NAN;
-    for (const char *p = given ? given : ""; *p;) {
-        size_t n = strcspn(p, ",");
-        ACF_TRY(give(s, p, n, row));
-        p += n + (p[n] == ',');
-    }
-    for (int64_t i = 1; i < rows; i++) memcpy(x + i * s->D, row, (size_t)s->D * sizeof *x);
-    return ACF_OK;
-}
-
-acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *given, acf_table **out) {
-    size_t bytes;
-    if (rows < 0 || rows > ACF_TABLE_ROWS_MAX) return acf_fail(ACF_ESHAPE, "a table of %lld rows; expected 0 to 2^47", (long long)rows);
-    if (!acf_bytes(known->D, sizeof(double), &bytes) || !acf_bytes(rows ? rows : 1, bytes, &bytes)) return ACF_EMEMORY;
-    acf_status status = ACF_EMEMORY;
-    acf_table *t;
-    acf_frame *f = acf_alloc_zero(sizeof *f, "a table");
-    double *x = f ? acf_alloc(bytes, "the cells of a table") : NULL;
-    acf_column *column = x ? acf_alloc_zero((size_t)known->D * sizeof *column, "the columns of a table") : NULL;
-    if (!column) goto done;
-    ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
-    ACF_TRY_DONE(blank_cells(f->schema, rows, given, x));
-    acf_schema_columns(f->schema, column);
-    status = acf_tab_take(x, rows, known->D, column, &t);
-    x = NULL;
-    if (status) goto done;
-    t->frame = f;
-    f = NULL;
-    *out = t;
-done:
-    acf_release(column);
-    acf_release(x);
-    acf_frame_free(f);
     return status;
 }

@@ -28,7 +28,8 @@ typedef struct acf_frame {
     acf_notes notes;
 } acf_frame;
 
-/* Reads a file of text (csv.h) or, when it begins like one, a matrix (npy.h), finding out what its columns are. Gives *out, with its frame; free with acf_tab_free.
+/* Reads a file of text (csv.h) or, when it begins like one, a matrix (npy.h), finding out what its columns are. Gives *out, with its
+ * frame; free with acf_tab_free.
  * Fails: ACF_EIO, ACF_EDATA (file, line, column, what was found and expected), ACF_EUSAGE (a wish that cannot be granted), ACF_EMEMORY. */
 acf_status acf_frame_read(const char *path, const acf_wishes *w, acf_table **out);
 

@@ -121,6 +121,26 @@ static void gzip_is_read(void **state) {
     acf_frame_lab_close(&l);
 }
 
+/* As in `impute <(zcat table.csv.gz)`: what is read from a pipe is gone. */
+static void pipes_are_read(void **state) {
+    (void)state;
+    int ends[2];
+    char path[40];
+    acf_frame_lab l;
+    acf_table *t = NULL;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], mixed, strlen(mixed)), strlen(mixed));
+    close(ends[1]);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    acf_frame_lab_open(&l, "", NULL);
+    if (acf_frame_read(path, l.wishes, &t) != ACF_OK) fail_msg("%s", acf_error());
+    assert_string_equal(t->frame->schema->column[0].name, "id");
+    assert_int_equal(t->N, 4);
+    acf_tab_free(t);
+    acf_frame_lab_close(&l);
+    close(ends[0]);
+}
+
 /* ---- schema files ----------------------------------------------------------------------------------------------- */
 
 static acf_status read_with_schema(const char *text, const char *schema, const char *types, acf_table **out) {
@@ -442,7 +462,8 @@ static void real_tables_are_typed(void **state) {
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
 ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_test(names_are_made_up_where_there_are_none),
           cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(nasty_files_are_refused),
-          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(gzip_is_read), cmocka_unit_test(schema_files_say_what_columns_are),
+          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
+          cmocka_unit_test(schema_files_say_what_columns_are),
           cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
           WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
           WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(without_names_places_count),

@@ -5,6 +5,7 @@
 
 #define MARKERS_MAX 65536
 
+/* Far more than anybody names; a hostile schema file may try. */
 acf_markers acf_markers_make(acf_arena *texts) { return (acf_markers){.list = acf_tally_make(MARKERS_MAX, texts)}; }
 
 void acf_markers_clear(acf_markers *m) { acf_tally_clear(&m->list); }
@@ -22,6 +23,7 @@ acf_status acf_markers_add_usual(acf_markers *m) {
     return ACF_OK;
 }
 
+/* An item may be empty, and then means the empty cell. */
 acf_status acf_markers_add_list(acf_markers *m, const char *list) {
     while (*list) {
         size_t n = strcspn(list, ",");

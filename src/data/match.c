@@ -35,6 +35,7 @@ static acf_status missing(const acf_frame *f, int64_t j) {
 }
 
 /* For each column of the schema its place in the file: at (n), -1 for none. */
+/* By hashing: both sides may have thousands. */
 static acf_status find_names(acf_frame *f, int64_t *at) {
     acf_tally names = acf_tally_make(ACF_CSV_FIELDS_MAX, f->texts);
     acf_status status = ACF_OK;
@@ -45,6 +46,7 @@ static acf_status find_names(acf_frame *f, int64_t *at) {
     return status;
 }
 
+/* A column that is not needed may be gone; one that is needed may not, since empty cells say the same and leave no doubt. */
 static acf_status use_names(acf_frame *f, const int64_t *at) {
     const acf_schema *s = f->schema;
     int64_t last = -1;
@@ -75,6 +77,7 @@ static acf_status match_names(acf_frame *f) {
 
 /* ---- by position ------------------------------------------------------------------------------------------------ */
 
+/* Nothing but the number of columns tells whether this is the right file. */
 static acf_status match_places(acf_frame *f, bool has_header) {
     const acf_schema *s = f->schema;
     if (f->columns != s->n)
@@ -112,6 +115,7 @@ acf_status acf_match(acf_frame *f, const acf_wishes *w) {
 
 /* ---- strangers -------------------------------------------------------------------------------------------------- */
 
+/* A column that could be modelled and is not known is more often a wrong file or a misspelled name than something to ignore in silence. */
 acf_status acf_match_strangers(acf_frame *f, const acf_wishes *w, const acf_profile *p) {
     for (int64_t c = 0; c < f->columns; c++) {
         if (f->spec[c] >= 0) continue;
@@ -123,7 +127,8 @@ acf_status acf_match_strangers(acf_frame *f, const acf_wishes *w, const acf_prof
         list_columns(f->schema, &t);
         if (acf_kind_is_modelled(kind))
             return acf_fail(ACF_EDATA,
-                            "%s, %s: the model does not know this column (%s); it has %s. Remove it, or say %s=identifier in 'types' to carry it along",
+                            "%s, %s: the model does not know this column (%s); it has %s. Remove it, or say %s=identifier in 'types' to "
+                            "carry it along",
                             acf_frame_path(f), acf_field_text(where, f->name[c], c), acf_kind_names[kind], columns,
                             acf_text_excerpt(name, f->name[c]));
         ACF_TRY(acf_notes_addf(&f->notes, "%s (%s) is not a column of the model; it is carried along",

@@ -17,6 +17,7 @@ static acf_status name_column(acf_schema *s, int64_t j, const char *name) {
     return s->column[j].name ? ACF_OK : ACF_EMEMORY;
 }
 
+/* Levels of a category are its codes: the caller knows what they mean, we do not. */
 static acf_status codes(acf_field_spec *c, int32_t classes) {
     for (int32_t k = 0; k < classes; k++) {
         char text[16];
@@ -28,6 +29,8 @@ static acf_status codes(acf_field_spec *c, int32_t classes) {
     return ACF_OK;
 }
 
+/* The decimals of a cell are those of the shortest text that reads back as it; once they are too many to mean anything, the rest is not
+ * looked at. */
 static void count_cell(acf_field_spec *c, double v, bool *whole) {
     char text[ACF_NUMBER_MAX];
     acf_number n = {0};

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* A table of ten thousand columns may have as many remarks; the first ones tell the story. */
 acf_status acf_notes_addf(acf_notes *notes, const char *fmt, ...) {
     char sentence[ACF_SENTENCE_MAX];
     va_list ap;

@@ -7,6 +7,7 @@
 
 #define COMMA_TEXT_MAX 64 /* a number with a decimal comma is not longer */
 
+/* One arena for the texts of all columns: its fill is the budget that they share. */
 acf_status acf_profile_create(int64_t columns, const acf_markers *markers, acf_profile **out) {
     size_t bytes;
     if (!acf_bytes(columns, sizeof(acf_profile_column), &bytes)) return ACF_EMEMORY;
@@ -43,6 +44,7 @@ void acf_profile_want_levels(acf_profile *p, int64_t j) { p->column[j].numbers.c
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
+/* The point first: nearly every number has one or none, and then the text is read once. */
 bool acf_profile_read_number(const char *text, size_t n, bool comma, acf_number *out, bool *with_comma) {
     *with_comma = false;
     if (acf_number_parse(text, n, out)) return true;
@@ -61,14 +63,24 @@ static bool like_thousands(const char *text, size_t n) {
     return n - before == 4 && before - sign >= 1 && before - sign <= 3 && text[sign] != '0';
 }
 
-/* Significant digits as written: those of 0.0120 are 3. */
-static int digits_of(const char *text, size_t n) {
-    int digits = 0;
-    for (size_t i = 0; i < n && text[i] != 'e' && text[i] != 'E'; i++)
-        if (text[i] >= '1' ? text[i] <= '9' : text[i] == '0' && digits > 0) digits++;
-    return digits;
+/* How a number is written, from one look at its letters. */
+typedef struct look {
+    int digits; /* significant ones: those of 0.0120 are 3 */
+    bool exponent, point;
+} look;
+
+static look look_at(const char *text, size_t n) {
+    look l = {0};
+    for (size_t i = 0; i < n && !l.exponent; i++) {
+        char c = text[i];
+        l.digits += c >= '1' ? c <= '9' : c == '0' && l.digits > 0;
+        l.point |= c == '.';
+        l.exponent = c == 'e' || c == 'E';
+    }
+    return l;
 }
 
+/* 007 and -01, but not 0, 0.7 or -0. */
 static bool has_useless_zero(const char *text, size_t n) {
     size_t sign = *text == '-' || *text == '+';
     return n > sign + 1 && text[sign] == '0' && text[sign + 1] >= '0' && text[sign + 1] <= '9';
@@ -84,6 +96,7 @@ static uint64_t mix(int64_t v) {
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53 */
 
+/* What holds for a number however it is written; a matrix comes here too. */
 static void count_number(acf_profile_column *c, double v, bool whole) {
     if (c->numeric == 0 || v < c->min) c->min = v;
     if (c->numeric == 0 || v > c->max) c->max = v;
@@ -92,15 +105,16 @@ static void count_number(acf_profile_column *c, double v, bool whole) {
     if (whole && fabs(v) <= WHOLE_MAX) c->fingerprint += mix((int64_t)v);
 }
 
+/* How it is written: so will the imputed ones be. */
 static void count_form(acf_profile_column *c, const char *text, size_t n, const acf_number *v, bool with_comma) {
-    int digits = digits_of(text, n);
+    look l = look_at(text, n);
     c->decimals[v->decimals < ACF_DECIMALS_COUNTED ? v->decimals : ACF_DECIMALS_COUNTED]++;
-    if (digits > c->digits) c->digits = digits;
-    c->exponents += memchr(text, 'e', n) || memchr(text, 'E', n);
+    if (l.digits > c->digits) c->digits = l.digits;
+    c->exponents += l.exponent;
     c->zeros += has_useless_zero(text, n);
     c->commas += with_comma;
     c->commas_sure += with_comma && !like_thousands(text, n);
-    c->points += !with_comma && memchr(text, '.', n);
+    c->points += l.point;
 }
 
 int acf_profile_decimals(const acf_profile_column *c, double part) {
@@ -111,6 +125,8 @@ int acf_profile_decimals(const acf_profile_column *c, double part) {
     return -1;
 }
 
+/* n whole numbers from min to max = min + n - 1 are a key when none is there twice. A list of them would take memory for every row; the sum of
+ * their hashes is compared with that of the numbers that should be there. Another set of the same size agrees once in 2^64. */
 bool acf_profile_is_key(const acf_profile_column *c) {
     if (c->missing > 0 || c->whole < c->observed || c->observed == 0) return false;
     if (fabs(c->min) > WHOLE_MAX || fabs(c->max) > WHOLE_MAX || c->max - c->min != (double)(c->observed - 1)) return false;
@@ -137,6 +153,7 @@ static acf_status count_text(acf_profile *p, acf_profile_column *c, acf_tally *t
     return acf_tally_add(t, text, n, row);
 }
 
+/* The common path of the first pass. A cell that is no number may be a date; a number never is. */
 acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *text, size_t n, bool quoted) {
     acf_profile_column *c = &p->column[j];
     acf_number v;

@@ -8,6 +8,7 @@
 const char *const acf_kind_names[ACF_KIND_COUNT + 1] = {"auto",     "real", "integer",    "ordinal", "category", "date", "time",
                                                         "constant", "identifier", "empty", NULL};
 
+/* Texts lie packed in one arena, numbers and lists of markers in another; only the tallies have memory of their own. */
 acf_status acf_schema_create(int64_t n, acf_schema **out) {
     acf_status status = ACF_OK;
     acf_memory words = acf_heap;
@@ -50,6 +51,7 @@ void acf_schema_free(acf_schema *s) {
     acf_release(s);
 }
 
+/* The table keeps the order of the file: what a user sees in a result is where it was. */
 void acf_schema_place(acf_schema *s) {
     s->D = 0;
     for (int64_t j = 0; j < s->n; j++) s->column[j].place = acf_kind_is_modelled(s->column[j].kind) ? s->D++ : -1;
@@ -74,6 +76,7 @@ void acf_schema_columns(const acf_schema *s, acf_column *out) {
     }
 }
 
+/* Few columns have markers of their own, and the list with its table of first bytes is large: it is made when it is needed. */
 acf_status acf_spec_add_marker(acf_schema *s, acf_field_spec *c, const char *text, size_t n) {
     if (!c->markers) {
         acf_markers *m = acf_arena_alloc(s->memory, sizeof *m);
@@ -84,6 +87,8 @@ acf_status acf_spec_add_marker(acf_schema *s, acf_field_spec *c, const char *tex
     return acf_markers_add(c->markers, text, n);
 }
 
+/* "1", "2", "5" stand for 1, 2 and 5, so that 5 is farther from 2 than 2 from 1; "low", "middle", "high" for 0, 1 and 2. A list of numbers that
+ * does not rise is an order of its own, and ranks too. */
 acf_status acf_spec_rank(acf_schema *s, acf_field_spec *c) {
     bool numbers = true;
     c->value = acf_arena_alloc(s->memory, (size_t)c->levels.n * sizeof *c->value);

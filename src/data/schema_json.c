@@ -44,6 +44,7 @@ static void put_counts(making *to, const acf_tally *list) {
 /* Whole numbers without a point, for people. */
 static json_t *number_of(double v) { return v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v); }
 
+/* Dates as dates: the file is for people too. They are whole steps of their format, so nothing is lost. */
 static void put_range(making *to, const acf_field_spec *c) {
     bool when = c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME;
     for (int k = 0; k < 2; k++) {
@@ -61,6 +62,7 @@ static void put_form(making *to, const acf_field_spec *c) {
     if (c->comma) put(to, "comma", json_true());
 }
 
+/* What a kind does not need is left out, so that a column fits a line or two. */
 static json_t *column_to_json(const acf_field_spec *c) {
     making to = {json_object(), true};
     char pattern[ACF_WHEN_PATTERN_MAX];
@@ -131,6 +133,7 @@ static acf_status check_length(const place *at, const char *key, const char *tex
                     ACF_LEVEL_BYTES_MAX);
 }
 
+/* A list of different texts into an empty tally, counts 0. The first one that is there twice is named. */
 static acf_status get_texts(const place *at, const json_t *o, const char *key, int64_t most, acf_tally *out) {
     const json_t *list = json_object_get(o, key);
     if (!list) return ACF_OK;
@@ -161,6 +164,7 @@ static acf_status get_markers(const place *at, const json_t *o, const char *key,
     return status;
 }
 
+/* In a schema file the levels may have been edited, and the counts not: then they are only as good as they are long. */
 static acf_status get_counts(const place *at, const json_t *o, acf_tally *levels) {
     json_t *list = json_object_get(o, "counts");
     if (!list && !at->whole) return ACF_OK;
@@ -229,6 +233,7 @@ static acf_status get_kind(const place *at, const json_t *o, acf_kind *out) {
                     at->from.name, acf_text_excerpt(seen, text));
 }
 
+/* At least one level keeps a class of its own: the shared class of nothing but rare levels would say nothing. */
 static acf_status get_levels(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
     bool category = c->kind == ACF_KIND_CATEGORY;
     ACF_TRY(get_texts(at, o, "levels", ACF_LEVELS_KEPT, &c->levels));
@@ -275,6 +280,7 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
     return ACF_OK;
 }
 
+/* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
     static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "decimals", "fixed", "digits", "comma",
                                        "format", "levels", "counts", "pooled", "value", "quoted", "other", "markers"};
@@ -358,6 +364,7 @@ acf_status acf_schema_from_json(acf_json_source from, const json_t *object, bool
     return status;
 }
 
+/* By way of JSON: one more test of it, and no second list of all members to forget one in. */
 acf_status acf_schema_copy(const acf_schema *s, acf_schema **out) {
     json_t *value;
     ACF_TRY(acf_schema_to_json(s, &value));

@@ -58,6 +58,7 @@ void acf_sink_abort(acf_sink *s) {
     acf_release(s);
 }
 
+/* To the file, or to standard output past stdio: whoever uses the library may have a buffer of their own there. */
 static acf_status put(acf_sink *s, const char *data, size_t n) {
     if (s->file) return acf_outfile_write(s->file, data, n);
     while (n > 0) {
@@ -99,6 +100,7 @@ acf_status acf_sink_write(acf_sink *s, const void *data, size_t n) {
     return ACF_OK;
 }
 
+/* The compressor's last bytes come first, then the file gets its name. */
 acf_status acf_sink_commit(acf_sink *s) {
     acf_status status = drain(s, true);
     if (status == ACF_OK && s->file) {

@@ -11,6 +11,7 @@ acf_status acf_text_arena(acf_arena **out) {
     return acf_arena_create(&packed, 0, out);
 }
 
+/* The NUL is for sentences and strcmp; the length is what counts. */
 char *acf_text_keep(acf_arena *texts, const char *text, size_t n) {
     char *copy = acf_arena_alloc(texts, n + 1);
     if (!copy) return NULL;
@@ -43,6 +44,7 @@ static uint64_t hash(const char *text, size_t n) {
     return h * odd >> 20;
 }
 
+/* No memory yet: a table of a thousand columns has two thousand tallies, and most stay empty. */
 acf_tally acf_tally_make(int64_t cap, acf_arena *texts) {
     ACF_ASSERT(cap <= (int64_t)1 << 30);
     return (acf_tally){.cap = cap, .texts = texts};
@@ -81,6 +83,7 @@ static acf_status grow(acf_tally *t) {
     return ACF_OK;
 }
 
+/* The room grows before the search, so that the slot that is found stays the right one. */
 acf_status acf_tally_add(acf_tally *t, const char *text, size_t n, int64_t row) {
     if (t->n == t->room && t->n < t->cap) ACF_TRY(grow(t));
     int64_t at = t->room ? slot_of(t, text, n) : 0;

@@ -33,6 +33,7 @@ static bool ends_with(const char *s, const char *tail) {
     return n >= m && strcmp(s + n - m, tail) == 0;
 }
 
+/* Names people give to keys. "paid" and "hybrid" end in id and are none: a mark or a capital letter must set it apart. */
 bool acf_typing_is_id_name(const char *name) {
     static const char *const whole[] = {"id", "key", "index", "idx", "uuid", "guid", "rowid", "rownames", "unnamed: 0"};
     char lower[64] = "";
@@ -77,12 +78,14 @@ static acf_status all_levels(const acf_profile_column *c, acf_tally_entry **out,
     return ACF_OK;
 }
 
+/* A text with the count it has elsewhere. */
 static acf_status add_level(acf_tally *to, const acf_tally_entry *e) {
     ACF_TRY(acf_tally_add(to, e->text, e->length, e->first));
     to->entry[to->n - 1].count = e->count;
     return ACF_OK;
 }
 
+/* How often the column holds this text. */
 static int64_t count_in(const acf_profile_column *c, const acf_tally_entry *e) {
     int64_t number = acf_tally_find(&c->numbers, e->text, e->length), word = acf_tally_find(&c->words, e->text, e->length);
     return number >= 0 ? c->numbers.entry[number].count : word >= 0 ? c->words.entry[word].count : 0;
@@ -154,6 +157,7 @@ static acf_status ordinal_levels(typing *t) {
 static int64_t distinct(const acf_profile_column *c) { return c->numbers.n + c->words.n; }
 static bool is_counted(const acf_profile_column *c) { return c->numbers.beyond + c->words.beyond + c->prose == 0; }
 
+/* One value, though perhaps in several texts: 7 and 7.0. */
 static bool is_constant(const acf_profile_column *c) {
     if (c->numeric == c->observed && c->zeros == 0) return c->min == c->max;
     return is_counted(c) && distinct(c) == 1;
@@ -162,6 +166,8 @@ static bool is_constant(const acf_profile_column *c) {
 /* May the decimal marks be what they seem? Only thousands, or points beside commas, are in doubt. */
 static bool marks_are_clear(const acf_profile_column *c) { return c->commas == 0 || (c->points == 0 && c->commas_sure > 0); }
 
+/* Few enough to be slips or notes in a column of measurements. Where the numbers are few themselves, 1, 2, 3 and "4+", the word is a level
+ * like the others, and the column a category. */
 static bool has_few_words(const acf_profile_column *c) {
     if (c->numeric == c->observed) return true;
     return (double)c->numeric >= NUMBERS_SHARE * (double)c->observed && c->words.n <= WORDS_AMONG_NUMBERS && c->words.beyond == 0 &&
@@ -189,6 +195,7 @@ static int64_t scale_size(const acf_profile_column *c) {
     return c->numbers.beyond ? 0 : n;
 }
 
+/* Whole numbers only: 0.5 and 1.0 may be all a sensor knows, but between two measured values there are others. */
 static acf_kind judge_numbers(const acf_profile_column *c, const char *name) {
     if (c->whole < c->numeric) return ACF_KIND_REAL;
     bool starts_low = c->min == 0 || c->min == 1;
@@ -201,6 +208,7 @@ static acf_kind judge_numbers(const acf_profile_column *c, const char *name) {
     return ACF_KIND_INTEGER;
 }
 
+/* A text that (nearly) every row has for itself names the row; the model could learn nothing from it, and filling it in would be lying. */
 static acf_kind judge_text(const acf_profile_column *c) {
     double share = (double)distinct(c) / (double)c->observed;
     if (c->prose > 0) return ACF_KIND_IDENTIFIER;
@@ -247,6 +255,7 @@ static void number_form(typing *t) {
     if (out->kind != ACF_KIND_REAL && out->decimals < 0) out->decimals = 0;
 }
 
+/* They are kept, and not taken for markers: ">100" may be a measurement, and what is observed comes back as it is. */
 static acf_status words_among_numbers(typing *t) {
     const acf_profile_column *c = t->c;
     char seen[ACF_EXCERPT_MAX];
@@ -288,6 +297,7 @@ static acf_status date_form(typing *t, bool wished) {
     return ACF_OK;
 }
 
+/* By the rules there is one value; by wish the most frequent one. */
 static acf_status constant_form(typing *t) {
     acf_tally_entry *list;
     int64_t n;
@@ -325,6 +335,7 @@ static void widen(acf_field_spec *out, const acf_field_spec *wish) {
     if (wish->max > out->max) out->max = wish->max;
 }
 
+/* One column. A wish counts where there is a value at all: an empty column stays empty, whatever it is called. */
 static acf_status type_column(typing *t, const char *name) {
     acf_field_spec *out = t->out;
     const acf_profile_column *c = t->c;
@@ -343,6 +354,7 @@ static acf_status type_column(typing *t, const char *name) {
 
 /* ---- the whole table -------------------------------------------------------------------------------------------- */
 
+/* A table of which nothing can be learned. All missing is the plain case; else the sentence says what the columns are taken for. */
 static acf_status nothing_left(const char *file, const acf_schema *s) {
     int64_t count[ACF_KIND_COUNT] = {0};
     for (int64_t j = 0; j < s->n; j++) count[s->column[j].kind]++;
@@ -355,6 +367,7 @@ static acf_status nothing_left(const char *file, const acf_schema *s) {
                     s->column[0].name);
 }
 
+/* Columns are judged one by one: nothing a column is depends on another. */
 acf_status acf_typing(const char *file, const acf_profile *p, const char *const *name, const acf_field_spec *const *wish,
                       acf_notes *notes, acf_schema **out) {
     acf_schema *s;

@@ -26,6 +26,7 @@ static bool character(const char *text, char *out) {
     return true;
 }
 
+/* A separator of a line end would leave one column: "none" is for quotes. */
 static acf_status read_want(const acf_options *o, acf_csv_want *want) {
     char seen[ACF_EXCERPT_MAX];
     const char *separator = acf_options_text(o, "separator"), *quote = acf_options_text(o, "quote");
@@ -87,6 +88,7 @@ static acf_status read_type(const char *item, size_t n, acf_schema *s, acf_field
     return kind_named(kind, kind_n, c);
 }
 
+/* A schema of wishes: as many columns as there are items. */
 static acf_status read_types(const char *text, acf_schema **out) {
     int64_t n = 1;
     if (!*text) return ACF_OK;
@@ -106,6 +108,7 @@ static acf_status read_types(const char *text, acf_schema **out) {
 
 /* ---- the schema file -------------------------------------------------------------------------------------------- */
 
+/* A wrong schema file is wrong usage, as a wrong config is; one that cannot be read is ACF_EIO. */
 static acf_status read_file(const char *path, acf_schema **out) {
     char *text;
     size_t n;
@@ -168,6 +171,7 @@ void acf_wishes_free(acf_wishes *w) {
 
 /* ---- which column ----------------------------------------------------------------------------------------------- */
 
+/* A wish for a column that is not there is a typing mistake, or a wish about another file: silence would be the worst answer. */
 static acf_status unknown(const char *source, const char *file, const char *wanted, const char *const *name, int64_t n) {
     char seen[ACF_EXCERPT_MAX], other[ACF_EXCERPT_MAX];
     int near = acf_text_nearest(wanted, name, n > INT32_MAX ? INT32_MAX : (int)n);

@@ -73,6 +73,7 @@ typedef struct row {
     const double *value, *low, *high; /* (D) of this row */
 } row;
 
+/* Numbers have ends; between categories there is nothing. */
 static bool has_interval(const acf_writer *w, const acf_field_spec *c) {
     return w->plan.intervals && c && c->place >= 0 && acf_kind_is_numeric(c->kind);
 }
@@ -83,6 +84,7 @@ static bool can_fill(const acf_field_spec *c, const row *r) {
     return c->kind == ACF_KIND_CONSTANT || (c->place >= 0 && !isnan(r->value[c->place]));
 }
 
+/* NA for an observed cell: there is nothing uncertain about it, and so the columns also show which cells were filled. */
 static acf_status interval(acf_writer *w, const acf_field_spec *c, const row *r, bool observed) {
     for (int k = 0; k < 2; k++) {
         const double *end = k ? r->high : r->low;
@@ -113,6 +115,7 @@ static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_fi
     return bytes(w, f->raw + f->raw_length - tail, tail);
 }
 
+/* The heart of it: what is not a hole is copied, whatever it holds. */
 static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
     double ignore;
     bool hole = c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
@@ -128,9 +131,10 @@ static const acf_field_spec *spec_of(const acf_writer *w, int64_t c) {
     return w->f->spec[c] < 0 ? NULL : &w->schema->column[w->f->spec[c]];
 }
 
+/* Fields lie in the record one behind the other, so the byte before one is the separator as it was written. */
 static acf_status source_row(acf_writer *w, const acf_record *record, const row *r) {
     for (int64_t c = 0; c < record->n; c++) {
-        if (c > 0) ACF_TRY(bytes(w, record->field[c].raw - 1, 1)); /* the separator as it is: white space may be a space or a tab */
+        if (c > 0) ACF_TRY(bytes(w, record->field[c].raw - 1, 1));
         ACF_TRY(source_cell(w, spec_of(w, c), &record->field[c], r));
     }
     ACF_TRY(row_tail(w, r));
@@ -138,6 +142,7 @@ static acf_status source_row(acf_writer *w, const acf_record *record, const row 
     return bytes(w, record->end, record->end_length);
 }
 
+/* One pass. The reader compares the source with what it was when it was typed, so rows and values belong together. */
 static acf_status source_rows(acf_writer *w, row r, const double *value, const double *low, const double *high) {
     acf_record record;
     int64_t D = w->t->D;
@@ -159,6 +164,7 @@ static acf_status source_rows(acf_writer *w, row r, const double *value, const d
 /* Without a source an identifier has nothing to say. */
 static bool is_shown(const acf_field_spec *c) { return c->place >= 0 || c->kind == ACF_KIND_CONSTANT; }
 
+/* What the table itself has wins over what was put: an observed value is not drawn. */
 static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row *r) {
     double own = c->place >= 0 ? acf_tab_row(w->t, r->i)[c->place] : (double)NAN;
     bool observed = !isnan(own);
@@ -280,6 +286,7 @@ static acf_status name_cell(acf_writer *w, const char *name, const acf_field *ra
     return field(w, name, strlen(name), false);
 }
 
+/* Copied where there is one. Columns are only added under names, so a file without a header gets one then. */
 static acf_status source_header(acf_writer *w) {
     acf_record h = acf_csv_header(w->f->csv);
     bool adds = w->plan.stacked || w->plan.intervals;
@@ -346,6 +353,7 @@ static acf_status check_new_names(const acf_writer *w) {
     return ACF_OK;
 }
 
+/* Everything that can be refused is, before the target is touched. */
 static acf_status begin(acf_writer *w, const char *path) {
     const acf_dialect plain = {.separator = ',', .quote = '"', .header = true};
     ACF_TRY(check_target(w, path));

@@ -484,11 +484,13 @@ static void mice_reads_the_stacked_format(void **state) {
 }
 
 ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte), cmocka_unit_test(kinds_are_written_as_their_columns_are),
-          cmocka_unit_test(a_constant_by_wish_is_the_most_frequent_value), cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_the_columns),
+          cmocka_unit_test(a_constant_by_wish_is_the_most_frequent_value), cmocka_unit_test(white_space_columns_keep_their_shape),
+          cmocka_unit_test(quotes_are_the_columns),
           cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_hole), cmocka_unit_test(unseen_categories_stay),
           cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes), cmocka_unit_test(imputations_are_stacked),
           cmocka_unit_test(intervals_stand_behind_their_column), cmocka_unit_test(new_columns_need_new_names),
           cmocka_unit_test(tables_from_memory_are_plain_csv), cmocka_unit_test(blank_tables_are_written),
-          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(gzip_is_written), cmocka_unit_test(pipes_work), cmocka_unit_test(the_output_is_not_the_input),
+          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(gzip_is_written), cmocka_unit_test(pipes_work),
+          cmocka_unit_test(the_output_is_not_the_input),
           cmocka_unit_test(a_full_disk_leaves_nothing), cmocka_unit_test(a_changed_source_is_noticed), cmocka_unit_test(plans_are_kept),
           cmocka_unit_test(memory_may_run_out), cmocka_unit_test(real_tables_come_back), cmocka_unit_test(mice_reads_the_stacked_format))

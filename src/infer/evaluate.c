@@ -24,6 +24,7 @@ static const struct {
     const char *name;
     acf_status (*run)(acf_session *s, const acf_table *t, acf_question q, double *out);
 } estimates[] = {
+    {"acflow, mean of each cell", acf_ask_mean},
     {"acflow, mean of draws", NULL},
     {"acflow, best guess", acf_ask_guess},
 };

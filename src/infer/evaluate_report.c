@@ -15,7 +15,7 @@ enum { NRMSE, PFC, CRPS, COVERAGE, W1, TV, NLL, METRICS };
 _Static_assert(sizeof acf_metrics / sizeof acf_metrics[0] == METRICS, "a number for each score");
 const int acf_metric_count = METRICS;
 
-#define NAME_WIDTH 24 /* of the first column of a table of text */
+#define NAME_WIDTH 26 /* of the first column of a table of text */
 #define FIELD_WIDTH 9 /* of the others */
 #define WINS_SHOWN 8  /* columns named for a score, before the rest is counted */
 

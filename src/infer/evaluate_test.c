@@ -262,6 +262,20 @@ static void check_scores(const acf_evaluation *e, int method, const double *x, c
     close_or_both_nan(all->coverage, cover, "coverage over all");
 }
 
+/* A further estimate has values of its own and nothing else. */
+static void check_values(const acf_evaluation *e, int method, const double *x, const uint8_t *hidden, const double *point) {
+    static naive c;
+    static const double none[DRAWS * CELLS];
+    for (int j = 0; j < COLS; j++) {
+        const acf_scores *s = acf_evaluation_scores(e, method, j);
+        double unit = acf_metric_scale(x + j, ROWS, COLS), tol = 1000 * (double)ACF_REAL_EPS;
+        collect(&c, x, hidden, j, point, none);
+        if (j == 1) acf_assert_close(s->pfc, (double)acf_metric_wrong(c.truth, c.value, c.n) / (double)c.n, 1e-15, "PFC of values");
+        else if (j != 2) acf_assert_close(s->nrmse, acf_metric_nrmse(c.truth, c.value, c.n, unit), tol, "NRMSE of values");
+        assert_true(isnan(s->crps) && isnan(s->w1) && isnan(s->tv) && isnan(s->coverage) && isnan(s->nll));
+    }
+}
+
 /* Every row has a hidden cell here, so that the draws of the evaluation are those of the table's own rows. */
 static void scores_are_those_of_the_answers(void **state) {
     bench *b = *state;
@@ -290,17 +304,12 @@ static void scores_are_those_of_the_answers(void **state) {
     assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
     for (int k = 0; k < DRAWS; k++)
         assert_int_equal(acf_ask_draw(s, shown, (acf_question){0}, plain.seed, (uint32_t)k, drawn + k * CELLS), ACF_OK);
-    assert_int_equal(acf_ask_summary(s, shown, (acf_question){0}, plain.seed, DRAWS, NULL, 0, point, NULL), ACF_OK);
+    assert_int_equal(acf_ask_mean(s, shown, (acf_question){0}, point), ACF_OK);
     check_scores(e, MODEL, b->x, hidden, point, drawn, true);
+    assert_int_equal(acf_ask_summary(s, shown, (acf_question){0}, plain.seed, DRAWS, NULL, 0, point, NULL), ACF_OK);
+    check_values(e, MODEL + 1, b->x, hidden, point);
     assert_int_equal(acf_ask_guess(s, shown, (acf_question){0}, point), ACF_OK);
-    static naive c;
-    for (int j = 0; j < COLS; j += 3) { /* a further estimate has values of its own and nothing else */
-        const acf_scores *g = acf_evaluation_scores(e, MODEL + 1, j);
-        collect(&c, b->x, hidden, j, point, drawn);
-        acf_assert_close(g->nrmse, acf_metric_nrmse(c.truth, c.value, c.n, acf_metric_scale(b->x + j, ROWS, COLS)), 1e-12,
-                         "NRMSE of a guess");
-        assert_true(isnan(g->crps) && isnan(g->w1) && isnan(g->coverage) && isnan(g->nll));
-    }
+    check_values(e, MODEL + 2, b->x, hidden, point);
     acf_ask_free(s);
     acf_evaluation_free(e);
     acf_tab_free(shown);
@@ -310,7 +319,6 @@ static void scores_are_those_of_the_answers(void **state) {
 static void answers_belong_to_their_cells(void **state) {
     const bench *b = *state;
     static double x[CELLS], point[CELLS];
-    static naive c;
     uint8_t hidden[CELLS];
     int64_t n;
     acf_table *shown;
@@ -323,14 +331,7 @@ static void answers_belong_to_their_cells(void **state) {
     acf_eval_settings few = plain;
     few.draws = DRAWS - 1;
     acf_evaluation *e = evaluate(&(acf_eval_job){.truth = b->t, .model = b->m, .set = few});
-    for (int j = 0; j < COLS; j += 3) {
-        memset(&c, 0, sizeof c);
-        for (int i = j; i < CELLS; i += COLS)
-            if (hidden[i]) c.truth[c.n] = b->x[i], c.value[c.n++] = point[i];
-        acf_assert_close(acf_evaluation_scores(e, MODEL + 1, j)->nrmse,
-                         acf_metric_nrmse(c.truth, c.value, c.n, acf_metric_scale(b->x + j, ROWS, COLS)),
-                         1000 * (double)ACF_REAL_EPS, "NRMSE of the guess");
-    }
+    check_values(e, MODEL + 2, b->x, hidden, point);
     assert_true(isnan(acf_evaluation_scores(e, MODEL, 0)->coverage)); /* 18 draws are too few for an interval of 90 % */
     acf_evaluation_free(e);
     acf_ask_free(s);

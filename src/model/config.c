@@ -23,8 +23,11 @@ static const struct {
     {"paper", "components", "40"},
     {"paper", "scale-bound", "1"},
     {"paper", "anchor", "0"},
+    {"paper", "likelihood", "ar"},
     {"paper", "identity", "0"},
     {"paper", "deep-context", "false"},
+    {"paper", "encode", "standard"},
+    {"paper", "dequantise", "false"},
     {"paper-2d", "flow",
      PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER},
     {"paper-2d", "mlp-width", "256"},
@@ -35,15 +38,22 @@ static const struct {
     {"paper-2d", "components", "40"},
     {"paper-2d", "scale-bound", "1"},
     {"paper-2d", "anchor", "0"},
+    {"paper-2d", "likelihood", "ar"},
     {"paper-2d", "identity", "0"},
     {"paper-2d", "deep-context", "false"},
+    {"paper-2d", "encode", "standard"},
+    {"paper-2d", "dequantise", "false"},
+    {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
     {"ar", "flow", ""},
     {"ar", "likelihood-units", "256"},
     {"ar", "likelihood-layers", "4"},
     {"ar", "components", "40"},
     {"ar", "anchor", "0"},
+    {"ar", "likelihood", "ar"},
     {"ar", "identity", "0"},
     {"ar", "deep-context", "false"},
+    {"ar", "encode", "standard"},
+    {"ar", "dequantise", "false"},
 };
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
@@ -76,12 +86,6 @@ acf_status acf_config_finish(acf_options *o) {
 
 #define FLOW_MAX 1024
 
-int64_t acf_config_rank(int64_t d) {
-    int64_t r = 8;
-    while (r < 32 && r * r < d) r *= 2;
-    return r;
-}
-
 int64_t acf_config_rows(int64_t D) { return acf_max(4, acf_min(ACF_BATCH_ROWS, ACF_BATCH_CELLS / acf_max(D, 1))); }
 
 /* Sets an option that nobody has set. */
@@ -92,11 +96,13 @@ static acf_status suggest(acf_options *o, const char *name, int64_t value) {
     return acf_opts_set_from(o, name, text, ACF_FROM_PRESET);
 }
 
-/* The default's flow with low rank in the place of full matrices. */
+/* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
 static acf_status suggest_lowrank(acf_options *o) {
     static const char full[] = "linear", low[] = "lowrank";
-    char flow[FLOW_MAX];
-    if (acf_options_origin(o, "flow") != ACF_FROM_DEFAULT) return ACF_OK;
+    char flow[FLOW_MAX], preset[32];
+    acf_text name = acf_text_into(preset, sizeof preset);
+    ACF_TRY(acf_opts_write(o, "preset", &name));
+    if (acf_options_origin(o, "flow") != ACF_FROM_PRESET || !acf_text_same_name(preset, "flow")) return ACF_OK;
     acf_text out = acf_text_into(flow, sizeof flow);
     for (const char *at = acf_options_text(o, "flow"); *at;) {
         size_t word = strcspn(at, " "), between = strspn(at + word, " ");
@@ -112,7 +118,7 @@ acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D)
     int64_t reals = 0;
     for (int64_t j = 0; j < D; j++) reals += column[j].classes == 0;
     ACF_TRY(suggest(o, "batch", acf_config_rows(D)));
-    if (reals <= ACF_FULL_COLUMNS) return ACF_OK;
-    ACF_TRY(suggest_lowrank(o));
-    return suggest(o, "rank", acf_config_rank(reals));
+    if (reals <= ACF_WIDTH_FULL) return ACF_OK;
+    if (reals > ACF_WIDTH_BASE) ACF_TRY(suggest_lowrank(o));
+    return suggest(o, "rank", ACF_WIDTH_RANK);
 }

@@ -16,23 +16,24 @@ acf_status acf_config_create_old(acf_options **out);
  * options are set. Fails: ACF_EMEMORY. */
 acf_status acf_config_finish(acf_options *o);
 
-/* What depends on the width of the table, after acf_config_finish, again only where nobody has said otherwise:
+/* What depends on the width of the table, after acf_config_finish, again only where nobody has said otherwise. With d real columns:
  *
- *     flow, rank    up to ACF_FULL_COLUMNS real columns `linear` is a full matrix, one number for each pair of columns. A network
- *                   that puts one out for every row costs d² a row and unit, and the matrix d³ to factorise; above that every
- *                   `linear` of the default becomes `lowrank` with rank acf_config_rank(d): d·r numbers, d·r² to factorise.
- *     batch         acf_config_rows(d): fewer rows where the table is wide, so that a step's memory is bounded.
+ *     flow, rank    A conditional matrix W0 + W_c of a row (flow/flow.h) has d² numbers, and d³ operations factorise it.
+ *                   up to ACF_WIDTH_FULL     `linear`, W_c full: the GRUs cost more than that, and it learns best
+ *                   up to ACF_WIDTH_BASE     `linear`, W_c of rank ACF_WIDTH_RANK: the network's output is d·r and not d²
+ *                   above                    `lowrank`, W0 diagonal too: nothing has d² numbers, nothing costs more than d·r²
+ *     batch         acf_config_rows(D): fewer rows where the table is wide, so that a step's memory is bounded
  *
- * The values found are recorded in the model like any other: a file says what its model is, whatever this rule becomes.
+ * The values found are recorded in the model like any others: a file says what its model is, whatever becomes of this rule.
  * Borrows column (D). Fails: ACF_EMEMORY. */
 acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D);
 
-#define ACF_FULL_COLUMNS 24
+#define ACF_WIDTH_FULL 32
+#define ACF_WIDTH_BASE 512
+#define ACF_WIDTH_RANK 16
 
-/* Rank of conditional matrices of d columns. */
-int64_t acf_config_rank(int64_t d);
-
-/* Rows of a batch of tables with D columns: at most ACF_BATCH_ROWS of them, at most ACF_BATCH_CELLS cells (but 4 rows). */
+/* Rows of a batch of a table with D columns: ACF_BATCH_ROWS, fewer where they would have more than ACF_BATCH_CELLS cells, but at
+ * least 4. A training step of the default model keeps some 8 KB for each modelled cell. */
 #define ACF_BATCH_ROWS 256
 #define ACF_BATCH_CELLS 65536
 int64_t acf_config_rows(int64_t D);

@@ -5,11 +5,12 @@
 #include "ops/gather.h"
 
 enum { CLASSES = 5 };
-enum { VALUES, MIRRORED, CLASS, STEPS, CLASS_STEPS }; /* variants */
+enum { VALUES, MIRRORED, CLASS, STEPS, CLASS_STEPS, BLOCKS }; /* variants */
 
-static int64_t wide(const acf_lab *l) { return l->big ? 150 : 3; } /* big: more than one block of units, the last not full */
+/* Big, and for BLOCKS always: more than one block of units, the last not full. */
+static int64_t wide(const acf_lab *l) { return l->big ? 150 : l->c->variant == BLOCKS ? 67 : 3; }
 static bool has_values(const acf_lab *l) { return l->c->variant != CLASS && l->c->variant != CLASS_STEPS; }
-static bool has_here(const acf_lab *l) { return l->c->variant == VALUES || l->c->variant == MIRRORED; }
+static bool has_here(const acf_lab *l) { return l->c->variant == VALUES || l->c->variant == MIRRORED || l->c->variant == BLOCKS; }
 static int64_t count_of(const acf_lab *l) { return l->u ? l->u->T : 0; }
 
 typedef struct inputs {
@@ -101,9 +102,12 @@ static void naive_classes(const acf_lab *l, double *const *out) {
         }
 }
 
+static const acf_size small[] = {{4, 3, ACF_MASK_RANDOM}, {2, 3, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
+
 /* hides_nonfinite: what a row's last element has, and a slot that does not occur, enters nothing. */
 static const acf_case cases[] = {
     {"values", build, naive, .variant = VALUES, .hides_nonfinite = true},
+    {"blocks of units", build, naive, .variant = BLOCKS, .hides_nonfinite = true, .sizes = small},
     {"mirrored", build, naive, .variant = MIRRORED, .hides_nonfinite = true},
     {"classes", build, naive, .variant = CLASS, .hides_nonfinite = true},
     {"steps", build_steps, naive, .variant = STEPS, .hides_nonfinite = true},

@@ -385,7 +385,7 @@ static acf_status sort_patterns(acf_sample *s) {
 
 /* Cells of n rows, evenly spread over `rows`, in encoded units. */
 static acf_status take_sample(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
-                              const acf_holdout *hold, acf_sample *s) {
+                              const acf_holdout *hold, uint64_t seed, acf_sample *s) {
     acf_batch *batch;
     int64_t n_real;
     const int32_t *column = acf_net_reals(net, &n_real);
@@ -394,6 +394,7 @@ static acf_status take_sample(const acf_net *net, const acf_device *dev, const a
         const int64_t row = acf_rows_at(rows, r * rows->n / s->R);
         for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
             acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
+            acf_batch_dequantise(dev, batch, t, e, &row, seed, 0); /* as training sees modelled cells: a spike has its width */
             for (int64_t k = 0; k < s->D; k++) {
                 if (role == 0) s->x[r * s->D + k] = (double)batch->x[column[k]];
                 s->seen[r * s->D + k] = batch->m[column[k]] ? ACF_CELL_SEEN : role && s->seen[r * s->D + k] ? ACF_CELL_HELD : ACF_CELL_MISSING;
@@ -433,7 +434,7 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
     s.x = acf_alloc((size_t)(s.R * D) * sizeof *s.x, "rows for the anchor");
     s.seen = acf_alloc((size_t)(s.R * D), "rows for the anchor");
     if (!s.x || !s.seen) status = ACF_EMEMORY;
-    if (!status) status = take_sample(net, dev, t, rows, e, hold, &s);
+    if (!status) status = take_sample(net, dev, t, rows, e, hold, seed, &s);
     if (!status) status = mixture_create(K, D, &best);
     if (!status) status = choose(dev, &s, seed, &best);
     if (!status) status = store(net, dev, &best);

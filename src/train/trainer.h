@@ -70,7 +70,8 @@ acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const
 
 /* A trainer at its first step. net must have been created with train. Keeps net and what data points to; borrows o, which has
  * the options of train_options.h and may have others. Gives *out; free with acf_trainer_free.
- * Fails: ACF_EUSAGE, ACF_ESHAPE (columns of net, table and encoder), ACF_EDATA (no cell to learn from), ACF_EMEMORY. */
+ * Fails: ACF_EUSAGE, ACF_ESHAPE (columns of net, table and encoder), ACF_EDATA (no cell to learn from), ACF_EDEVICE (bf16 on a CPU
+ * without it), ACF_EMEMORY. */
 acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const acf_options *o, acf_trainer **out);
 void acf_trainer_free(acf_trainer *tr); /* NULL is allowed */
 
