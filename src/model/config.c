@@ -56,7 +56,21 @@ static const struct {
     {"ar", "dequantise", "false"},
 };
 
+/* What a model file means that does not say: options that came later, at the value under which nothing changes. */
+static const char *const later[][2] = {{"anchor", "0"}, {"context-width", "0"}, {"encode", "standard"}, {"dequantise", "false"}};
+
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
+
+acf_status acf_config_create_old(acf_options **out) {
+    acf_options *o;
+    acf_status status = ACF_OK;
+    ACF_TRY(acf_config_create(&o));
+    for (size_t i = 0; i < sizeof later / sizeof later[0] && !status; i++)
+        status = acf_opts_set_from(o, later[i][0], later[i][1], ACF_FROM_PRESET);
+    if (status) acf_opts_free(o);
+    else *out = o;
+    return status;
+}
 
 acf_status acf_config_finish(acf_options *o) {
     char text[32];

@@ -13,14 +13,17 @@
 #include <unistd.h>
 
 #define LAYER "linear leaky rnn"
+#define MORE " reverse " LAYER
 static const acf_golden_spec specs[] = {
     {"one real column", "ar", "", "ar", .likelihood_layers = 1, .coupling_layers = 1, .columns = 1},
-    {"default", "default", LAYER " reverse " LAYER, "ar", 2, 1, 2, .identity = 3, .deep = true, .columns = 3},
-    {"paper", "paper", LAYER " reverse " LAYER " reverse " LAYER " reverse " LAYER " reverse " LAYER " reverse " LAYER, "ar", 2, 2, 4, .columns = 3},
-    {"paper-2d", "paper-2d", LAYER " reverse " LAYER " reverse " LAYER " reverse " LAYER, "ar", 2, 2, 2, .columns = 2},
+    {"default", "default", LAYER MORE, "ar", 2, 1, 2, .identity = 3, .deep = true, .columns = 3},
+    {"paper", "paper", LAYER MORE MORE MORE MORE MORE, "ar", 2, 2, 4, .columns = 3},
+    {"paper-2d", "paper-2d", LAYER MORE MORE MORE, "ar", 2, 2, 2, .columns = 2},
     {"ar", "ar", "", "ar", 2, 1, 4, .columns = 3},
-    {"every kind", "default", "packed lowrank leaky reverse rnn-shift coupling affine rnn linear", "gaussian", 1, 1, 1, .columns = 4, .wide = true},
-    {"every kind, rank 2", "default", "affine reverse lowrank coupling packed linear", "gaussian", 0, 1, 1, .rank = 2, .identity = 2, .columns = 3},
+    {"every kind", "default", "packed lowrank leaky reverse rnn-shift coupling affine rnn linear", "gaussian", 1, 1, 1, .columns = 4,
+     .wide = true},
+    {"every kind, rank 2", "default", "affine reverse lowrank coupling packed linear", "gaussian", 0, 1, 1, .rank = 2, .identity = 2,
+     .columns = 3},
     {"mixed", "default", LAYER " reverse affine", "ar", 2, 1, 2, .identity = 2, .deep = true, .columns = 4, .classes = {2, 0, 3, 0}},
     {"categories", "default", LAYER, "ar", 2, 1, 2, .identity = 2, .deep = true, .columns = 3, .classes = {2, 4, 3}},
 };
@@ -106,7 +109,8 @@ static void golden_models_load_and_answer(void **state) {
         size_t n;
         acf_golden_make(&g, &specs[k]);
         unsigned char *bytes = acf_golden_bytes(&g, &n);
-        if (fnv(bytes, n) != pinned[k]) fail_msg("%s: the file is not what it was: 0x%016llx", specs[k].name, (unsigned long long)fnv(bytes, n));
+        if (fnv(bytes, n) != pinned[k])
+            fail_msg("%s: the file is not what it was: 0x%016llx", specs[k].name, (unsigned long long)fnv(bytes, n));
         write_file(bytes, n);
         if (acf_model_load(path, NULL, &m)) fail_msg("%s: %s", specs[k].name, acf_error());
         int64_t numbers = 0;
@@ -127,7 +131,8 @@ static void golden_models_can_be_saved(void **state) {
         acf_model *m, *again;
         acf_golden_make(&g, &specs[k]);
         write_golden(&g);
-        if (acf_model_load(path, NULL, &m) || acf_model_save(m, path) || acf_model_load(path, NULL, &again)) fail_msg("%s", acf_error());
+        if (acf_model_load(path, NULL, &m) || acf_model_save(m, path) || acf_model_load(path, NULL, &again))
+            fail_msg("%s", acf_error());
         check_answers(&g, again);
         acf_model_free(m);
         acf_model_free(again);
