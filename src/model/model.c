@@ -163,15 +163,7 @@ static acf_status read_config(const acf_st *f, const char *path, acf_options **o
     json_t *value = NULL;
     acf_status status = ACF_OK;
     ACF_TRY_DONE(read_json(f, from, "config", &value));
-<<<<<<< HEAD
     ACF_TRY_DONE(acf_config_create_old(&o));
-=======
-    ACF_TRY_DONE(acf_config_create(&o));
-    if (json_is_object(value) && !json_object_get(value, "encode")) { /* version 1: columns were standardised, no more */
-        ACF_TRY_DONE(acf_opts_set_from(o, "encode", "standard", ACF_FROM_FILE));
-        ACF_TRY_DONE(acf_opts_set_from(o, "dequantise", "false", ACF_FROM_FILE));
-    }
->>>>>>> main
     ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
     *out = o;
 done:

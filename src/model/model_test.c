@@ -137,7 +137,7 @@ static void reads_the_first_version(void **state) {
     for (int64_t i = 0; i < texts; i++) /* the checksum is of another content now */
         if (strcmp(text[i].key, "checksum") == 0) text[i] = text[--texts];
     replace_text(text, texts, "format_version", "1");
-    replace_text(text, texts, "config", "{\"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, \"likelihood-units\": 7, \"components\": 3}");
+    replace_text(text, texts, "config", "{\"anchor\": 8, \"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, \"likelihood-units\": 7, \"components\": 3}");
     replace_text(text, texts, "encoder",
                  "{\"columns\": [{\"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25},"
                  " {\"kind\": \"real\", \"mean\": 2, \"scale\": 50, \"observed\": 25}, {\"kind\": \"real\", \"mean\": 3, \"scale\": 70,"

@@ -329,7 +329,7 @@ static void check_inverse(subject *s) {
     acf_tensor *z = acf_net_forward(t, v, NULL), *x = acf_net_inverse(t, v, z);
     if (acf_tape_check(t, x)) fail_msg("%s: %s", s->name, acf_error());
     const acf_subset *u = acf_net_modelled(v);
-    double tol = sizeof(acf_real) == 8 ? 1e-11 : 1e-5;
+    double tol = sizeof(acf_real) == 8 ? 1e-11 : 2e-5; /* a chain of six and the anchor: each rounds its own output; one alone is within 1e-5 (flow_test.c) */
     for (int64_t p = 0; p < u->T; p++) acf_assert_close((double)x->data[p], (double)*cell(s, b, u, p), tol, s->name);
     acf_batch_free(b);
 }
