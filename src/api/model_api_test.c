@@ -96,23 +96,6 @@ static void threads_do_not_change_the_model(void **state) {
     acf_model_free(two);
 }
 
-static int stop_at(void *ctx, const acf_fit_report *r) {
-    int64_t *last = ctx;
-    assert_int_equal(r->steps, 40);
-    *last = r->step;
-    return r->step >= 7;
-}
-
-static void a_callback_can_stop_it(void **state) {
-    acf_options *o = small("1");
-    acf_model *m;
-    int64_t last = 0;
-    assert_int_equal(acf_model_fit(*state, o, stop_at, &last, &m), ACF_OK);
-    assert_int_equal(last, 7);
-    acf_model_free(m);
-    acf_options_free(o);
-}
-
 static void wrong_calls_get_a_sentence(void **state) {
     acf_model *m = NULL;
     acf_options *o, *general;
@@ -150,25 +133,6 @@ static void wrong_calls_get_a_sentence(void **state) {
     acf_model_free(NULL), acf_session_free(NULL), acf_table_free(NULL);
 }
 
-/* Whole numbers, tenths and a category: means come back as values the columns could hold. */
-static void means_can_be_rounded(void **state) {
-    (void)state;
-    enum { N = 60 };
-    double v[N * 3], at[6] = {3.6, 0.449, 1.2, -20, 99, 7};
-    acf_options *o = small("1");
-    acf_table *t;
-    acf_model *m;
-    for (int i = 0; i < N; i++) v[i * 3] = i % 9, v[i * 3 + 1] = (double)(i % 13) / 10, v[i * 3 + 2] = i % 2;
-    assert_int_equal(acf_options_set(o, "steps", "2"), ACF_OK);
-    assert_int_equal(acf_table_create(v, NULL, N, 3, (int32_t[]){0, 0, 2}, NULL, &t), ACF_OK);
-    assert_int_equal(acf_model_fit(t, o, NULL, NULL, &m), ACF_OK);
-    assert_int_equal(acf_model_round(m, 2, at), ACF_OK);
-    const double want[6] = {4, 0.4, 1, 0, 1.2, 1};
-    assert_memory_equal(at, want, sizeof want);
-    assert_int_equal(acf_model_round(NULL, 2, at), ACF_EUSAGE);
-    acf_model_free(m), acf_table_free(t), acf_options_free(o);
-}
-
 /* A table in which nothing is known gives a sentence, not a model. */
 static void an_empty_table_is_refused(void **state) {
     (void)state;
@@ -184,5 +148,5 @@ static void an_empty_table_is_refused(void **state) {
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, make_table, free_table)
 ACF_TESTS(model_api, WITH_TABLE(fits_saves_loads_and_answers), WITH_TABLE(threads_do_not_change_the_model),
-          WITH_TABLE(a_callback_can_stop_it), WITH_TABLE(wrong_calls_get_a_sentence),
-          cmocka_unit_test(an_empty_table_is_refused), cmocka_unit_test(means_can_be_rounded))
+          WITH_TABLE(wrong_calls_get_a_sentence),
+          cmocka_unit_test(an_empty_table_is_refused))

@@ -115,9 +115,9 @@ static acf_status read_step(acf_json_source from, const json_t *o, acf_resolutio
     int64_t every, decimals;
     ACF_TRY(acf_json_int(from, o, "every", &every));
     ACF_TRY(acf_json_int(from, o, "decimals", &decimals));
-    if (every < 1 || decimals < 0 || decimals > ACF_DECIMALS_MAX)
+    if (every < 1 || decimals < 0 || decimals > ACF_STEP_DECIMALS_MAX)
         return acf_fail(from.status, "%s: 'step' is %lld with %lld decimals; expected 1 or more, with 0 to %d", from.name,
-                        (long long)every, (long long)decimals, ACF_DECIMALS_MAX);
+                        (long long)every, (long long)decimals, ACF_STEP_DECIMALS_MAX);
     *out = (acf_resolution){every, (int32_t)decimals};
     return ACF_OK;
 }

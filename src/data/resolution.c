@@ -11,7 +11,7 @@
 #define REPEATS 0.05
 
 static double power_of_ten(int32_t n) {
-    static const double power[ACF_DECIMALS_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+    static const double power[ACF_STEP_DECIMALS_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                                        1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
     return power[n];
 }
@@ -58,7 +58,7 @@ static bool candidate(int exponent, int k, acf_resolution *out) {
     while (every % 10 == 0 && decimals > 0) every /= 10, decimals--;
     while (decimals < 0 && every < INT64_MAX / 100) every *= 10, decimals++;
     *out = (acf_resolution){every, decimals};
-    return decimals >= 0 && decimals <= ACF_DECIMALS_MAX;
+    return decimals >= 0 && decimals <= ACF_STEP_DECIMALS_MAX;
 }
 
 acf_resolution acf_resolution_find(const double *x, int64_t n) {
@@ -72,7 +72,7 @@ acf_resolution acf_resolution_find(const double *x, int64_t n) {
     }
     double range = n ? x[n - 1] - x[0] : 0, largest = n ? fmax(fabs(x[0]), fabs(x[n - 1])) : 0;
     if (distinct < 2 || !isfinite(range)) return none;
-    for (int e = (int)floor(log10(range)); pow(10, e) * LARGEST >= largest && e >= -ACF_DECIMALS_MAX; e--)
+    for (int e = (int)floor(log10(range)); pow(10, e) * LARGEST >= largest && e >= -ACF_STEP_DECIMALS_MAX; e--)
         for (int k = 0; k < 4; k++) {
             bool plain = k == 3 && e <= 0;
             if ((plain || distinct >= FEW) && candidate(e, k, &r) && acf_resolution_step(r) <= range && fits(r, x, n, total)) return r;

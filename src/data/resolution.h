@@ -16,12 +16,12 @@
 
 #include <stdint.h>
 
-#define ACF_DECIMALS_MAX 18
+#define ACF_STEP_DECIMALS_MAX 18
 
 /* Step every · 10^-decimals; every = 0: the column has none. */
 typedef struct acf_resolution {
     int64_t every;
-    int32_t decimals; /* 0..ACF_DECIMALS_MAX */
+    int32_t decimals; /* 0..ACF_STEP_DECIMALS_MAX */
 } acf_resolution;
 
 /* Of n finite values in ascending order. Looks at each some ten to a hundred times. */

@@ -106,7 +106,7 @@ static void repeats_get_a_step(void **state) {
 /* Rounding is reading: the double of "0.3", not 3 * 0.1. */
 static void rounds_to_what_is_written(void **state) {
     (void)state;
-    for (int d = 0; d <= ACF_DECIMALS_MAX; d++)
+    for (int d = 0; d <= ACF_STEP_DECIMALS_MAX; d++)
         for (int64_t k = -2000; k <= 2000; k += 37) {
             char text[64];
             snprintf(text, sizeof text, "%llde-%d", (long long)k, d);

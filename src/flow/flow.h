@@ -21,7 +21,7 @@
 
 /* What every transformation and likelihood may look at. */
 typedef struct acf_cond {
-    acf_tensor *context;  /* (N,C): observed values, masks, embeddings of observed categories */
+    acf_tensor *context;  /* (N,C): observed values x·b (D) and their mask b (D) first, then m, embeddings of observed categories */
     const acf_subset *u;  /* what is modelled */
     acf_tensor *columns;  /* (D,E): identity of the columns, or NULL: networks are not told */
     bool mirrored;        /* an odd number of reverses came before: place t holds the t-th column from the end */

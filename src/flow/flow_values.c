@@ -39,16 +39,17 @@ static acf_status rnn_declare(acf_flow *f, acf_params *ps, const char *name) { r
 static acf_status shift_declare(acf_flow *f, acf_params *ps, const char *name) { return rnn_declare_with(f, ps, name, 1); }
 
 static acf_tensor *rnn_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
-    acf_tensor *st = acf_rnn_seq(t, &f->rnn, x, acf_cond_known(t, c), c->context, c->u);
+    acf_drop drop = acf_pass_drop(c->pass, f->site);
+    acf_tensor *st = acf_rnn_seq(t, &f->rnn, x, acf_cond_known(t, c), c->context, c->u, &drop);
     return acf_affine_forward(t, x, st, f->size.bound, c->u, logdet);
 }
 
-/* The loop gives x; the log-determinant is that of the way there, run over the x just found. */
+/* The loop gives x; the log-determinant is that of the way there, run over the x just found. Neither has dropout. */
 static acf_tensor *rnn_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
     acf_tensor *known = acf_cond_known(t, c);
     acf_tensor *x = acf_rnn_inverse(t, &f->rnn, z, known, c->context, f->size.bound, c->u), *there;
     if (logdet) {
-        acf_affine_forward(t, x, acf_rnn_seq(t, &f->rnn, x, known, c->context, c->u), f->size.bound, c->u, &there);
+        acf_affine_forward(t, x, acf_rnn_seq(t, &f->rnn, x, known, c->context, c->u, NULL), f->size.bound, c->u, &there);
         *logdet = acf_scale(t, -1, there);
     }
     return x;

@@ -26,6 +26,7 @@ static void open_bench(bench *b, int64_t batch) {
     assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, NULL, &b->table), ACF_OK);
     assert_int_equal(acf_config_create(&o), ACF_OK);
     assert_int_equal(acf_opts_set(o, "mlp-width", "6"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "likelihood", "ar"), ACF_OK); /* of random weights: not as wide as the set's */
     assert_int_equal(acf_opts_set(o, "coupling-units", "5"), ACF_OK);
     assert_int_equal(acf_opts_set(o, "likelihood-units", "7"), ACF_OK);
     assert_int_equal(acf_opts_set(o, "components", "3"), ACF_OK);

@@ -6,12 +6,7 @@
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
-#include <string.h>
-
-const acf_like_kind *acf_like_find(const char *name) {
-    if (strcmp(name, acf_like_ar.name) == 0) return &acf_like_ar;
-    return strcmp(name, acf_like_gaussian.name) == 0 ? &acf_like_gaussian : NULL;
-}
+const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
 
 /* ---- autoregressive mixture ---------------------------------------------------------------------------------------------- */
 
@@ -22,7 +17,8 @@ static acf_status ar_declare(acf_like *k, acf_params *ps, const char *name) {
 }
 
 static acf_tensor *ar_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
-    acf_tensor *p = acf_rnn_seq(t, &k->rnn, z, acf_cond_known(t, c), c->context, c->u);
+    acf_drop drop = acf_pass_drop(c->pass, ACF_SITE_AR);
+    acf_tensor *p = acf_rnn_seq(t, &k->rnn, z, acf_cond_known(t, c), c->context, c->u, &drop);
     return acf_sum_subset(t, acf_mixture_logp(t, p, z, k->components, k->lo, k->hi), c->u);
 }
 
@@ -40,7 +36,7 @@ static acf_tensor *level(acf_tape *t, int i, int n) { return acf_tensor_const(t,
 /* The first step of a row sees no value of it: any z will do. */
 static void ar_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
     acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
-    acf_tensor *p = acf_rnn_seq(t, &k->rnn, none, acf_cond_known(t, c), c->context, c->u);
+    acf_tensor *p = acf_rnn_seq(t, &k->rnn, none, acf_cond_known(t, c), c->context, c->u, NULL);
     for (int i = 0; i < n; i++) z[i] = acf_mixture_stratum(t, p, level(t, i, n), k->components, k->lo, k->hi);
 }
 
@@ -49,7 +45,7 @@ const acf_like_kind acf_like_ar = {"ar", ar_declare, ar_logp, ar_mean, ar_sample
 /* ---- one Gaussian --------------------------------------------------------------------------------------------------------- */
 
 static acf_status gaussian_declare(acf_like *k, acf_params *ps, const char *name) {
-    k->linear = (acf_flow){.kind = &acf_flow_linear, .size = k->size, .site = 32};
+    k->linear = (acf_flow){.kind = &acf_flow_linear, .size = k->size, .site = ACF_SITE_GAUSSIAN};
     return k->linear.kind->declare(&k->linear, ps, name);
 }
 

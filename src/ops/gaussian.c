@@ -226,7 +226,7 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *mean, acf_te
         return NULL;
     }
     if (!acf_scale_bounds_ok(lo, hi)) {
-        acf_reject(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
+        acf_reject_value(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
         return NULL;
     }
     *(attrs *)n->attr = (attrs){.lo = lo, .hi = hi};

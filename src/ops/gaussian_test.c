@@ -254,9 +254,9 @@ static void refuses_what_does_not_fit(void **state) {
     acf_gaussian_logp(l.t, packed(&l), packed(&l), acf_tensor_packed(l.t, l.u, 2), -1, 1);
     expect(&l, ACF_ESHAPE, NULL);
     acf_gaussian_cdf(l.t, packed(&l), packed(&l), packed(&l), 1, -1);
-    expect(&l, ACF_ESHAPE, "gaussian_cdf: the log-scale is bounded by [1, -1]; expected -300 <= lo <= hi <= 300");
+    expect(&l, ACF_EUSAGE, "gaussian_cdf: the log-scale is bounded by [1, -1]; expected -300 <= lo <= hi <= 300");
     acf_gaussian_logp(l.t, packed(&l), packed(&l), packed(&l), (double)NAN, 1);
-    expect(&l, ACF_ESHAPE, NULL);
+    expect(&l, ACF_EUSAGE, NULL);
     acf_gaussian_quantile(l.t, acf_tensor_new(l.t, 1, (int64_t[]){2}), packed(&l), packed(&l), -1, 1);
     expect(&l, ACF_ESHAPE, NULL);
     other = acf_tensor_new(l.t, 1, (int64_t[]){6});

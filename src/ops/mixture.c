@@ -345,14 +345,14 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tenso
     acf_node *n = acf_node_new(t, op, sizeof(attrs), 2, (acf_tensor *[]){p, other});
     if (!n) return NULL;
     if (K < 1 || K > ACF_MAX_COMPONENTS) {
-        acf_reject(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
+        acf_reject_value(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
     } else if (p->ndim != 2 || p->dim[1] != 3 * K) {
         acf_reject(t, op, "p is %s; expected (T, %lld), that is 3K", acf_tensor_shape(p, sp), (long long)(3 * K));
     } else if (other && !one_each(other, p) && !(one_for_all && acf_tensor_count(other) == 1)) {
         acf_reject(t, op, "p is %s and %c is %s; expected one for each row of p", acf_tensor_shape(p, sp),
                    one_for_all ? 'q' : 'z', acf_tensor_shape(other, so));
     } else if (!acf_scale_bounds_ok(lo, hi)) {
-        acf_reject(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
+        acf_reject_value(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
     } else {
         *(attrs *)n->attr = (attrs){.K = K, .lo = lo, .hi = hi};
         n->out[0] = acf_tensor_new(t, 1, p->dim);

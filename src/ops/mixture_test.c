@@ -531,11 +531,11 @@ static void refuses_what_does_not_fit(void **state) {
     acf_mixture_logp(l.t, acf_tensor_packed(l.t, l.u, 9), acf_tensor_new(l.t, 1, (int64_t[]){6}), 3, -1, 1);
     expect(&l, ACF_ESHAPE, "mixture_logp: p is (6 packed, 9) and z is (6); expected one for each row of p");
     acf_mixture_mean(l.t, acf_tensor_packed(l.t, l.u, 0), 0);
-    expect(&l, ACF_ESHAPE, "mixture_mean: K is 0; expected 1 to 1024 components");
+    expect(&l, ACF_EUSAGE, "mixture_mean: K is 0; expected 1 to 1024 components");
     acf_mixture_mean(l.t, acf_tensor_packed(l.t, l.u, 3 * 1025), 1025);
-    expect(&l, ACF_ESHAPE, NULL);
+    expect(&l, ACF_EUSAGE, NULL);
     acf_mixture_cdf(l.t, acf_tensor_packed(l.t, l.u, 3), acf_tensor_packed(l.t, l.u, 0), 1, -1, 301);
-    expect(&l, ACF_ESHAPE, "mixture_cdf: the log-scale is bounded by [-1, 301]; expected -300 <= lo <= hi <= 300");
+    expect(&l, ACF_EUSAGE, "mixture_cdf: the log-scale is bounded by [-1, 301]; expected -300 <= lo <= hi <= 300");
     acf_mixture_sample(l.t, acf_tensor_new(l.t, 2, (int64_t[]){6, 3}), 1, -1, 1, &(acf_draw){.seed = 1});
     expect(&l, ACF_ESHAPE, NULL);
     acf_real one = 1;
