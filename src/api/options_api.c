@@ -22,6 +22,11 @@ acf_status acf_options_create_general(acf_options **out) {
     return acf_opts_create(acf_option_table, acf_option_general, out);
 }
 
+acf_status acf_options_create_reading(acf_options **out) {
+    ACF_NEED(out);
+    return acf_opts_create(acf_option_table, acf_option_reading, out);
+}
+
 void acf_options_free(acf_options *o) { acf_opts_free(o); }
 
 acf_status acf_options_set(acf_options *o, const char *name, const char *value) {

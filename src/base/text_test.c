@@ -1,10 +1,10 @@
 /* Tests of text.h: buffers that are too small, strict numbers, names that were meant. */
 #include "base/text.h"
 
-#include "harness/check.h"
+#include "harness/file_lab.h"
+#include "harness/comma_locale.h"
 
 #include <float.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,30 +178,15 @@ static void reals_are_strict(void **state) {
     assert_true(v == 42.0);
 }
 
-/* Sets a locale whose decimal point is a comma: an installed one, or one compiled for this test into `folder`. */
-static bool use_comma_locale(const char *folder) {
-    if (setlocale(LC_NUMERIC, "de_DE.UTF-8")) return true;
-    char command[160];
-    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1", folder);
-    if (system(command) != 0) return false;
-    setenv("LOCPATH", folder, 1);
-    bool set = setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL;
-    unsetenv("LOCPATH");
-    return set;
-}
-
 static void reals_ignore_the_locale(void **state) {
     (void)state;
-    char folder[] = "/tmp/acflow-locale-XXXXXX", command[64], text[ACF_NUMBER_MAX], as_is[16];
-    assert_non_null(mkdtemp(folder));
-    bool set = use_comma_locale(folder);
+    char text[ACF_NUMBER_MAX], as_is[16];
+    bool set = acf_lab_comma_locale();
     double v = 0.0;
     bool read = acf_text_to_real("2.5", &v);
     acf_text_real(text, 2.5);
     snprintf(as_is, sizeof as_is, "%.1f", 2.5);
     setlocale(LC_NUMERIC, "C");
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    assert_int_equal(system(command), 0);
     if (!set) acf_skip("no locale with a decimal comma, and no localedef to make one");
     assert_string_equal(as_is, "2,5"); /* the locale was in force */
     assert_true(read && v == 2.5);

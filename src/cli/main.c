@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-static const cli_command *const commands[] = {&cli_info};
+static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_info, &cli_synth, &cli_plot};
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const cli_command *find(const char *name) {
@@ -32,8 +32,10 @@ static int general_help(void) {
               "6 training diverged, 130 interrupted.\n"
               "\n"
               "Examples:\n"
-              "  acflow info\n"
-              "  acflow help info\n");
+              "  acflow impute table.csv -o complete.csv           fill the holes of a table\n"
+              "  acflow fit table.csv -o model.safetensors         learn once, ask often\n"
+              "  acflow score new.csv --model model.safetensors --cells\n"
+              "  acflow help impute\n");
     return 0;
 }
 

@@ -32,6 +32,7 @@ typedef struct acf_table {
     const acf_column *column; /* (D) owned, with its names */
     uint64_t first_id;        /* global number of row 0, 0 after creation: random draws for row i are keyed by
                                * first_id + i, so its owner sets it where the table is a part of a larger one */
+    struct acf_frame *frame;  /* the file it was read from (frame.h); NULL: made from memory. Owned */
 } acf_table;
 
 /* Copies x (N,D), row-major, into a new table. m (N,D), or NULL, marks cells: 0 = missing, and then x is not read
@@ -43,6 +44,10 @@ typedef struct acf_table {
 acf_status acf_tab_create(const double *x, const uint8_t *m, int64_t N, int64_t D, const acf_column *column,
                           acf_table **out);
 void acf_tab_free(acf_table *t); /* NULL is allowed */
+
+/* The same without a copy: takes over x, an array from acf_alloc whose cells the caller has made sure of, also on failure.
+ * Fails: ACF_EDATA (a name), ACF_EMEMORY. */
+acf_status acf_tab_take(double *x, int64_t N, int64_t D, const acf_column *column, acf_table **out);
 
 /* Row i, (D). */
 static inline const double *acf_tab_row(const acf_table *t, int64_t i) { return t->x + i * t->D; }

@@ -44,7 +44,7 @@ static acf_status append(acf_chain *chain, acf_params *ps, const char *name, con
     if (chain->n == ACF_CHAIN_MAX)
         return acf_fail(ACF_EUSAGE, "more than %d transformations in a chain", ACF_CHAIN_MAX);
     acf_flow *f = &chain->flow[chain->n];
-    *f = (acf_flow){.kind = kind, .size = *size, .site = 64 + 16 * (uint32_t)chain->n};
+    *f = (acf_flow){.kind = kind, .size = *size, .site = ACF_SITE_FLOW + ACF_SITE_FLOW_APART * (uint32_t)chain->n};
     char full[96];
     snprintf(full, sizeof full, "%s.%d.%s", name, chain->n, word);
     ACF_TRY(kind->declare(f, ps, full));
@@ -126,4 +126,24 @@ acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z
     }
     if (logdet) *logdet = sum ? sum : acf_tensor_const(t, NULL, 0, 1, &c->u->N);
     return z;
+}
+
+/* b and a of x = a z + b are what the values 0 and 1 come from; the others follow. */
+void acf_flow_inverse_alone(acf_tape *t, const acf_flow *f, int n, acf_tensor **z, const acf_cond *c) {
+    if (!f->kind->affine_alone) {
+        for (int i = 0; i < n; i++) z[i] = f->kind->inverse(t, f, z[i], c, NULL);
+        return;
+    }
+    if (t->failure.status) return;
+    acf_tensor *b = f->kind->inverse(t, f, acf_tensor_const(t, c->u, 0, 1, &c->u->T), c, NULL);
+    acf_tensor *a = acf_sub(t, f->kind->inverse(t, f, acf_tensor_const(t, c->u, 1, 1, &c->u->T), c, NULL), b);
+    for (int i = 0; i < n; i++) z[i] = acf_add(t, acf_mul(t, a, z[i]), b);
+}
+
+void acf_chain_inverse_alone(acf_tape *t, const acf_chain *chain, int n, acf_tensor **z, const acf_cond *c) {
+    acf_cond here = acf_chain_cond(chain, c);
+    for (int i = chain->n - 1; i >= 0; i--) {
+        here.mirrored ^= is_reverse(&chain->flow[i]);
+        acf_flow_inverse_alone(t, &chain->flow[i], n, z, &here);
+    }
 }

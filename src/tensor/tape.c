@@ -65,15 +65,28 @@ acf_status acf_tape_fail(acf_tape *t, const acf_op *op) {
 
 acf_status acf_tape_status(acf_tape *t) { return t->failure.status ? acf_failure_restore(&t->failure) : ACF_OK; }
 
-acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) {
+static acf_tensor *reject(acf_tape *t, const acf_op *op, acf_status status, const char *fmt, va_list ap) {
     char sentence[ACF_SENTENCE_MAX];
-    va_list ap;
-    va_start(ap, fmt);
     vsnprintf(sentence, sizeof sentence, fmt, ap);
-    va_end(ap);
-    acf_fail(ACF_ESHAPE, "%s", sentence);
+    acf_fail(status, "%s", sentence);
     acf_tape_fail(t, op);
     return &t->empty;
+}
+
+acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    acf_tensor *empty = reject(t, op, ACF_ESHAPE, fmt, ap);
+    va_end(ap);
+    return empty;
+}
+
+acf_tensor *acf_reject_value(acf_tape *t, const acf_op *op, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    acf_tensor *empty = reject(t, op, ACF_EUSAGE, fmt, ap);
+    va_end(ap);
+    return empty;
 }
 
 /* Index of the first element that is not finite, or -1. */

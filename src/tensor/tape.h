@@ -113,8 +113,10 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in);
 /* Runs the node's forward and records it; returns out[0], or the empty tensor after a failure. */
 acf_tensor *acf_node_run(acf_tape *t, acf_node *n);
-/* Refuses a call: ACF_ESHAPE with the op's name and a sentence. Returns the empty tensor. */
+/* Refuses a call with the op's name and a sentence: ACF_ESHAPE where tensors do not fit together, ACF_EUSAGE for a number that is
+ * out of its range (a rate, a bound, a rank). Both return the empty tensor. */
 acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+acf_tensor *acf_reject_value(acf_tape *t, const acf_op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Makes the tape fail with the thread's last error, prefixed by the op's name; NULL: that of the op being called, if any. */
 acf_status acf_tape_fail(acf_tape *t, const acf_op *op);
 

@@ -15,6 +15,7 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .dropout = acf_options_real(o, "dropout"),
         .average = acf_options_real(o, "average"),
         .loss = {.per_column = acf_options_choice(o, "loss-per") == 1, .guess_weight = acf_options_real(o, "guess-weight")},
+        .encoding = {.warp = acf_options_choice(o, "encode") == 1, .dequantise = acf_options_bool(o, "dequantise")},
         .valid = acf_options_real(o, "valid"),
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),

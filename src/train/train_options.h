@@ -4,6 +4,7 @@
 #define ACF_TRAIN_TRAIN_OPTIONS_H
 
 #include "base/options.h"
+#include "data/encode.h"
 #include "data/masks.h"
 #include "train/loss.h"
 #include "train/schedule.h"
@@ -16,6 +17,7 @@ typedef struct acf_train_settings {
     double weight_decay, dropout;
     double average; /* beta of the averaged weights; 0: off */
     acf_masks masks;
+    acf_encoding encoding;
     acf_loss loss;
     double valid;        /* fraction of the observed cells held out */
     int64_t valid_every; /* steps; 0: once an epoch */

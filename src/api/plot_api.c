@@ -1,0 +1,206 @@
+/* Public pictures: see acflow.h. Checks at the door, then plot/; for conditional densities also the questions to the model. */
+#include "api/door.h"
+#include "base/arena.h"
+#include "infer/session.h"
+#include "plot/density.h"
+#include "plot/figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tables -------------------------------------------------------------------------------------------------------------- */
+
+/* Columns as figures want them; release with acf_release. */
+static acf_status view(const acf_table *t, const acf_plot_options *o, acf_figure_table *out) {
+    acf_figure_column *column = acf_alloc_zero((size_t)t->D * sizeof *column, "a list of columns");
+    if (!column) return ACF_EMEMORY;
+    for (int64_t j = 0; j < t->D; j++) {
+        column[j].name = t->column[j].name;
+        column[j].classes = t->column[j].classes;
+        if (o && o->columns) column[j].labels = o->columns[j].labels, column[j].unit = o->columns[j].seconds;
+    }
+    *out = (acf_figure_table){t->x, t->N, t->D, column};
+    return ACF_OK;
+}
+
+acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const acf_table *t) {
+    acf_figure_table f;
+    ACF_NEED(path);
+    ACF_NEED(t);
+    ACF_TRY(view(t, o, &f));
+    acf_status status = acf_figure_missing(path, o, &f);
+    acf_release((void *)f.column);
+    return status;
+}
+
+acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed, int32_t draws) {
+    acf_figure_table f;
+    ACF_NEED(path);
+    ACF_NEED(t);
+    if (t->N > 0) ACF_NEED(completed);
+    if (draws < 1) return acf_fail(ACF_EUSAGE, "acf_plot_imputed: %d draws; expected at least 1", (int)draws);
+    ACF_TRY(view(t, o, &f));
+    acf_status status = acf_figure_imputed(path, o, &f, completed, draws);
+    acf_release((void *)f.column);
+    return status;
+}
+
+acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn, int64_t n,
+                          const int64_t *column, int n_columns) {
+    acf_figure_table f;
+    ACF_NEED(path);
+    ACF_NEED(t);
+    ACF_NEED(column);
+    if (n < 0) return acf_fail(ACF_EUSAGE, "acf_plot_pairs: %lld rows of draws", (long long)n);
+    if (n > 0) ACF_NEED(drawn);
+    if (n_columns < 2 || n_columns > ACF_PAIRS_MAX)
+        return acf_fail(ACF_EUSAGE, "acf_plot_pairs: %d columns; expected 2 to %d", n_columns, ACF_PAIRS_MAX);
+    for (int k = 0; k < n_columns; k++)
+        if (column[k] < 0 || column[k] >= t->D)
+            return acf_fail(ACF_EUSAGE, "acf_plot_pairs: column %lld; the table has 0 to %lld", (long long)column[k], (long long)t->D - 1);
+    ACF_TRY(view(t, o, &f));
+    acf_status status = acf_figure_pairs(path, o, &f, drawn, n, column, n_columns);
+    acf_release((void *)f.column);
+    return status;
+}
+
+acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
+                           const char *const *names_across, const char *const *names_down) {
+    ACF_NEED(path);
+    ACF_NEED(cloud);
+    if (across < 1 || down < 1 || across > ACF_CLOUDS_MAX || down > ACF_CLOUDS_MAX)
+        return acf_fail(ACF_EUSAGE, "acf_plot_clouds: %d x %d panels; expected 1 to %d each", across, down, ACF_CLOUDS_MAX);
+    for (int k = 0; k < across * down; k++)
+        if (cloud[k].n < 0 || (cloud[k].n > 0 && !cloud[k].xy))
+            return acf_fail(ACF_EUSAGE, "acf_plot_clouds: panel %d has %lld points%s", k, (long long)cloud[k].n, cloud[k].xy ? "" : " and no array");
+    return acf_figure_clouds(path, o, cloud, across, down, names_across, names_down);
+}
+
+/* ---- training ------------------------------------------------------------------------------------------------------------ */
+
+acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n) {
+    ACF_NEED(path);
+    if (n < 0) return acf_fail(ACF_EUSAGE, "acf_plot_training: %lld reports", (long long)n);
+    if (n > 0) ACF_NEED(reports);
+    size_t bytes;
+    if (!acf_bytes(n, 3 * sizeof(double), &bytes)) return ACF_EMEMORY;
+    double *step = acf_alloc(bytes, "reports of training"), *loss = step + n, *valid = loss + n;
+    if (!step) return ACF_EMEMORY;
+    for (int64_t i = 0; i < n; i++) step[i] = (double)reports[i].step, loss[i] = reports[i].loss, valid[i] = reports[i].valid;
+    acf_status status = acf_figure_training(path, o, step, loss, valid, n);
+    acf_release(step);
+    return status;
+}
+
+/* ---- conditional densities ----------------------------------------------------------------------------------------------- */
+
+#define GRID 400
+#define DRAWS 64 /* of each row, to find where its density is */
+
+/* A question: every row of t once for each of G values of column j, and G times more with nothing given. */
+typedef struct grid {
+    acf_session *s;
+    const acf_table *t;
+    int64_t j;
+    int G;
+    double *x; /* (G) values of the column */
+    double *p; /* (N + 1, G) the answers, the last row with nothing given */
+} grid;
+
+/* Where the densities are: the span of draws for each row and for nothing given, and of what was seen. */
+static acf_status find_span(const grid *g, const acf_table *all, const uint8_t *given, const uint8_t *asked, acf_range *out) {
+    const int64_t N = all->N, D = all->D;
+    size_t bytes;
+    if (!acf_bytes(N * D + N * (DRAWS + 1), sizeof(double), &bytes)) return ACF_EMEMORY;
+    double *drawn = acf_alloc(bytes, "draws"), *value = drawn ? drawn + N * D : NULL;
+    if (!drawn) return ACF_EMEMORY;
+    int64_t n = 0;
+    acf_status status = ACF_OK;
+    for (uint32_t d = 0; d < DRAWS && status == ACF_OK; d++) {
+        status = acf_ask_draw(g->s, all, (acf_question){given, asked}, 1, d, drawn);
+        for (int64_t i = 0; i < N && status == ACF_OK; i++) value[n++] = drawn[i * D + g->j];
+    }
+    for (int64_t i = 0; i < N; i++) value[n++] = all->x[i * D + g->j];
+    n = acf_values_sort(value, n);
+    if (n > 0) *out = acf_range_padded(acf_range_usable(value[0], value[n - 1]), 0.08);
+    else *out = (acf_range){0, 1};
+    acf_release(drawn);
+    return status;
+}
+
+/* The rows of t and below them an empty one, `times` over, with masks that ask for column j; in one block to release. */
+static acf_status repeat_rows(const grid *g, int times, double **x, uint8_t **given, uint8_t **asked) {
+    const int64_t N = (g->t->N + 1) * times, D = g->t->D;
+    size_t bytes;
+    if (!acf_bytes(N * D, sizeof(double) + 2, &bytes)) return ACF_EMEMORY;
+    if (!(*x = acf_alloc(bytes, "rows of a question"))) return ACF_EMEMORY;
+    *given = (uint8_t *)(*x + N * D), *asked = *given + N * D;
+    for (int64_t i = 0; i < N; i++) {
+        const int64_t row = i / times;
+        for (int64_t k = 0; k < D; k++) {
+            const double v = row < g->t->N ? g->t->x[row * D + k] : (double)NAN;
+            (*x)[i * D + k] = k == g->j && times > 1 ? g->x[i % times] : v;
+            (*given)[i * D + k] = k != g->j && !isnan(v);
+            (*asked)[i * D + k] = k == g->j;
+        }
+    }
+    return ACF_OK;
+}
+
+static acf_status ask_rows(const grid *g, int times, acf_range *span) {
+    double *x = NULL;
+    uint8_t *given, *asked;
+    acf_table *all = NULL;
+    acf_status status = ACF_OK;
+    ACF_TRY(repeat_rows(g, times, &x, &given, &asked));
+    ACF_TRY_DONE(acf_tab_create(x, NULL, (g->t->N + 1) * times, g->t->D, g->t->column, &all));
+    if (span) ACF_TRY_DONE(find_span(g, all, given, asked, span));
+    else ACF_TRY_DONE(acf_ask_logp(g->s, all, (acf_question){given, asked}, g->p));
+    for (int64_t i = 0; !span && i < all->N; i++) g->p[i] = exp(g->p[i]);
+done:
+    acf_tab_free(all);
+    acf_release(x);
+    return status;
+}
+
+static acf_status draw_conditional(const char *path, const acf_plot_options *o, grid *g, const acf_figure_column *column,
+                                   const char *const *labels) {
+    const int64_t N = g->t->N;
+    char own[ACF_SERIES_MAX][32];
+    const char *label[ACF_SERIES_MAX];
+    double truth[ACF_SERIES_MAX];
+    acf_range span;
+    if (column->classes == 0) ACF_TRY(ask_rows(g, 1, &span));
+    for (int k = 0; k < g->G; k++) g->x[k] = column->classes > 0 ? k : span.lo + (span.hi - span.lo) * k / (g->G - 1);
+    ACF_TRY(ask_rows(g, g->G, NULL));
+    for (int64_t i = 0; i < N; i++) {
+        snprintf(own[i], sizeof own[i], "row %lld", (long long)i + 1);
+        label[i] = labels ? labels[i] : own[i];
+        truth[i] = g->t->x[i * g->t->D + g->j];
+    }
+    return acf_figure_conditional(path, o, &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label});
+}
+
+acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,
+                                const char *const *labels) {
+    acf_figure_table f;
+    ACF_NEED(path);
+    ACF_NEED(s);
+    ACF_NEED(t);
+    if (column < 0 || column >= t->D)
+        return acf_fail(ACF_EUSAGE, "acf_plot_conditional: column %lld; the table has 0 to %lld", (long long)column, (long long)t->D - 1);
+    if (t->N < 1 || t->N > ACF_SERIES_MAX)
+        return acf_fail(ACF_EUSAGE, "acf_plot_conditional: %lld rows; expected 1 to %d", (long long)t->N, ACF_SERIES_MAX);
+    for (int64_t i = 0; labels && i < t->N; i++)
+        if (!labels[i]) return acf_fail(ACF_EUSAGE, "acf_plot_conditional: the label of row %lld is NULL", (long long)i);
+    ACF_TRY(view(t, o, &f));
+    const int G = f.column[column].classes > 0 ? f.column[column].classes : GRID;
+    acf_status status = ACF_EMEMORY;
+    size_t bytes;
+    double *x = acf_bytes((t->N + 2) * (int64_t)G, sizeof(double), &bytes) ? acf_alloc(bytes, "a density") : NULL;
+    if (x) status = draw_conditional(path, o, &(grid){s, t, column, G, x, x + G}, &f.column[column], labels);
+    acf_release(x);
+    acf_release((void *)f.column);
+    return status;
+}

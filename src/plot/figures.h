@@ -1,0 +1,87 @@
+/* The figures of acflow, each from plain arrays to a file: what they show is said at acf_plot_* in acflow.h; here is what they need.
+ *
+ * Each function opens the page, draws, saves. They are called once per picture with whole tables, so passes over the data are single and
+ * in memory order where possible; a million rows of 20 columns take about a second. Nothing is kept between calls. Options may be NULL.
+ * All fail with ACF_EUSAGE (path, size), ACF_EIO, ACF_EMEMORY. */
+#ifndef ACF_PLOT_FIGURES_H
+#define ACF_PLOT_FIGURES_H
+
+#include "plot/chart.h"
+
+/* How a column is called and written. */
+typedef struct acf_figure_column {
+    const char *name;          /* NULL: "column 3" */
+    int32_t classes;           /* 0: numbers */
+    const char *const *labels; /* (classes); NULL: codes */
+    double unit;               /* seconds of one, for times; 0: numbers */
+} acf_figure_column;
+
+typedef struct acf_figure_table {
+    const double *x; /* (N,D) row-major; NaN is missing */
+    int64_t N, D;
+    const acf_figure_column *column; /* (D) */
+} acf_figure_table;
+
+acf_status acf_figure_missing(const char *path, const acf_plot_options *o, const acf_figure_table *t);
+
+/* completed (draws,N,D) */
+acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *completed, int32_t draws);
+
+/* p(x | given) of one column in n situations. Numbers: density p (n,G) at x (G) upwards; a category: probability p (n,classes), G is
+ * classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): what was seen, NaN where nothing. */
+typedef struct acf_figure_curves {
+    acf_figure_column column;
+    int n, G;
+    const double *x, *p, *base, *truth;
+    const char *const *label; /* (n) */
+} acf_figure_curves;
+acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f);
+
+/* step, loss, valid (n): NaN where there is none. */
+acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss, const double *valid,
+                               int64_t n);
+
+/* drawn (n,D); column (k): 2 to ACF_PAIRS_MAX of the table's. */
+#define ACF_PAIRS_MAX 8
+acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *drawn, int64_t n,
+                            const int64_t *column, int k);
+
+/* cloud (down,across) */
+#define ACF_CLOUDS_MAX 64
+acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
+                             const char *const *names_across, const char *const *names_down);
+
+/* ---- what they share ----------------------------------------------------------------------------------------------------- */
+
+/* Opens the page: the size of the options, or where that is 0 this one. */
+acf_status acf_figure_open(const char *path, const acf_plot_options *o, double width, double height, acf_canvas **out);
+/* The width the page will have. */
+double acf_figure_width(const acf_plot_options *o, double width);
+/* The height that was asked for; 0: none. */
+double acf_figure_height(const acf_plot_options *o);
+/* The title of the options, or this one. */
+const char *acf_figure_title(const acf_plot_options *o, const char *title);
+
+/* A column's name, or "column 3". Returns out or the name itself. */
+#define ACF_FIGURE_NAME_MAX 40
+const char *acf_figure_name(const acf_figure_column *column, int64_t j, char out[ACF_FIGURE_NAME_MAX]);
+/* How class k is written. */
+const char *acf_figure_label(const acf_figure_column *column, int32_t k, char out[ACF_TICK_LABEL_MAX]);
+
+/* How two lists of sorted values are spread, drawn into a panel whose y goes from 0 to 1: the first as a blue area, the second as an orange
+ * line, both with the kernel of the first so that they can be compared, the higher one as high as the panel. A value that makes up a tenth
+ * of the first list (density.h) is taken out of both and drawn as two stems, whose lengths are shares; the lists lose it. */
+typedef struct acf_spread {
+    bool has_spike;
+    double spike, share[2]; /* the value, and its part of either list */
+} acf_spread;
+acf_spread acf_figure_spread(const acf_panel *p, double *seen, int64_t n_seen, double *drawn, int64_t n_drawn);
+
+/* Shares of classes as bars to the right, `series` of them to a class; where not all classes fit, the most frequent ones and the rest
+ * as one. share (series,classes). Draws into the box, no title; a class takes at most ACF_BARS_LINE of height. */
+#define ACF_BARS_LINE(series) (8.0 + 11.0 * (series))
+#define ACF_BARS_SERIES (ACF_SERIES_MAX + 1) /* at most */
+acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *column, const double *share, int series,
+                           const acf_ink *ink);
+
+#endif
