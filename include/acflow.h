@@ -271,7 +271,8 @@ typedef struct acf_fit_report {
 typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
- * training (acf_options_help lists them), `seed`, `threads`. The same table, options and seed give the same model, for any
+ * training (acf_options_help lists them), `seed`, `threads`. For wide tables `rank`, `flow` and `batch` follow the number of columns
+ * where they were not set. The same table, options and seed give the same model, for any
  * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
  *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
