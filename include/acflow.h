@@ -126,6 +126,21 @@ ACF_API acf_status acf_options_create_reading(acf_options **out);
  * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
 
+/* An option as the table defines it, for a program that lists them: a form, a completion, a binding. */
+typedef struct acf_option_info {
+    const char *name;
+    const char *type;     /* "int", "real", "bool", "text" or "choice" */
+    const char *standard; /* the default, as a user would write it */
+    const char *choices;  /* "a|b|c"; NULL: not a choice */
+    const char *help;     /* one line */
+    double min, max;      /* of a number; of a text, its bytes; else 0 */
+} acf_option_info;
+
+/* How many options the set has (0 for NULL), and option i = 0, 1, ... of it; its strings are the library's and always valid.
+ * Fails: ACF_EUSAGE (no such option). */
+ACF_API int acf_options_count(const acf_options *o);
+ACF_API acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out);
+
 /* ---- command lines ------------------------------------------------------------------------------------------ */
 
 /* A flag of the program itself, beside the options: where its input is, say, or what to print. */
