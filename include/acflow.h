@@ -186,7 +186,7 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 /* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or gzip, or "-" for
  * standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer, an ordinal, a category, a date, a
  * time, or an identifier, a constant or an empty column, which are not modelled) is found out from its cells; docs/columns.md has the
- * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`.
+ * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`, `id`.
  *
  * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
  * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
@@ -358,7 +358,8 @@ ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const ui
 ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
- * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw) alone. */
+ * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
+ * alone; a row is its number or, for a table that was read with the option `id`, its id. */
 ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
                                     uint32_t draw, double *out);
 
