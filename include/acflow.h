@@ -126,6 +126,21 @@ ACF_API acf_status acf_options_create_reading(acf_options **out);
  * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
 
+/* An option as the table defines it, for a program that lists them: a form, a completion, a binding. */
+typedef struct acf_option_info {
+    const char *name;
+    const char *type;     /* "int", "real", "bool", "text" or "choice" */
+    const char *standard; /* the default, as a user would write it */
+    const char *choices;  /* "a|b|c"; NULL: not a choice */
+    const char *help;     /* one line */
+    double min, max;      /* of a number; of a text, its bytes; else 0 */
+} acf_option_info;
+
+/* How many options the set has (0 for NULL), and option i = 0, 1, ... of it; its strings are the library's and always valid.
+ * Fails: ACF_EUSAGE (no such option). */
+ACF_API int acf_options_count(const acf_options *o);
+ACF_API acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out);
+
 /* ---- command lines ------------------------------------------------------------------------------------------ */
 
 /* A flag of the program itself, beside the options: where its input is, say, or what to print. */
@@ -171,7 +186,7 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 /* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or gzip, or "-" for
  * standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer, an ordinal, a category, a date, a
  * time, or an identifier, a constant or an empty column, which are not modelled) is found out from its cells; docs/columns.md has the
- * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`.
+ * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`, `id`.
  *
  * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
  * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
@@ -346,7 +361,8 @@ ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const ui
 ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
- * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw) alone. */
+ * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
+ * alone; a row is its number or, for a table that was read with the option `id`, its id. */
 ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
                                     uint32_t draw, double *out);
 

@@ -27,7 +27,10 @@
     X("types", TEXT, 0, 1048575, "", NULL, NULL, 0,                                                                    \
       "what columns are, such as age=real,zip=category: real, integer, ordinal, category, date, dmy, mdy, time, "      \
       "identifier or constant")                                                                                        \
-    X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)")
+    X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)") \
+    X("id", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                          \
+      "column whose text the random numbers of a row come from, so that the order of rows does not matter to a model; " \
+      "empty is the row's number")
 
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
     X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \

@@ -9,11 +9,13 @@
 #include <stdbool.h>
 
 /* A subcommand: one file, one line in main.c's list. `run` gets the arguments behind its name and returns the exit
- * code; `help` prints its page. */
+ * code; `page` and `flags` (job.h) are what --help, the man page and the completion are printed from. */
 typedef struct cli_command {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
-    int (*help)(void);
+    const struct cli_page *page;
+    const struct cli_flag *flags;
+    int n_flags;
 } cli_command;
 
 extern const cli_command cli_fit, cli_impute, cli_score, cli_sample, cli_eval, cli_info, cli_synth, cli_plot;

@@ -23,8 +23,6 @@ static const cli_page page = {
     "  acflow eval truth.csv --holes holes.csv --model m.safetensors\n",
     CLI_ALL};
 
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
-
 /* ^C ends training early; the report is then on what was learned so far. */
 static int score(cli_job *job, const char *path) {
     acf_table *truth = NULL, *shown = NULL;
@@ -63,4 +61,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_eval = {"eval", "hide cells and see how well they are found again", run, help};
+const cli_command cli_eval = {"eval", "hide cells and see how well they are found again", run, &page, flags, FLAGS};

@@ -23,8 +23,6 @@ static const cli_page page = {
     "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000 --resume     goes on\n",
     CLI_ALL};
 
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
-
 /* Trains, then saves; the checkpoint has done its service once the model is there. */
 static int fit(cli_job *job, const char *path) {
     acf_table *t = NULL;
@@ -54,4 +52,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_fit = {"fit", "learn a model of a table with holes", run, help};
+const cli_command cli_fit = {"fit", "learn a model of a table with holes", run, &page, flags, FLAGS};

@@ -32,8 +32,6 @@ static const cli_page page = {
     "  acflow impute patients.csv --save-model m.safetensors > complete.csv\n",
     CLI_ALL};
 
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
-
 typedef struct plan {
     long long draws, interval, seed;
 } plan;
@@ -122,4 +120,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_impute = {"impute", "fill the holes of a table", run, help};
+const cli_command cli_impute = {"impute", "fill the holes of a table", run, &page, flags, FLAGS};

@@ -20,8 +20,6 @@ static const cli_page page = {
     "  acflow info --json --threads 2\n",
     CLI_READING};
 
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
-
 /* The buffer is several times what the description takes; a longer one is reported, not cut. */
 static int show(const acf_options *o, bool as_json) {
     char text[1 << 14];
@@ -69,4 +67,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_info = {"info", "what a table, a model or this program is", run, help};
+const cli_command cli_info = {"info", "what a table, a model or this program is", run, &page, flags, FLAGS};

@@ -11,7 +11,8 @@
 
 /* ---- pages and flags ----------------------------------------------------------------------------------------------------- */
 
-static acf_status make_options(cli_options which, acf_options **out) {
+acf_status cli_page_options(const cli_page *page, acf_options **out) {
+    const cli_options which = page->options;
     if (which == CLI_GENERAL) return acf_options_create_general(out);
     return which == CLI_READING ? acf_options_create_reading(out) : acf_options_create(out);
 }
@@ -24,19 +25,27 @@ static void show_flag(const cli_flag *f) {
 
 static const cli_flag common[] = {
     {"config", 0, "FILE", "read options from a JSON file, such as {\"threads\": 2}; flags win over it", NULL},
-    {"progress", 0, "MODE", "how training shows itself: auto (a line on a terminal), bar, json (an object a line) or none", NULL},
+    {"progress", 0, "MODE", "how training shows itself: auto (a line on a terminal), bar, json (an object a line) or none", NULL, "auto|bar|json|none"},
     {"quiet", 'q', NULL, "say nothing but errors", NULL},
     {"help", 'h', NULL, "show this page", NULL},
 };
 enum { COMMON = sizeof common / sizeof common[0] };
 
+int cli_page_flags(const cli_page *page, const cli_flag *flags, int n_flags, cli_flag out[CLI_FLAGS_MAX]) {
+    int n = 0;
+    for (int i = 0; i < n_flags; i++) out[n++] = flags[i];
+    for (int i = 0; i < COMMON; i++)
+        if (page->options == CLI_ALL || strcmp(common[i].name, "progress") != 0) out[n++] = common[i];
+    return n;
+}
+
 int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags) {
     acf_options *o;
     cli_print("Usage: acflow %s %s\n\n%s\n\n", page->name, page->usage, page->about);
-    for (int i = 0; i < n_flags; i++) show_flag(&flags[i]);
-    for (int i = 0; i < COMMON; i++)
-        if (page->options == CLI_ALL || strcmp(common[i].name, "progress") != 0) show_flag(&common[i]);
-    if (make_options(page->options, &o) != ACF_OK) return cli_failed(page->name);
+    cli_flag all[CLI_FLAGS_MAX];
+    const int n = cli_page_flags(page, flags, n_flags, all);
+    for (int i = 0; i < n; i++) show_flag(&all[i]);
+    if (cli_page_options(page, &o) != ACF_OK) return cli_failed(page->name);
     char *text = cli_text(page->name, (cli_writer)acf_options_help, o);
     acf_options_free(o);
     if (!text) return acf_status_exit(acf_error_status());
@@ -46,7 +55,7 @@ int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags) {
 }
 
 static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, char **argv) {
-    acf_flag all[CLI_FLAGS_MAX + COMMON];
+    acf_flag all[CLI_FLAGS_MAX];
     const char **own[COMMON] = {&job->config, &job->progress, &job->quiet, &job->help};
     int n = 0;
     for (int i = 0; i < n_flags; i++) all[n++] = (acf_flag){flags[i].name, flags[i].letter, flags[i].metavar != NULL, flags[i].value};
@@ -68,7 +77,7 @@ static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, cha
 
 int cli_job_open(cli_job *job, const cli_page *page, const cli_flag *flags, int n_flags, int argc, char **argv) {
     *job = (cli_job){.page = page};
-    if (make_options(page->options, &job->o) != ACF_OK) return cli_failed(page->name);
+    if (cli_page_options(page, &job->o) != ACF_OK) return cli_failed(page->name);
     int code = parse(job, flags, n_flags, argc, argv);
     if (code >= 0) cli_job_close(job);
     return code;

@@ -12,6 +12,7 @@ typedef struct cli_flag {
     const char *metavar; /* "FILE"; NULL: it takes no value */
     const char *help;
     const char **value;  /* as acf_flag's */
+    const char *choices; /* "a|b|c", what the completion offers; NULL: no such list */
 } cli_flag;
 
 /* Which options of the table a command has. */
@@ -23,7 +24,7 @@ typedef struct cli_page {
     cli_options options;
 } cli_page;
 
-#define CLI_FLAGS_MAX 24
+#define CLI_FLAGS_MAX 24 /* of a command, with those that every one has */
 
 /* A run of a subcommand: its options, and the flags every one has. */
 typedef struct cli_job {
@@ -32,6 +33,12 @@ typedef struct cli_job {
     const char *config, *quiet, *progress, *help; /* NULL: not given */
     int n_rest;                                   /* arguments, moved to the front of argv */
 } cli_job;
+
+/* The command's own flags, then those every one has; returns how many. */
+int cli_page_flags(const cli_page *page, const cli_flag *flags, int n_flags, cli_flag out[CLI_FLAGS_MAX]);
+
+/* The options a command has, at their defaults. Gives *out; free it with acf_options_free. Fails as acf_options_create. */
+acf_status cli_page_options(const cli_page *page, acf_options **out);
 
 /* Prints the page with these flags and the command's options. */
 int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags);

@@ -1,8 +1,8 @@
 /* acflow, the command line: picks the subcommand and runs it.
  *
- * A new subcommand is one file, one declaration in cli.h and one entry in `commands`; help, "did you mean" and
- * dispatch follow from the list. */
-#include "cli/cli.h"
+ * A new subcommand is one file, one declaration in cli.h and one entry in `commands`; help, man page, completion, "did you
+ * mean" and dispatch follow from the list. */
+#include "cli/manual.h"
 
 #include <signal.h>
 #include <string.h>
@@ -16,26 +16,25 @@ static const cli_command *find(const char *name) {
     return NULL;
 }
 
-/* The first page a new user sees: what it is, the commands, and two lines that work. */
+static const cli_program program = {
+    commands, N_COMMANDS, "one model of a table that answers every conditional question about it",
+    "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
+    "6 training diverged, 130 interrupted.\n",
+    "  acflow impute table.csv -o complete.csv           fill the holes of a table\n"
+    "  acflow fit table.csv -o model.safetensors         learn once, ask often\n"
+    "  acflow score new.csv --model model.safetensors --cells\n"
+    "  acflow help impute\n"};
+
+/* The first page a new user sees: what it is, the commands, and lines that work. */
 static int general_help(void) {
-    cli_print("acflow: one model of a table that answers every conditional question about it\n"
-              "\n"
-              "Usage: acflow COMMAND [OPTIONS]\n"
-              "\n");
+    cli_print("acflow: %s\n\nUsage: acflow COMMAND [OPTIONS]\n\n", program.about);
     for (int i = 0; i < N_COMMANDS; i++) cli_print("  %-8s %s\n", commands[i]->name, commands[i]->summary);
     cli_print("  %-8s %s\n", "help", "show this page, or that of a command");
     cli_print("\n"
               "  -h, --help     show this page\n"
               "  --version      show the version\n"
-              "\n"
-              "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
-              "6 training diverged, 130 interrupted.\n"
-              "\n"
-              "Examples:\n"
-              "  acflow impute table.csv -o complete.csv           fill the holes of a table\n"
-              "  acflow fit table.csv -o model.safetensors         learn once, ask often\n"
-              "  acflow score new.csv --model model.safetensors --cells\n"
-              "  acflow help impute\n");
+              "\n%s\nExamples:\n%s",
+              program.exit_codes, program.examples);
     return 0;
 }
 
@@ -49,13 +48,30 @@ static int unknown(const char *word) {
     return cli_usage("", "unknown command '%s'; did you mean '%s'?", word, names[near]);
 }
 
+/* For `make man`: acflow help --commands, --completion, --man [COMMAND]. Not in --help, as no user needs them. */
+static int print_for_make(int argc, char **argv) {
+    const char *what = argv[0];
+    const bool man = strcmp(what, "--man") == 0;
+    if (argc > 1 + man) return cli_usage("", "help %s takes %s, but there is also '%s'", what, man ? "one command" : "nothing", argv[1 + man]);
+    if (strcmp(what, "--completion") == 0) return cli_print_completion(&program);
+    if (strcmp(what, "--commands") == 0) {
+        for (int i = 0; i < N_COMMANDS; i++) cli_print("%s\n", commands[i]->name);
+        return 0;
+    }
+    if (!man) return cli_usage("", "help takes a command, but there is '%s'", what);
+    if (argc == 1) return cli_print_program_man(&program);
+    const cli_command *c = find(argv[1]);
+    return c ? cli_print_man(&program, c) : unknown(argv[1]);
+}
+
 /* acflow help [COMMAND]: the same page as acflow COMMAND --help. */
 static int help_on(int argc, char **argv) {
     if (argc == 0) return general_help();
+    if (argv[0][0] == '-') return print_for_make(argc, argv);
     if (argc > 1) return cli_usage("", "help takes one command, but there is also '%s'", argv[1]);
     if (strcmp(argv[0], "help") == 0) return general_help();
     const cli_command *c = find(argv[0]);
-    return c ? c->help() : unknown(argv[0]);
+    return c ? cli_show_page(c->page, c->flags, c->n_flags) : unknown(argv[0]);
 }
 
 /* Options belong to a command and follow it; only --help and --version stand alone. */

@@ -34,8 +34,6 @@ static const cli_page page = {
     "  acflow plot training fit.log -o training.png\n",
     CLI_READING};
 
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
-
 /* What a figure is made of. */
 typedef struct scene {
     cli_job *job;
@@ -264,4 +262,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_plot = {"plot", "draw tables, models and training", run, help};
+const cli_command cli_plot = {"plot", "draw tables, models and training", run, &page, flags, FLAGS};

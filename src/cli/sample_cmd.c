@@ -20,8 +20,6 @@ static const cli_page page = {
     "  acflow sample --model m.safetensors -n 20 --given age=40,sex=F\n",
     CLI_GENERAL};
 
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
-
 static int draw(const acf_model *m, long long rows, long long seed) {
     acf_table *t = NULL;
     acf_session *s = NULL;
@@ -57,4 +55,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_sample = {"sample", "draw new rows from a model", run, help};
+const cli_command cli_sample = {"sample", "draw new rows from a model", run, &page, flags, FLAGS};

@@ -26,8 +26,6 @@ static const cli_page page = {
     "  acflow score new.csv --model m.safetensors --cells --top 10\n",
     CLI_READING};
 
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
-
 /* Marks the columns of a list "a,b" in mark (columns). */
 static int mark_columns(const acf_table *t, const char *list, uint8_t *mark) {
     char name[1024];
@@ -176,4 +174,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_score = {"score", "how probable rows and cells are", run, help};
+const cli_command cli_score = {"score", "how probable rows and cells are", run, &page, flags, FLAGS};

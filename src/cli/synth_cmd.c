@@ -9,7 +9,7 @@ static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the table goes; - or nothing is standard output", &output},
     {"rows", 'n', "N", "how many rows (1000)", &rows_text},
     {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"holes", 0, "KIND", "mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself", &holes_text},
+    {"holes", 0, "KIND", "mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself", &holes_text, "none|mcar|mar|mnar"},
     {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2)", &rate_text},
     {"truth", 0, "FILE", "the same table without holes", &truth},
 };
@@ -22,8 +22,6 @@ static const cli_page page = {
     "  acflow synth clinic -n 2000 --holes mar --rate 0.2 --truth truth.csv -o clinic.csv\n"
     "  acflow synth moons > moons.csv\n",
     CLI_GENERAL};
-
-static int help(void) { return cli_show_page(&page, flags, FLAGS); }
 
 static int list(void) {
     for (int i = 0; acf_synth_name(i); i++) cli_print("%-14s %s\n", acf_synth_name(i), acf_synth_about(i));
@@ -61,4 +59,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_synth = {"synth", "make up a table whose truth is known", run, help};
+const cli_command cli_synth = {"synth", "make up a table whose truth is known", run, &page, flags, FLAGS};
