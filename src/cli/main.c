@@ -5,7 +5,9 @@
 #include "cli/manual.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_info, &cli_synth, &cli_plot};
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -89,7 +91,16 @@ static int dispatch(int argc, char **argv) {
     return c ? c->run(argc - 2, argv + 2) : unknown(word);
 }
 
+/* Threads that wait for each other spin, by default for about a millisecond: where other programs want the cores too, that is most of the
+ * time (a fit took nine times as long). Only the environment at the start of a program can change it, so it starts again, once. Who has
+ * said anything about it is not overruled; where /proc is not mounted the program runs as it is. */
+static void spin_less(char **argv) {
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "10000", 1) != 0) return;
+    execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv) {
+    spin_less(argv);
     signal(SIGPIPE, SIG_IGN); /* a reader that leaves early is no reason to die half-way: cli_close decides */
     return cli_close(dispatch(argc, argv));
 }
