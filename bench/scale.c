@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CAUSES = 8, ASKED = 128, CASES_MAX = 16, WARM = 3 };
+enum { CAUSES = 8, ASKED = 128, CASES_MAX = 16, WARM = 3, LENGTH_COLUMNS = 20 };
 
 typedef struct result {
     double step;           /* seconds per row of a training step */
@@ -195,15 +195,15 @@ static void keep_best(result *best, const result *r) {
 
 /* ---- the report ------------------------------------------------------------------------------------------------------- */
 
-/* Slope of log(time per row) over log(columns), least squares, over the cases of as many rows as the first. */
+/* Slope of log(time per row) over log(columns), least squares, over the cases of as many rows as the first; 0 for one alone. */
 static double exponent(const table_case *c, int n) {
     double sx = 0, sy = 0, sxx = 0, sxy = 0, k = 0;
     for (int i = 0; i < n; i++) {
-        if (c[i].N != c[0].N || c[i].D == 20) continue;
+        if (c[i].N != c[0].N || c[i].D == LENGTH_COLUMNS) continue;
         double x = log((double)c[i].D), y = log(c[i].best.step);
         sx += x, sy += y, sxx += x * x, sxy += x * y, k++;
     }
-    return (k * sxy - sx * sy) / (k * sxx - sx * sx);
+    return k > 1 ? (k * sxy - sx * sy) / (k * sxx - sx * sx) : 0;
 }
 
 static void print_case(const table_case *c, const table_case *first) {
@@ -217,7 +217,8 @@ static void print_case(const table_case *c, const table_case *first) {
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 3, n = 0;
     double seconds = argc > 2 ? atof(argv[2]) : 2;
-    table_case c[CASES_MAX] = {{8, 10000}, {32, 10000}, {128, 10000}, {512, 10000}, {20, 10000}, {20, 1000000}};
+    table_case c[CASES_MAX] = {{8, 10000}, {32, 10000}, {128, 10000}, {512, 10000},
+                               {LENGTH_COLUMNS, 10000}, {LENGTH_COLUMNS, 1000000}};
     for (int i = 3; i < argc && n < CASES_MAX; i++)
         if (sscanf(argv[i], "%lldx%lld", &c[n].D, &c[n].N) == 2) n++;
     if (n == 0) n = 6;
@@ -229,6 +230,7 @@ int main(int argc, char **argv) {
     printf("%7s %9s %6s %10s %8s %8s %9s %8s %8s %8s %10s %10s %8s\n", "columns", "rows", "batch", "us a row", "ratio", "(d/d0)^2",
            "before, s", "valid, s", "table MB", "train MB", "logp us", "draw us", "ask MB");
     for (int i = 0; i < n; i++) print_case(&c[i], &c[0]);
-    if (n > 1) printf("time per row grows as d^%.2f\n", exponent(c, n));
+    double slope = exponent(c, n);
+    if (slope != 0) printf("time per row grows as d^%.2f\n", slope);
     return 0;
 }

@@ -12,6 +12,7 @@ python=/usr/bin/python3
 ours=$(mktemp) theirs=$(mktemp)
 trap 'rm -f "$ours" "$theirs"' EXIT
 
+make -s --no-print-directory B="$B" "$B/bench-table"
 why=
 if [[ ! -f $peer ]]; then why="$peer is not there"
 elif ! "$python" -c 'import torch' 2>/dev/null; then why="python3-torch is not installed"; fi

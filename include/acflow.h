@@ -119,9 +119,27 @@ ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char 
 /* Makes a set of the options that concern any program (`threads`, `log-level`), for one that fits no model. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
 
+/* The same, and how files are read (`separator`, `types`, ...): for a program that asks a model that exists. */
+ACF_API acf_status acf_options_create_reading(acf_options **out);
+
 /* Writes every option of the set with type, range, default and help as plain text, one paragraph each (cap, needed
  * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
+
+/* An option as the table defines it, for a program that lists them: a form, a completion, a binding. */
+typedef struct acf_option_info {
+    const char *name;
+    const char *type;     /* "int", "real", "bool", "text" or "choice" */
+    const char *standard; /* the default, as a user would write it */
+    const char *choices;  /* "a|b|c"; NULL: not a choice */
+    const char *help;     /* one line */
+    double min, max;      /* of a number; of a text, its bytes; else 0 */
+} acf_option_info;
+
+/* How many options the set has (0 for NULL), and option i = 0, 1, ... of it; its strings are the library's and always valid.
+ * Fails: ACF_EUSAGE (no such option). */
+ACF_API int acf_options_count(const acf_options *o);
+ACF_API acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out);
 
 /* ---- command lines ------------------------------------------------------------------------------------------ */
 
@@ -168,7 +186,7 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 /* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or gzip, or "-" for
  * standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer, an ordinal, a category, a date, a
  * time, or an identifier, a constant or an empty column, which are not modelled) is found out from its cells; docs/columns.md has the
- * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`.
+ * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`, `id`.
  *
  * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
  * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
@@ -268,7 +286,8 @@ typedef struct acf_fit_report {
 typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
- * training (acf_options_help lists them), `seed`, `threads`. The same table, options and seed give the same model, for any
+ * training (acf_options_help lists them), `seed`, `threads`. For wide tables `rank`, `flow` and `batch` follow the number of columns
+ * where they were not set. The same table, options and seed give the same model, for any
  * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
  *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
@@ -332,7 +351,9 @@ ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
  *
  * All fail with: ACF_ESHAPE (the table has not the model's columns), ACF_EDATA, ACF_ENUMERIC, ACF_EMEMORY. */
 
-/* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. */
+/* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. A value
+ * of a column that was rounded (whole numbers, prices) counts with the density of a point of its step, chosen once and for all by
+ * the row's number: log P(value) is near this plus the log of the step. */
 ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* out (rows x columns): log p of each present cell given the others of its row; NaN where missing. The lowest are the most
@@ -340,7 +361,8 @@ ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const ui
 ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
- * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw) alone. */
+ * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
+ * alone; a row is its number or, for a table that was read with the option `id`, its id. */
 ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
                                     uint32_t draw, double *out);
 
@@ -348,7 +370,8 @@ ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const ui
 ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* The same with the mean of each asked cell's own conditional density p(cell | given), in the table's units and not rounded, or its
- * most probable class; what else the row asks for counts as missing. The estimate with the least squared error. Not random. */
+ * most probable class; what else the row asks for counts as missing. The estimate with the least squared error. Not random; a cell
+ * costs about as much as three draws of one cell. */
 ACF_API acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* From `draws` draws: the mean (rows x columns) and n_levels quantiles (n_levels x rows x columns) of each asked cell, for example
@@ -405,12 +428,13 @@ ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap,
 /* Each call draws one figure into a file: PNG or SVG, as the name ends (.png, .svg). The file that was there stays until the new one is
  * whole. Colours can be told apart with any colour blindness and in a grey print; text never overlaps and is never cut by the edge,
  * whatever the table holds: a name too long for its place ends in an ellipsis, more columns than fit are shown in part, and the figure says so.
+ * Letters that the machine's sans-serif font lacks appear as boxes. The same call gives the same file, byte for byte, on one machine.
  *
  * All fail with: ACF_EUSAGE (the ending of the name, a size out of range), ACF_EIO, ACF_EMEMORY, and what is said at each. */
 
 /* How values of a column are written; all zero: as numbers. */
 typedef struct acf_plot_column {
-    const char *const *labels; /* of a category: a text for each class; NULL: its code */
+    const char *const *labels; /* of a category: a text for each class; NULL, here or for one of them: its code */
     double seconds;            /* above 0: the column is a time, in units of so many seconds since 1970-01-01 (1, or 86400 for days) */
 } acf_plot_column;
 

@@ -20,7 +20,8 @@ run() {
     fi
 }
 
-asan="ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1"
+asan="ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
+    LSAN_OPTIONS=suppressions=tests/leaks.txt:print_suppressions=0"
 # shellcheck disable=SC2086
 run asan32 $asan "$B/asan32/acflow-test"
 # shellcheck disable=SC2086

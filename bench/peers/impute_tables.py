@@ -29,8 +29,8 @@ ALL = 'wine,abalone,breast,yeast,mushroom,adult'
 # ------------------------------------------------------------------------------------------------ the library
 
 class Report(C.Structure):
-    _fields_ = [('step', C.c_int64), ('steps', C.c_int64), ('epoch', C.c_int64), ('loss', C.c_double), ('valid', C.c_double),
-                ('best', C.c_double), ('rows_per_second', C.c_double), ('skipped', C.c_int64)]
+    _fields_ = [('step', C.c_int64), ('steps', C.c_int64), ('epoch', C.c_int64), ('loss', C.c_double),
+                ('mean_loss', C.c_double), ('valid', C.c_double), ('best', C.c_double)]
 
 
 CALLBACK = C.CFUNCTYPE(C.c_int, C.c_void_p, C.POINTER(Report))
@@ -78,7 +78,7 @@ class Fitted:
 
         def listen(_, report):
             r = report.contents
-            self.last = dict(step=r.step, valid=r.valid, best=r.best, skipped=r.skipped)
+            self.last = dict(step=r.step, valid=r.valid, best=r.best)
             if trace and r.step % trace == 0:
                 print(f'    step {r.step} loss {r.loss:.4f} valid {r.valid:.4f} best {r.best:.4f}', file=sys.stderr, flush=True)
             return 0

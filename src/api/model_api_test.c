@@ -75,6 +75,8 @@ static void fits_saves_loads_and_answers(void **state) {
         else assert_true(isfinite(out[i]) && (i % 3 != 1 || out[i] == 0 || out[i] == 1 || out[i] == 2));
     }
     assert_int_equal(acf_session_guess(s, t, NULL, NULL, out), ACF_OK);
+    assert_int_equal(acf_session_mean(s, t, NULL, NULL, out), ACF_OK);
+    for (int i = 0; i < CELLS; i++) assert_true(isfinite(out[i]) && (isnan(x[i]) || out[i] == x[i]));
     assert_int_equal(acf_session_cells(s, t, out), ACF_OK);
     assert_int_equal(acf_session_summary(s, t, NULL, NULL, 1, 5, (double[]){0.05, 0.95}, 2, mean, quantile), ACF_OK);
     for (int i = 0; i < CELLS; i++)
@@ -121,6 +123,8 @@ static void wrong_calls_get_a_sentence(void **state) {
     assert_int_equal(acf_session_create(m, &s), ACF_OK);
     assert_int_equal(acf_session_logp(s, narrow, NULL, NULL, out), ACF_ESHAPE);
     assert_int_equal(acf_session_logp(s, *state, NULL, NULL, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_session_mean(s, narrow, NULL, NULL, out), ACF_ESHAPE);
+    assert_int_equal(acf_session_mean(s, *state, NULL, NULL, NULL), ACF_EUSAGE);
     acf_session_free(s);
     acf_table_free(narrow);
     acf_model_free(m);

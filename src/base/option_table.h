@@ -27,27 +27,30 @@
     X("types", TEXT, 0, 1048575, "", NULL, NULL, 0,                                                                    \
       "what columns are, such as age=real,zip=category: real, integer, ordinal, category, date, dmy, mdy, time, "      \
       "identifier or constant")                                                                                        \
-    X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)")
+    X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)") \
+    X("id", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                          \
+      "column whose text the random numbers of a row come from, so that the order of rows does not matter to a model; " \
+      "empty is the row's number")
 
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
-    X("preset", CHOICE, 0, 0, "default", "default|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
+    X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
       "which set of model sizes to start from")                                                                        \
     X("encode", CHOICE, 0, 0, "warp", "standard|warp", NULL, ACF_OPTION_RECORDED,                                      \
       "real columns are standardised, or also bent towards a normal distribution")                                     \
     X("dequantise", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                               \
       "rounded values are learned with noise of their own resolution, and answers rounded to it")                      \
-    X("flow", TEXT, 0, 1023, "linear leaky rnn reverse linear leaky rnn", NULL, NULL, ACF_OPTION_RECORDED,             \
-      "transformations in order: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
+    X("flow", TEXT, 0, 1023, "", NULL, NULL, ACF_OPTION_RECORDED,             \
+      "transformations in order, such as linear leaky rnn reverse linear: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
     X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
       "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                         \
-    X("likelihood", CHOICE, 0, 0, "ar", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \
+    X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \
       "density behind the transformations: a GRU, one Gaussian, or a network on the set of what is known")             \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \
       "units of a hidden layer in the networks of linear, affine, coupling")                                           \
     X("mlp-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "their hidden layers")                            \
     X("coupling-units", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU in an RNN coupling")    \
     X("coupling-layers", INT, 1, 8, "1", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                                \
-    X("likelihood-units", INT, 1, 8192, "96", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
+    X("likelihood-units", INT, 1, 8192, "192", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
     X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers; for set, its blocks")         \
     X("components", INT, 1, 1024, "20", NULL, NULL, ACF_OPTION_RECORDED, "Gaussians in the mixture of each column")    \
     X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                      \

@@ -12,6 +12,7 @@
 #ifndef ACF_BASE_RNG_H
 #define ACF_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* One stream per purpose, so that no two uses ever share a counter. The numbers are part of what a seed means: append,
@@ -64,5 +65,7 @@ double acf_rng_unit(uint32_t lo, uint32_t hi);
 
 /* A stable 48-bit hash of a name: keys the initial values of a parameter, so that adding one does not change others. */
 uint64_t acf_rng_name(const char *name);
+/* The same for n bytes: keys a row by the text of its id. */
+uint64_t acf_rng_bytes(const char *text, size_t n);
 
 #endif

@@ -125,7 +125,7 @@ void acf_batch_fill(const acf_device *dev, acf_batch *batch, const acf_table *t,
         int64_t at = i * batch->D;
         uint8_t *m = batch->m + at, *b = batch->b + at;
         if (i + AHEAD < N) prefetch(t, row[i + AHEAD]);
-        batch->id[i] = t->first_id + (uint64_t)row[i];
+        batch->id[i] = acf_tab_id(t, row[i]);
         acf_holdout_row(hold, t, row[i], b);
         roles(role, x, m, b, batch->D);
         fill_row(batch->x + at, batch->code + at, x, m, e);

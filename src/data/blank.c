@@ -52,6 +52,7 @@ acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *gi
     double *x = f ? acf_alloc(bytes, "the cells of a table") : NULL;
     acf_column *column = x ? acf_alloc_zero((size_t)known->D * sizeof *column, "the columns of a table") : NULL;
     if (!column) goto done;
+    f->id = -1;
     ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
     ACF_TRY_DONE(blank_cells(f->schema, rows, given, x));
     acf_schema_columns(f->schema, column);

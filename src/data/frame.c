@@ -2,11 +2,13 @@
  * column of a model it is in match.c. */
 #include "data/frame.h"
 
+#include "base/rng.h"
 #include "data/match.h"
 #include "data/typing.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -188,6 +190,7 @@ typedef struct filling {
     acf_frame *f;
     double *x;     /* (rows,D) */
     int64_t rows;
+    uint64_t *id;  /* (rows) NULL: the file has no column of ids */
     finding *found; /* (columns of the schema) */
 } filling;
 
@@ -232,9 +235,25 @@ static bool differs(const acf_field_spec *c, const incoming *in) {
     return c->levels.entry[0].length != n || memcmp(c->levels.entry[0].text, is, n) != 0;
 }
 
+/* The key of a row is a hash of its id's text, in a matrix of the number as it would be written. A row without an id would share its draws
+ * with every other such row: refused. */
+static acf_status fill_id(filling *w, const incoming *in) {
+    char text[ACF_NUMBER_MAX] = "", where[ACF_FIELD_TEXT_MAX];
+    if (!in->field && !isnan(in->number)) acf_number_shortest(text, in->number);
+    const char *is = in->field ? in->field->text : text;
+    const size_t n = in->field ? in->field->length : strlen(text);
+    if (n == 0 || acf_markers_has(&w->f->schema->markers, is, n))
+        return acf_fail(ACF_EDATA, "%s, %s %lld, %s: the id is missing; the option 'id' needs one in every row", acf_frame_path(w->f),
+                        in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
+                        acf_field_text(where, w->f->name[in->c], in->c));
+    w->id[in->row] = acf_rng_bytes(is, n);
+    return ACF_OK;
+}
+
 /* One cell into its place. Columns that are not modelled are read too: a constant that is none any more is worth a note. */
 static acf_status fill_cell(filling *w, const incoming *in) {
     int64_t place = w->f->spec[in->c];
+    if (in->c == w->f->id) ACF_TRY(fill_id(w, in));
     if (place < 0) return ACF_OK;
     const acf_field_spec *spec = &w->f->schema->column[place];
     double v;
@@ -297,6 +316,28 @@ static acf_status say_kept(const filling *w) {
     return ACF_OK;
 }
 
+static int by_key(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ids that are there twice are no mistake in itself (the visits of a patient), but whoever draws should know. */
+static acf_status say_repeated(const filling *w) {
+    if (!w->id) return ACF_OK;
+    const size_t bytes = (size_t)w->rows * sizeof *w->id;
+    uint64_t *sorted = acf_alloc(bytes, "the ids of a table");
+    int64_t repeated = 0;
+    char name[ACF_EXCERPT_MAX];
+    if (!sorted) return ACF_EMEMORY;
+    memcpy(sorted, w->id, bytes);
+    qsort(sorted, (size_t)w->rows, sizeof *sorted, by_key);
+    for (int64_t i = 1; i < w->rows; i++) repeated += sorted[i] == sorted[i - 1];
+    acf_release(sorted);
+    if (!repeated) return ACF_OK;
+    return acf_notes_addf(&w->f->notes, "column '%s': %lld rows have the id of another row, and get the same random numbers as that one",
+                          acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated);
+}
+
 /* Fills x and makes the table around it. Takes f over when it succeeds. fresh: the schema was made from this file. */
 static acf_status fill(acf_frame *f, int64_t rows, bool fresh, acf_table **out) {
     acf_schema *s = f->schema;
@@ -309,8 +350,10 @@ static acf_status fill(acf_frame *f, int64_t rows, bool fresh, acf_table **out) 
     w.x = acf_alloc(bytes, "the cells of a table");
     w.found = w.x ? acf_alloc_zero((size_t)s->n * sizeof *w.found, "reading a table") : NULL;
     column = w.found ? acf_alloc_zero((size_t)s->D * sizeof *column, "the columns of a table") : NULL;
-    if (!column) goto done;
+    if (column && f->id >= 0) w.id = acf_alloc((size_t)rows * sizeof *w.id, "the ids of a table");
+    if (!column || (f->id >= 0 && !w.id)) goto done;
     ACF_TRY_DONE(fill_rows(&w));
+    ACF_TRY_DONE(say_repeated(&w));
     if (fresh) find_ranges(&w);
     else ACF_TRY_DONE(say_kept(&w));
     acf_schema_columns(s, column);
@@ -318,9 +361,12 @@ static acf_status fill(acf_frame *f, int64_t rows, bool fresh, acf_table **out) 
     w.x = NULL;
     if (status) goto done;
     t->frame = f;
+    t->id = w.id;
+    w.id = NULL;
     *out = t;
 done:
     acf_release(w.x);
+    acf_release(w.id);
     acf_release(w.found);
     acf_release(column);
     return status;
@@ -346,6 +392,7 @@ static acf_status read_fresh(acf_frame *f, const acf_wishes *w, acf_table **out)
     bool *skip = wish ? acf_alloc_zero((size_t)f->columns * sizeof *skip, "reading a table") : NULL;
     if (!skip) goto done;
     const char *const *name = (const char *const *)f->name;
+    ACF_TRY_DONE(acf_wishes_id(w, acf_frame_path(f), name, f->columns, &f->id));
     ACF_TRY_DONE(acf_wishes_match(w, acf_frame_path(f), name, f->columns, wish));
     ACF_TRY_DONE(acf_profile_create(f->columns, &w->markers, &p));
     prepare(p, f, wish);
@@ -384,6 +431,7 @@ static acf_status read_known(acf_frame *f, const acf_wishes *w, const acf_schema
     for (int64_t i = 0; i < w->added.list.n; i++)
         ACF_TRY_DONE(acf_markers_add(&f->schema->markers, w->added.list.entry[i].text, w->added.list.entry[i].length));
     ACF_TRY_DONE(acf_match(f, w));
+    ACF_TRY_DONE(acf_wishes_id(w, acf_frame_path(f), (const char *const *)f->name, f->columns, &f->id));
     for (int64_t c = 0; c < f->columns; c++) skip[c] = f->spec[c] >= 0;
     ACF_TRY_DONE(acf_profile_create(f->columns, &f->schema->markers, &p));
     ACF_TRY_DONE(look(f, p, skip));

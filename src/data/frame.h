@@ -26,6 +26,7 @@ typedef struct acf_frame {
     char **name;        /* (columns) */
     acf_arena *texts;   /* the names */
     acf_notes notes;
+    int64_t id;         /* column whose text keys a row's draws (option `id`); -1: none */
 } acf_frame;
 
 /* Reads a file of text (csv.h) or, when it begins like one, a matrix (npy.h), finding out what its columns are. Gives *out, with its

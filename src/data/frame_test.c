@@ -405,12 +405,38 @@ static void blank_tables_have_what_is_given(void **state) {
     assert_int_equal(acf_frame_blank(known(), -1, NULL, &t), ACF_ESHAPE);
 }
 
+/* ---- ids -------------------------------------------------------------------------------------------------------- */
+
+static void rows_are_keyed_by_their_id(void **state) {
+    (void)state;
+    acf_table *a = acf_frame_lab_read("id,age,sex,unit\nx,41,F,kg\ny,33,M,kg\n", OPTIONS("id=id"), known());
+    acf_table *b = acf_frame_lab_read("unit,sex,age,id\nkg,M,33,\"y\"\nkg,F,50, x\nkg,F,51,z\n", OPTIONS("id=id"), known());
+    assert_int_equal(acf_tab_id(a, 0), acf_tab_id(b, 1));
+    assert_int_equal(acf_tab_id(a, 1), acf_tab_id(b, 0));
+    assert_true(acf_tab_id(a, 0) != acf_tab_id(a, 1) && acf_tab_id(b, 2) != acf_tab_id(b, 0));
+    assert_true(acf_tab_id(a, 0) >> 48 == 0 && acf_tab_id(b, 2) >> 48 == 0);
+    for (int i = 0; i < b->frame->notes.n; i++) assert_null(strstr(b->frame->notes.text[i], "another row"));
+    acf_tab_free(a);
+    acf_tab_free(b);
+    a = acf_frame_lab_read(training, NULL, NULL); /* without the option a row is its number */
+    assert_null(a->id);
+    assert_int_equal(acf_tab_id(a, 3), 3);
+    acf_tab_free(a);
+    a = acf_frame_lab_read(training, OPTIONS("id=sex"), NULL); /* F and M twice: two are repeated */
+    assert_non_null(strstr(a->frame->notes.text[a->frame->notes.n - 1], "'sex': 2 rows have the id of another row"));
+    acf_tab_free(a);
+    acf_frame_lab_refused("id,age\n1,2\nNA,3\n", OPTIONS("id=id"), NULL, ACF_EDATA,
+                          "FILE, line 3, column 1 ('id'): the id is missing; the option 'id' needs one in every row");
+    acf_frame_lab_refused("id,age\n1,2\n", OPTIONS("id=ids"), NULL, ACF_EUSAGE,
+                          "option 'id' names column 'ids', which FILE does not have; did you mean 'id'?");
+}
+
 /* ---- without memory --------------------------------------------------------------------------------------------- */
 
 static void memory_may_run_out(void **state) {
     (void)state;
     acf_frame_lab l;
-    acf_frame_lab_open(&l, "sex,id,age,name\nM,5,44,a\nX,6,45,a\n", OPTIONS("types=name=identifier"));
+    acf_frame_lab_open(&l, "sex,id,age,name\nM,5,44,a\nX,6,45,a\n", OPTIONS("types=name=identifier", "id=name"));
     int64_t live = acf_alloc_live();
     for (int round = 0; round < 3; round++)
         for (int64_t n = 1;; n++) {
@@ -469,4 +495,4 @@ ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_
           WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(without_names_places_count),
           cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named), WITH_MODEL(unseen_values_are_kept_and_said),
           WITH_MODEL(a_model_has_settled_its_types), cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given),
-          WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))
+          WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))

@@ -118,7 +118,7 @@ acf_status acf_match(acf_frame *f, const acf_wishes *w) {
 /* A column that could be modelled and is not known is more often a wrong file or a misspelled name than something to ignore in silence. */
 acf_status acf_match_strangers(acf_frame *f, const acf_wishes *w, const acf_profile *p) {
     for (int64_t c = 0; c < f->columns; c++) {
-        if (f->spec[c] >= 0) continue;
+        if (f->spec[c] >= 0 || c == f->id) continue;
         acf_when ignore;
         char where[ACF_FIELD_TEXT_MAX], name[ACF_EXCERPT_MAX], columns[512];
         int64_t wish = w->types ? acf_schema_find(w->types, f->name[c]) : -1;

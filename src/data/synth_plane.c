@@ -47,8 +47,8 @@ void acf_plane_moons(uint64_t seed, uint64_t row, double *x) {
     acf_row_rng r = {seed, row, 0};
     double lower = whole(&r, 2), angle = PI * acf_row_uniform(&r) + lower * PI;
     put(x, &r, 2.4, angle, 0.18);
-    x[0] += lower ? 1.2 : -1.2;
-    x[1] += lower ? 0.6 : -0.6;
+    x[0] += lower > 0 ? 1.2 : -1.2;
+    x[1] += lower > 0 ? 0.6 : -0.6;
 }
 
 /* A blade is a long thin cluster on one side of the centre; the further out, the more it is turned. */

@@ -165,5 +165,6 @@ void acf_tab_free(acf_table *t) {
     acf_frame_free(t->frame);
     acf_release((void *)(uintptr_t)t->x);
     acf_release((void *)(uintptr_t)t->column);
+    acf_release((void *)(uintptr_t)t->id);
     acf_release(t);
 }

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#define OUTLIER 5.0 /* distance from the mean, in deviations, and share of one value: a column with neither stays as it is */
+#define SPIKE 0.1
 #define PRIOR 10.0  /* observations that the prior is worth */
 #define MISS 0.02   /* largest distance of line and curve in z, besides half a standard error of the curve */
 #define FAR 4.0     /* |z| of the curve at most: one observation in 30,000 lies beyond */
@@ -196,10 +198,20 @@ static void lay(const curve *c, const span *list, int n, acf_warp *w) {
     w->n = k + 2;
 }
 
+static bool needed(const double *t, int64_t n) {
+    if (n < 2 || t[0] == t[n - 1]) return false;
+    if (fmax(-t[0], t[n - 1]) > OUTLIER) return true;
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && t[end] == t[i]; end++) {}
+        if ((double)(end - i) > SPIKE * (double)n) return true;
+    }
+    return false;
+}
+
 acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out) {
     acf_status status = ACF_OK;
     acf_warp w = {0};
-    if (n < 2 || t[0] == t[n - 1]) {
+    if (!needed(t, n)) {
         *out = w;
         return ACF_OK;
     }

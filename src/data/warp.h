@@ -1,4 +1,4 @@
-/* A monotone map of one column that makes its distribution nearly normal: heavy tails are drawn in, bounds and spikes spread out.
+/* A monotone map of one column that makes its distribution nearly normal: heavy tails are drawn in, spikes spread out.
  *
  *     z = Φ⁻¹(F(t))       F = (n F_n + a Φ) / (n + a)       t: standardised value; F_n: share of the n observed ones below it
  *
@@ -26,7 +26,9 @@ typedef struct acf_warp {
 } acf_warp;
 
 /* Of the n standardised values t in ascending order, spread over `step` (0: not). Gives the knots; free with acf_warp_free. The
- * identity for fewer than 2 distinct values. Fails: ACF_EMEMORY. */
+ * identity where nothing calls for more: no value is farther than 5 from the mean, none has more than a tenth of the cells. A warp
+ * bends straight relations between columns, so a column that is only skewed or has two humps is better left alone.
+ * Fails: ACF_EMEMORY. */
 acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out);
 
 /* Room for n knots, to be filled in. Fails: ACF_EMEMORY. */

@@ -145,6 +145,8 @@ static acf_status read_all(const acf_options *o, acf_wishes *w) {
     w->added = acf_markers_make(w->texts);
     if (!o || !acf_opts_find(o, "separator")) return acf_markers_add_usual(&w->markers);
     ACF_TRY(read_want(o, &w->want));
+    const char *id = acf_options_text(o, "id");
+    if (*id && !(w->id = acf_text_keep(w->texts, id, strlen(id)))) return ACF_EMEMORY;
     ACF_TRY(read_types(acf_options_text(o, "types"), &w->types));
     ACF_TRY(read_file(acf_options_text(o, "schema"), &w->file));
     return read_markers(acf_options_text(o, "missing"), w);
@@ -200,4 +202,11 @@ acf_status acf_wishes_match(const acf_wishes *w, const char *file, const char *c
     for (int64_t j = 0; j < n; j++) out[j] = NULL;
     ACF_TRY(match(w->file, "the schema file", file, name, n, out));
     return match(w->types, "option 'types'", file, name, n, out);
+}
+
+acf_status acf_wishes_id(const acf_wishes *w, const char *file, const char *const *name, int64_t n, int64_t *out) {
+    *out = -1;
+    for (int64_t j = 0; w->id && j < n && *out < 0; j++)
+        if (strcmp(name[j], w->id) == 0) *out = j;
+    return w->id && *out < 0 ? unknown("option 'id'", file, w->id, name, n) : ACF_OK;
 }

@@ -32,7 +32,7 @@
 bool acf_bf16_available(void) { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw"); }
 
 /* Lanes below n, for the last vector of a row. */
-static __mmask16 lanes(int64_t n) { return n >= 16 ? (__mmask16)0xFFFF : n <= 0 ? (__mmask16)0 : (__mmask16)((1u << n) - 1); }
+static __mmask16 lanes(int64_t n) { return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1); }
 
 /* ---- packing ----------------------------------------------------------------------------------------------------------- */
 

@@ -234,7 +234,30 @@ static void networks_see_the_context(void **state) {
     }
 }
 
-ACF_TESTS(flow, cmocka_unit_test(inverse_undoes_forward), cmocka_unit_test(unrecorded_chains_forget),
+/* Rows of one value: several sets at once come from where each comes from alone. */
+static void alone_is_the_inverse(void **state) {
+    (void)state;
+    enum { SETS = 3 };
+    const acf_size size = {5, 4, ACF_MASK_ONE};
+    for (int k = 0; k < CHAINS; k++) {
+        bench b;
+        open_bench(&b, chains[k], size, k % 2, k % 3 ? 2 : 0);
+        acf_cond c = acf_model_lab_begin(&b.m, false, &b.s);
+        acf_tensor *z[SETS], *want[SETS];
+        for (int i = 0; i < SETS; i++) {
+            z[i] = acf_scale(b.m.l.t, 1 - 2 * i, values(&b)); /* both signs: leaky has two slopes */
+            want[i] = acf_chain_inverse(b.m.l.t, &b.chain, z[i], &c, NULL);
+        }
+        acf_chain_inverse_alone(b.m.l.t, &b.chain, SETS, z, &c);
+        if (acf_tape_status(b.m.l.t)) fail_msg("%s: %s", chains[k], acf_error());
+        for (int i = 0; i < SETS; i++)
+            for (int64_t p = 0; p < b.m.l.u->T; p++)
+                acf_assert_close((double)z[i]->data[p], (double)want[i]->data[p], sizeof(acf_real) == 8 ? 1e-10 : 1e-5, chains[k]);
+        acf_model_lab_close(&b.m);
+    }
+}
+
+ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse_undoes_forward), cmocka_unit_test(unrecorded_chains_forget),
           cmocka_unit_test(unrecorded_chains_blame), cmocka_unit_test(logdet_is_that_of_the_jacobian),
           cmocka_unit_test(gradients_are_right), cmocka_unit_test(starts_near_the_identity),
           cmocka_unit_test(names_the_nearest_kind), cmocka_unit_test(networks_see_the_context))

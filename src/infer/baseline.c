@@ -385,7 +385,7 @@ static acf_status draw_number(acf_baseline *b, int64_t j) {
         acf_ridge_predict(coef, bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
             int64_t row = g->hole[from + i], first = nearest(d, g->n_fit, b->answer[i]);
-            int64_t pick = first + acf_rng_below(place(b, b->t->first_id + (uint64_t)row, j), acf_min(DONORS, g->n_fit));
+            int64_t pick = first + acf_rng_below(place(b, acf_tab_id(b->t, row), j), acf_min(DONORS, g->n_fit));
             take(b, row, j, acf_tab_row(b->t, d[pick].row)[j]);
         }
     }
@@ -410,7 +410,7 @@ static void draw_class(acf_baseline *b, int64_t j) {
         acf_logit_predict(&g->logit, b->rows, n, b->answer);
         for (int64_t i = 0; i < n; i++) {
             int64_t row = g->hole[from + i];
-            double u = acf_rng_uniform(place(b, b->t->first_id + (uint64_t)row, j));
+            double u = acf_rng_uniform(place(b, acf_tab_id(b->t, row), j));
             take(b, row, j, (double)class_at(g, b->answer + i * g->width, b->t->column[j].classes, u));
         }
     }

@@ -127,20 +127,35 @@ static acf_status compare_tables(work *w) {
     return ACF_OK;
 }
 
+static bool has_hidden(const work *w, int64_t i, int64_t D) {
+    for (int64_t j = 0; j < D; j++)
+        if (w->hidden[i * D + j]) return true;
+    return false;
+}
+
+/* The ids of the same rows, where t has any. */
+static acf_status cut_ids(const work *w, const acf_table *t, bool rows, acf_table *out) {
+    if (!t->id) return ACF_OK;
+    uint64_t *id = acf_alloc((size_t)(out->N + !out->N) * sizeof *id, "the ids of a table");
+    if (!id) return ACF_EMEMORY;
+    for (int64_t i = 0, n = 0; i < t->N; i++)
+        if (!rows || has_hidden(w, i, t->D)) id[n++] = t->id[i];
+    out->id = id;
+    return ACF_OK;
+}
+
 /* Rows of t as a table of their own: those that have hidden cells; or all rows, without the hidden cells. */
 static acf_status cut(const work *w, const acf_table *t, bool rows, acf_table **out) {
     int64_t N = 0, D = t->D;
     double *x = w->table;
     for (int64_t i = 0; i < t->N; i++) {
-        bool any = !rows;
-        for (int64_t j = 0; j < D && !any; j++) any = w->hidden[i * D + j];
-        if (!any) continue;
+        if (rows && !has_hidden(w, i, D)) continue;
         for (int64_t j = 0; j < D; j++) x[N * D + j] = !rows && w->hidden[i * D + j] ? (double)NAN : t->x[i * D + j];
         N++;
     }
     ACF_TRY(acf_tab_create(x, NULL, N, D, t->column, out));
     (*out)->first_id = t->first_id;
-    return ACF_OK;
+    return cut_ids(w, t, rows, *out);
 }
 
 /* Decides what is hidden, and makes the tables that follow from it. */

@@ -209,6 +209,35 @@ static void the_set_is_what_was_filled_in(void **state) {
     }
 }
 
+/* Stratified values of a 1-D density: as many in every cell as its integral says, to two, and their mean is the density's. */
+static void spread_values_follow_the_density(void **state) {
+    (void)state;
+    const acf_like_kind *all[3] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
+    enum { N = 2000, VALUES = 512 };
+    for (int k = 0; k < 3; k++) {
+        bench b;
+        open_bench(&b, all[k], "affine leaky rnn", (acf_size){N, 1, ACF_MASK_ALL});
+        for (int64_t i = 0; i < N * b.s.context; i++) b.m.context[i] = b.m.context[i % b.s.context];
+        acf_cond c = acf_model_lab_begin(&b.m, false, &b.s), behind = acf_chain_cond(&b.chain, &c);
+        acf_tensor *x[VALUES], *grid = acf_tensor_packed(b.m.l.t, c.u, 0);
+        b.like.kind->spread(b.m.l.t, &b.like, &behind, VALUES, x);
+        acf_chain_inverse_alone(b.m.l.t, &b.chain, VALUES, x, &c);
+        double step = 24.0 / N, mean = 0, want = 0, below = 0;
+        for (int i = 0; i < N; i++) grid->data[c.u->rank[i]] = (acf_real)(-12 + step * (i + 0.5));
+        acf_tensor *lp = logp(&b, grid, &c);
+        if (acf_tape_status(b.m.l.t)) fail_msg("%s", acf_error());
+        for (int i = 0; i < VALUES; i++) mean += (double)x[i]->data[7] / VALUES;
+        for (int i = 0; i < N; i++) {
+            double mass = exp((double)lp->data[c.u->rank[i]]) * step, under = 0;
+            want += mass * (-12 + step * (i + 0.5)), below += mass;
+            for (int v = 0; v < VALUES; v++) under += (double)x[v]->data[7] < -12 + step * (i + 1);
+            if (fabs(under / VALUES - below) > 4.0 / VALUES) fail_msg("%s: %g of the values, %g of the mass", b.like.kind->name, under / VALUES, below);
+        }
+        acf_assert_close(mean, want, 0.03, b.like.kind->name);
+        acf_model_lab_close(&b.m);
+    }
+}
+
 /* A wide table is drawn in the memory of one step: kept, the other steps would be fifty times as much. */
 static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
     (void)state;
@@ -228,6 +257,6 @@ static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
     acf_model_lab_close(&b.m);
 }
 
-ACF_TESTS(like, cmocka_unit_test(densities_integrate_to_one), cmocka_unit_test(gradients_are_right),
+ACF_TESTS(like, cmocka_unit_test(spread_values_follow_the_density), cmocka_unit_test(densities_integrate_to_one), cmocka_unit_test(gradients_are_right),
           cmocka_unit_test(samples_follow_the_density), cmocka_unit_test(the_gaussian_mean_is_its_mean),
           cmocka_unit_test(the_set_is_what_was_filled_in), cmocka_unit_test(draws_of_a_set_take_the_memory_of_one_step))

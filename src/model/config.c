@@ -23,8 +23,11 @@ static const struct {
     {"paper", "components", "40"},
     {"paper", "scale-bound", "1"},
     {"paper", "anchor", "0"},
+    {"paper", "likelihood", "ar"},
     {"paper", "identity", "0"},
     {"paper", "deep-context", "false"},
+    {"paper", "encode", "standard"},
+    {"paper", "dequantise", "false"},
     {"paper-2d", "flow",
      PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER},
     {"paper-2d", "mlp-width", "256"},
@@ -35,18 +38,40 @@ static const struct {
     {"paper-2d", "components", "40"},
     {"paper-2d", "scale-bound", "1"},
     {"paper-2d", "anchor", "0"},
+    {"paper-2d", "likelihood", "ar"},
     {"paper-2d", "identity", "0"},
     {"paper-2d", "deep-context", "false"},
+    {"paper-2d", "encode", "standard"},
+    {"paper-2d", "dequantise", "false"},
+    {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
     {"ar", "flow", ""},
     {"ar", "likelihood-units", "256"},
     {"ar", "likelihood-layers", "4"},
     {"ar", "components", "40"},
     {"ar", "anchor", "0"},
+    {"ar", "likelihood", "ar"},
     {"ar", "identity", "0"},
     {"ar", "deep-context", "false"},
+    {"ar", "encode", "standard"},
+    {"ar", "dequantise", "false"},
 };
 
+/* What a model file means that does not say: options that came later, at the value under which nothing changes. */
+static const char *const later[][2] = {{"anchor", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
+                                        {"encode", "standard"}, {"dequantise", "false"}};
+
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
+
+acf_status acf_config_create_old(acf_options **out) {
+    acf_options *o;
+    acf_status status = ACF_OK;
+    ACF_TRY(acf_config_create(&o));
+    for (size_t i = 0; i < sizeof later / sizeof later[0] && !status; i++)
+        status = acf_opts_set_from(o, later[i][0], later[i][1], ACF_FROM_PRESET);
+    if (status) acf_opts_free(o);
+    else *out = o;
+    return status;
+}
 
 acf_status acf_config_finish(acf_options *o) {
     char text[32];
@@ -72,11 +97,13 @@ static acf_status suggest(acf_options *o, const char *name, int64_t value) {
     return acf_opts_set_from(o, name, text, ACF_FROM_PRESET);
 }
 
-/* The default's flow with every `linear` replaced. */
+/* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
 static acf_status suggest_lowrank(acf_options *o) {
     static const char full[] = "linear", low[] = "lowrank";
-    char flow[FLOW_MAX];
-    if (acf_options_origin(o, "flow") != ACF_FROM_DEFAULT) return ACF_OK;
+    char flow[FLOW_MAX], preset[32];
+    acf_text name = acf_text_into(preset, sizeof preset);
+    ACF_TRY(acf_opts_write(o, "preset", &name));
+    if (acf_options_origin(o, "flow") != ACF_FROM_PRESET || !acf_text_same_name(preset, "flow")) return ACF_OK;
     acf_text out = acf_text_into(flow, sizeof flow);
     for (const char *at = acf_options_text(o, "flow"); *at;) {
         size_t word = strcspn(at, " "), between = strspn(at + word, " ");

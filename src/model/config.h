@@ -8,6 +8,10 @@
 /* A set with every option of base/option_table.h at its default, which is preset `default`. Gives *out; free with acf_opts_free. */
 acf_status acf_config_create(acf_options **out);
 
+/* The same for reading a model's config: what came after the first model files is off, so that a file which does not say is the model
+ * it was. A new option that changes the network enters the list there. */
+acf_status acf_config_create_old(acf_options **out);
+
 /* Fills in what the option `preset` stands for, wherever the user or a file has not said otherwise. To be called once all
  * options are set. Fails: ACF_EMEMORY. */
 acf_status acf_config_finish(acf_options *o);

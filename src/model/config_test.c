@@ -29,11 +29,13 @@ static void expect(acf_options *o, const char *flow, int64_t rank, int64_t batch
     acf_opts_free(o);
 }
 
-/* The default's flow as it is, and with every `linear` replaced. */
-static const char *default_flow(bool wide) {
+/* The flow of preset `flow` as it is, and with every `linear` replaced. */
+static const char *preset_flow(bool wide) {
     static char flow[2][1024];
     acf_options *o;
     assert_int_equal(acf_config_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "preset", "flow"), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
     snprintf(flow[0], sizeof flow[0], "%s", acf_options_text(o, "flow"));
     acf_text out = acf_text_into(flow[1], sizeof flow[1]);
     const char *at = flow[0];
@@ -48,15 +50,15 @@ static const char *default_flow(bool wide) {
 
 static void width_chooses_the_matrices(void **state) {
     (void)state;
-    assert_non_null(strstr(default_flow(false), "linear")); /* else there is nothing to choose, and this test to change */
-    assert_null(strstr(default_flow(true), "linear"));
-    expect(options_for(1, 0, NULL), default_flow(false), 0, 256);
-    expect(options_for(ACF_WIDTH_FULL, 0, NULL), default_flow(false), 0, 256);
-    expect(options_for(ACF_WIDTH_FULL + 1, 0, NULL), default_flow(false), ACF_WIDTH_RANK, 256);
-    expect(options_for(ACF_WIDTH_BASE, 0, NULL), default_flow(false), ACF_WIDTH_RANK, 128);
-    expect(options_for(ACF_WIDTH_BASE + 1, 0, NULL), default_flow(true), ACF_WIDTH_RANK, 127);
-    expect(options_for(ACF_WIDTH_FULL, 40, NULL), default_flow(false), 0, 256); /* categories have no matrix */
-    expect(options_for(2, 1022, NULL), default_flow(false), 0, 64);             /* but cells */
+    assert_non_null(strstr(preset_flow(false), "linear")); /* else there is nothing to choose, and this test to change */
+    assert_null(strstr(preset_flow(true), "linear"));
+    expect(options_for(1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
+    expect(options_for(ACF_WIDTH_FULL, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
+    expect(options_for(ACF_WIDTH_FULL + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), ACF_WIDTH_RANK, 256);
+    expect(options_for(ACF_WIDTH_BASE, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), ACF_WIDTH_RANK, 128);
+    expect(options_for(ACF_WIDTH_BASE + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(true), ACF_WIDTH_RANK, 127);
+    expect(options_for(ACF_WIDTH_FULL, 40, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256); /* categories have no matrix */
+    expect(options_for(2, 1022, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 64);             /* but cells */
 }
 
 static void rows_are_bounded_by_cells(void **state) {
@@ -70,7 +72,7 @@ static void rows_are_bounded_by_cells(void **state) {
 /* What a user or a preset has said stays. */
 static void nobody_is_overruled(void **state) {
     (void)state;
-    expect(options_for(1000, 0, (const char *[]){"rank", "3", "batch", "200", NULL}), default_flow(true), 3, 200);
+    expect(options_for(1000, 0, (const char *[]){"preset", "flow", "rank", "3", "batch", "200", NULL}), preset_flow(true), 3, 200);
     expect(options_for(1000, 0, (const char *[]){"flow", "linear rnn", "rank", "0", NULL}), "linear rnn", 0, 65);
     expect(options_for(1000, 0, (const char *[]){"preset", "ar", NULL}), "", ACF_WIDTH_RANK, 65);
     acf_options *o = options_for(1000, 0, (const char *[]){"preset", "paper", NULL});

@@ -122,7 +122,7 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     ACF_TRY_DONE(schema_text(m, &schema));
     ACF_TRY_DONE(record_text(m, &training));
     char sum[ACF_CHECKSUM_TEXT];
-    acf_st_text text[8] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
+    acf_st_text text[8] = {{"format_version", "2"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
                            {"encoder", encoder}};
     int texts = 5;
     if (schema) text[texts++] = (acf_st_text){"schema", schema};
@@ -163,7 +163,7 @@ static acf_status read_config(const acf_st *f, const char *path, acf_options **o
     json_t *value = NULL;
     acf_status status = ACF_OK;
     ACF_TRY_DONE(read_json(f, from, "config", &value));
-    ACF_TRY_DONE(acf_config_create(&o));
+    ACF_TRY_DONE(acf_config_create_old(&o));
     ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
     *out = o;
 done:

@@ -6,7 +6,7 @@
 #include "model/fit_record.h"
 #include "model/net.h"
 
-#define ACF_MODEL_FORMAT 1 /* newest format_version this library reads, and the one it writes */
+#define ACF_MODEL_FORMAT 2 /* newest format_version this library reads, and the one it writes */
 
 typedef struct acf_model {
     acf_device *dev;     /* closed with the model when `owns_dev` is set */

@@ -393,12 +393,17 @@ static acf_tensor *before_anchor(acf_tape *t, const acf_view *v, acf_tensor *z) 
     return acf_mog_value(t, &g, z, v->u_real);
 }
 
+/* z (T) and log|det| (N; may be NULL) of anchor and chain. */
+static acf_tensor *forward(acf_tape *t, const acf_view *v, const acf_cond *c, acf_tensor **logdet) {
+    acf_tensor *anchor, *z = acf_chain_forward(t, &v->net->chain, behind_anchor(t, v, &anchor), c, logdet);
+    if (logdet && anchor) *logdet = acf_add(t, *logdet, anchor);
+    return z;
+}
+
 static acf_tensor *logp_reals(acf_tape *t, const acf_view *v) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    acf_tensor *logdet, *anchor, *y = behind_anchor(t, v, &anchor);
-    acf_tensor *z = acf_chain_forward(t, &v->net->chain, y, &c, &logdet);
-    acf_tensor *logp = acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
-    return anchor ? acf_add(t, logp, anchor) : logp;
+    acf_tensor *logdet, *z = forward(t, v, &c, &logdet);
+    return acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
 }
 
 const acf_subset *acf_net_modelled(const acf_view *v) { return v->u_real; }
@@ -407,14 +412,14 @@ acf_tensor *acf_net_forward(acf_tape *t, acf_view *v, acf_tensor **logdet) {
     if (!v) return &t->empty;
     if (!v->net->real.D) return NULL;
     acf_cond c = real_cond(t, v);
-    return acf_chain_forward(t, &v->net->chain, acf_gather_cells(t, v->x, c.u), &c, logdet);
+    return forward(t, v, &c, logdet);
 }
 
 acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z) {
     if (!v) return &t->empty;
     if (!v->net->real.D) return NULL;
     acf_cond c = real_cond(t, v);
-    return acf_chain_inverse(t, &v->net->chain, z, &c, NULL);
+    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
 }
 
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {

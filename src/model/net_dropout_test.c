@@ -46,7 +46,8 @@ static void dropout_belongs_to_its_row(void **state) {
 static void recurrent_networks_have_dropout(void **state) {
     (void)state;
     enum { N = 60 };
-    static const char *const settings[2][4] = {{"flow=", NULL}, {"flow=rnn", "likelihood=gaussian", "mlp-layers=0", NULL}};
+    static const char *const settings[2][6] = {{"flow=", "likelihood=ar", "context-width=0", NULL},
+                                               {"flow=rnn", "likelihood=gaussian", "mlp-layers=0", "context-width=0", NULL}};
     for (int k = 0; k < 2; k++) {
         acf_net_lab b;
         acf_real whole[N], step[2][N], asked[N];

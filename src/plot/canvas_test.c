@@ -182,6 +182,9 @@ static void the_layout_is_checked(void **state) {
     acf_canvas_text(c, 190, 50, "at the edge", type);
     assert_int_equal(acf_canvas_save(c), ACF_EINTERNAL);
     c = open_page(picture_path(".png"), 200, 200, 1);
+    acf_canvas_text(c, 10, 50, "at the other", (acf_type){10, .align = 1, .ink = ACF_INK_TEXT});
+    assert_int_equal(acf_canvas_save(c), ACF_EINTERNAL);
+    c = open_page(picture_path(".png"), 200, 200, 1);
     acf_canvas_text(c, 50, 50, "one", type);
     acf_canvas_text(c, 50, 90, "upright, through it", (acf_type){10, .upward = 1, .ink = ACF_INK_TEXT});
     assert_int_equal(acf_canvas_save(c), ACF_EINTERNAL);

@@ -103,13 +103,14 @@ static void copy_label(char out[ACF_TICK_LABEL_MAX], const char *s) {
     out[n] = '\0';
 }
 
-/* At most `most` of the categories, evenly spaced, each label cut to `room`. */
-static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double room) {
+/* At most `most` of the categories, evenly spaced. Labels are cut to `room`, or where that is 0 to what an axis of that length has for each. */
+static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double room, double length) {
     acf_ticks t = {0};
     const int32_t every = (int32_t)acf_ceil_div(a.classes, (int64_t)acf_min(acf_max(most, 1), ACF_TICKS_MAX));
+    if (room == 0) room = length * every / a.classes - 9;
     for (int32_t k = 0; k < a.classes; k += every) {
         char text[ACF_FIT_MAX];
-        if (a.labels) acf_canvas_fit(c, a.labels[k], tick_type, room, text);
+        if (a.labels && a.labels[k]) acf_canvas_fit(c, a.labels[k], tick_type, room, text);
         else snprintf(text, sizeof text, "%d", (int)k);
         copy_label(t.label[t.n], text);
         t.at[t.n++] = k;
@@ -121,24 +122,23 @@ static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double room) {
 static acf_ticks ticks_across(acf_canvas *c, acf_axis a, double length) {
     acf_ticks t = {0};
     if (a.show == ACF_AXIS_NONE) return t;
-    for (int most = (int)fmin(length / 24, 8); most >= 1; most--) {
-        const double slot = length / fmin(most, fmax(a.classes, 1));
-        t = a.classes > 0 ? class_ticks(c, a, most, slot - 9) : acf_ticks_make(a.range, a.unit, most);
+    for (int most = (int)fmin(length / 16, 8); most >= 1; most--) {
+        t = a.classes > 0 ? class_ticks(c, a, most, 0, length) : acf_ticks_make(a.range, a.unit, most);
         double widest = 0, gap = INFINITY;
         for (int i = 0; i < t.n; i++) {
             widest = fmax(widest, acf_canvas_text_width(c, t.label[i], tick_type));
             if (i) gap = fmin(gap, (t.at[i] - t.at[i - 1]) / (a.range.hi - a.range.lo) * length);
         }
-        if (widest + 8 < gap && widest < length) return t;
+        if (widest > 0 && widest + 8 < gap && widest < length) return t;
     }
     t.n = 0;
     return t;
 }
 
 static acf_ticks ticks_up(acf_canvas *c, acf_axis a, double length, double room) {
-    const int most = (int)fmin(length / (2.4 * ACF_SIZE_TICK), 7);
+    const int most = (int)fmin(length / (1.8 * ACF_SIZE_TICK), 7);
     if (most < 1 || a.show == ACF_AXIS_NONE) return (acf_ticks){0};
-    if (a.classes > 0) return class_ticks(c, a, (int)(length / (1.4 * ACF_SIZE_TICK)), room);
+    if (a.classes > 0) return class_ticks(c, a, (int)(length / (1.4 * ACF_SIZE_TICK)), room, length);
     acf_ticks t = acf_ticks_make(a.range, a.unit, most);
     for (int i = 0; i < t.n; i++)
         if (acf_canvas_text_width(c, t.label[i], tick_type) > room) t.n = 0;

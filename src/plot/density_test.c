@@ -52,6 +52,14 @@ static void modes_are_kept_apart(void **state) {
     for (int64_t i = 0; i < N; i++) v[i] = (i % 10 < 7 ? 5.3 : i % 10 < 9 ? 7 : 9.6) + 0.25 * normal(i);
     acf_assert_close(curve(v, &n, 3, 12, x, y, &width), 1, 0.01, "area");
     assert_int_equal(modes(y), 3);
+    /* Four narrow modes whose deviation as a whole is large: the rule of thumb would make them half as high and twice as wide. */
+    n = N;
+    for (int64_t i = 0; i < N; i++) v[i] = 3.0 * (double)(i % 4) + 0.3 * normal(i);
+    acf_assert_close(curve(v, &n, -2, 11, x, y, &width), 1, 0.01, "area");
+    assert_int_equal(modes(y), 4);
+    double high = 0;
+    for (int g = 0; g < G; g++) high = fmax(high, y[g]);
+    assert_true(high > 0.28 && high < 0.4); /* 0.332 is the truth */
 }
 
 static void bounds_are_respected(void **state) {

@@ -20,8 +20,7 @@
 #define PANEL_HEIGHT 150.0
 #define PANEL_GAP 22.0
 #define PANELS_MAX 60
-#define FEW 20    /* different values that are drawn as bars */
-#define CURVE 240 /* points of a curve */
+#define FEW 20 /* different values that are drawn as bars */
 
 /* Values of one column, sorted: what was seen, and what was put where nothing was. */
 typedef struct sample {
@@ -99,63 +98,22 @@ static void draw_values(acf_canvas *c, acf_box box, const acf_figure_column *col
     acf_canvas_unclip(c);
 }
 
-/* A stem for each side, a little apart. */
-static void draw_spike(const acf_panel *p, double value, const double share[2]) {
-    const double bottom = p->box.y + p->box.h, full = 0.92 * p->box.h / fmax(fmax(share[0], share[1]), 1e-9);
-    for (int i = 0; i < 2; i++) {
-        const double x = acf_panel_x(p, value) + 2.5 * (2 * i - 1);
-        acf_canvas_line(p->c, x, bottom, x, bottom - share[i] * full, (acf_pen){inks[i], 3, 0});
-    }
-}
-
-static void draw_curves(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, bool spike, double value,
-                        const double share[2]) {
-    double x[CURVE], y[2][CURVE], high = 0;
-    acf_kde kernel = acf_kde_of(s->seen, s->n_seen, s->filled, s->n_filled);
-    kernel.width = s->n_seen > 1 ? acf_kde_width(s->seen, s->n_seen) : acf_kde_width(s->filled, s->n_filled);
+static void draw_curves(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, char note[96]) {
     acf_range range = s->n_seen > 1 ? acf_range_middle(s->seen, s->n_seen) : acf_range_middle(s->filled, s->n_filled);
-    if (spike) range = acf_range_usable(fmin(range.lo, value), fmax(range.hi, value));
-    range = acf_range_padded(range, spike ? 0.04 : 0.02);
-    for (int g = 0; g < CURVE; g++) x[g] = range.lo + (range.hi - range.lo) * g / (CURVE - 1);
-    kernel.share = 1 - share[0];
-    acf_kde_curve(s->seen, s->n_seen, kernel, x, CURVE, y[0]);
-    kernel.share = 1 - share[1];
-    acf_kde_curve(s->filled, s->n_filled, kernel, x, CURVE, y[1]);
-    for (int g = 0; g < CURVE; g++) high = fmax(high, fmax(y[0][g], y[1][g]));
-    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){range, column->unit},
-                                 (acf_axis){{0, high > 0 && isfinite(high) ? 1.05 * high : 1}, .show = ACF_AXIS_NONE});
-    for (int g = 0; g < CURVE; g++)
-        x[g] = acf_panel_x(&p, x[g]), y[0][g] = acf_panel_y(&p, y[0][g]), y[1][g] = acf_panel_y(&p, y[1][g]);
-    acf_canvas_clip(c, p.box);
-    acf_canvas_area(c, x, y[0], CURVE, p.box.y + p.box.h, acf_ink_faded(ACF_INK_DATA, 0.18));
-    acf_canvas_curve(c, x, y[0], CURVE, (acf_pen){ACF_INK_DATA, 1.4, 0});
-    if (s->n_filled > 0) acf_canvas_curve(c, x, y[1], CURVE, (acf_pen){ACF_INK_MODEL, 2.2, 0});
-    if (spike) draw_spike(&p, value, share);
-    acf_canvas_unclip(c);
+    acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){acf_range_padded(range, 0.04), column->unit}, (acf_axis){{0, 1}, .show = ACF_AXIS_NONE});
+    const acf_spread spread = acf_figure_spread(&p, s->seen, s->n_seen, s->filled, s->n_filled);
+    if (!spread.has_spike) return;
+    char at[ACF_TICK_LABEL_MAX];
+    snprintf(note, 96, "%s: %d %% of observed, %d %% of imputed", acf_tick_number(at, spread.spike, 3), (int)lround(100 * spread.share[0]),
+             (int)lround(100 * spread.share[1]));
 }
 
-static acf_status draw_numbers(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, char note[96]) {
-    double value[2 * FEW + 2], spike = 0, share[2] = {0};
+static void draw_numbers(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, char note[96]) {
+    double value[2 * FEW + 2];
     const int64_t n = union_of(s, value, 2 * FEW + 2);
-    if (n == 0) {
-        acf_chart_note(c, box, "nothing to show");
-        return ACF_OK;
-    }
-    if (acf_values_distinct(s->seen, s->n_seen, FEW) <= FEW && n <= 2 * FEW && s->n_seen > 0) {
-        draw_values(c, box, column, s, value, n);
-        return ACF_OK;
-    }
-    const bool has = acf_spike_find(s->seen, s->n_seen, &spike, &share[0]);
-    if (has) {
-        char at[ACF_TICK_LABEL_MAX];
-        share[1] = share_of(s->filled, s->n_filled, spike);
-        s->n_seen = acf_values_without(s->seen, s->n_seen, spike);
-        s->n_filled = acf_values_without(s->filled, s->n_filled, spike);
-        snprintf(note, 96, "%s: %d %% of observed, %d %% of imputed", acf_tick_number(at, spike), (int)lround(100 * share[0]),
-                 (int)lround(100 * share[1]));
-    }
-    draw_curves(c, box, column, s, has, spike, share);
-    return ACF_OK;
+    if (n == 0) return acf_chart_note(c, box, "nothing to show");
+    if (acf_values_distinct(s->seen, s->n_seen, FEW) <= FEW && n <= 2 * FEW && s->n_seen > 0) draw_values(c, box, column, s, value, n);
+    else draw_curves(c, box, column, s, note);
 }
 
 /* Title, a line of facts, the panel below: the facts may only be known after it is drawn. */
@@ -168,7 +126,9 @@ static acf_status draw_column(acf_canvas *c, acf_box box, const acf_figure_table
     snprintf(note, sizeof note, "%s observed, %s imputed", acf_tick_count(a, s->n_seen), acf_tick_count(b, s->n_filled / draws));
     acf_canvas_text_in(c, box.x, box.y + title / 2, acf_figure_name(column, j, name), (acf_type){ACF_SIZE_PANEL, .bold = 1, .ink = ACF_INK_TEXT},
                        box.w);
-    acf_status status = column->classes > 0 ? draw_classes(c, in, column, s) : draw_numbers(c, in, column, s, note);
+    acf_status status = ACF_OK;
+    if (column->classes > 0) status = draw_classes(c, in, column, s);
+    else draw_numbers(c, in, column, s, note);
     acf_canvas_text_in(c, box.x, box.y + title + line / 2, note, (acf_type){ACF_SIZE_TICK, .ink = ACF_INK_QUIET}, box.w);
     return status;
 }

@@ -121,7 +121,7 @@ static void percent_text(char out[16], double part) {
 
 /* Runs of missing rows, as one box each. */
 static void draw_strips(const plan *p, int64_t j, acf_box line) {
-    const double w = line.w / (double)acf_max(p->strips, 1);
+    const double w = line.w / (double)p->strips;
     acf_canvas_fill(p->c, line, ACF_INK_PALE);
     for (int64_t k = 0, from = -1; k <= p->strips; k++) {
         const bool hole = k < p->strips && isnan(p->t->x[strip_row(p, k) * p->t->D + j]);
@@ -174,7 +174,6 @@ static void draw_foot(const plan *p) {
         percent_text(text, share((double)p->n->pattern[i].count, (double)p->t->N));
         acf_canvas_text_in(p->c, p->pattern_x + (i + 0.5) * PATTERN_WIDTH, y, text, type, PATTERN_WIDTH);
     }
-    if (p->t->N == 0) return;
     double free_from = p->matrix_x - 4;
     const acf_ticks t = acf_ticks_make((acf_range){0, (double)p->t->N}, 0, 5);
     for (int i = 0; i < t.n; i++) { /* row 0 is called 1; the last has its own number only where it is round */
@@ -223,7 +222,7 @@ static void write_facts(acf_text *out, const acf_figure_table *t, const counts *
 
 /* 20 points a column, fewer where they are many. */
 static double own_height(int64_t D) {
-    const double lines = fmin(fmax(20 * fmin((double)D, 40), 12 * fmin((double)D, 250)), 3000);
+    const double lines = fmin(fmax(20 * fmin((double)D, 40), 12 * fmin((double)D, 350)), 4200);
     return ACF_HEAD_HEIGHT + 24 + TOP + FOOT + ACF_MARGIN + lines;
 }
 
@@ -236,6 +235,7 @@ static void draw(acf_canvas *c, const acf_plot_options *o, const acf_figure_tabl
     write_facts(&text, t, n, p.lines);
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Missing cells"), facts);
     box = acf_chart_legend(c, box, (acf_key[]){{"missing", ACF_KEY_BOX, {ACF_INK_HOLE}}, {"present", ACF_KEY_BOX, {ACF_INK_PALE}}}, 2);
+    if (t->N == 0) return acf_chart_note(c, box, "the table has no rows");
     if (box.h < TOP + FOOT + 10) return acf_chart_note(c, box, "the page is too low for this figure");
     p.body = (acf_box){box.x, box.y + TOP, box.w, box.h - TOP - FOOT};
     p.line = fmin(p.body.h / (double)p.lines, 24);

@@ -13,10 +13,10 @@
 #include "plot/density.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CELL 190.0
 #define GAP 12.0
-#define CURVE 160
 
 typedef struct pairs {
     acf_canvas *c;
@@ -69,17 +69,18 @@ static int64_t gather(const pairs *p, bool drawn, int64_t across, int64_t up) {
     return kept;
 }
 
-/* Fewer points may be larger and darker. */
-static acf_cloud_style style_of(int64_t n, acf_ink ink) {
+/* Fewer points may be larger and darker; in a small cell they are small. */
+static acf_cloud_style style_of(int64_t n, double side, acf_ink ink) {
     const double crowd = fmin(fmax(log10((double)n + 1) - 2, 0), 3) / 3; /* 0 up to a hundred points, 1 from a hundred thousand */
-    return (acf_cloud_style){1.9 - 1.1 * crowd, 0.8 - 0.65 * crowd, true, ink};
+    return (acf_cloud_style){(1.9 - 1.1 * crowd) * fmin(fmax(side / CELL, 0.5), 1.5), 0.8 - 0.65 * crowd, true, ink};
 }
 
 static acf_status draw_cloud(const pairs *p, const acf_panel *panel, int64_t across, int64_t up) {
+    const double side = fmin(panel->box.w, panel->box.h);
     int64_t n = gather(p, false, across, up);
-    ACF_TRY(acf_panel_cloud(panel, p->a, p->b, n, 1, style_of(n, ACF_INK_DATA)));
+    ACF_TRY(acf_panel_cloud(panel, p->a, p->b, n, 1, style_of(n, side, ACF_INK_DATA)));
     n = gather(p, true, across, up);
-    return acf_panel_cloud(panel, p->a, p->b, n, 1, style_of(n, ACF_INK_MODEL));
+    return acf_panel_cloud(panel, p->a, p->b, n, 1, style_of(n, side, ACF_INK_MODEL));
 }
 
 /* ---- the diagonal -------------------------------------------------------------------------------------------------------- */
@@ -110,35 +111,18 @@ static void class_bars(const pairs *p, const acf_panel *panel, int64_t j, bool d
 }
 
 static void draw_diagonal(const pairs *p, const acf_panel *panel, int64_t j) {
-    double x[CURVE], y[2][CURVE], high = 0;
-    int64_t n[2];
-    if (p->t->column[j].classes > 0) {
-        for (int draw = 0; draw < 2; draw++) {
-            class_bars(p, panel, j, false, ACF_INK_DATA, &high, draw);
-            class_bars(p, panel, j, true, ACF_INK_MODEL, &high, draw);
-        }
+    double high = 0;
+    if (p->t->column[j].classes == 0) {
+        const int64_t n_drawn = gather_one(p, true, j);
+        memcpy(p->b, p->a, (size_t)n_drawn * sizeof *p->b);
+        const int64_t n = gather_one(p, false, j);
+        acf_figure_spread(panel, p->a, n, p->b, n_drawn);
         return;
     }
-    /* Bounds and width are the data's where there is data, so that the two curves can be compared. */
-    for (int g = 0; g < CURVE; g++) x[g] = panel->x.lo + (panel->x.hi - panel->x.lo) * g / (CURVE - 1);
-    acf_kde kernel = {.least = INFINITY, .most = -INFINITY, .share = 1};
-    for (int pass = 0; pass < 4; pass++) {
-        const int i = pass % 2;
-        n[i] = gather_one(p, i, j);
-        const acf_kde bounds = acf_kde_of(p->a, n[i], NULL, 0);
-        kernel.least = fmin(kernel.least, bounds.least), kernel.most = fmax(kernel.most, bounds.most);
-        if (!(kernel.width > 0)) kernel.width = acf_kde_width(p->a, n[i]);
-        if (pass >= 2) acf_kde_curve(p->a, n[i], kernel, x, CURVE, y[i]);
+    for (int draw = 0; draw < 2; draw++) { /* first the longest bar is found */
+        class_bars(p, panel, j, false, ACF_INK_DATA, &high, draw);
+        class_bars(p, panel, j, true, ACF_INK_MODEL, &high, draw);
     }
-    for (int i = 0; i < 2; i++)
-        for (int g = 0; g < CURVE; g++) high = fmax(high, y[i][g]);
-    for (int g = 0; g < CURVE; g++) {
-        x[g] = acf_panel_x(panel, x[g]);
-        for (int i = 0; i < 2; i++) y[i][g] = acf_panel_y(panel, high > 0 ? 0.9 * y[i][g] / high : 0);
-    }
-    acf_canvas_area(p->c, x, y[0], CURVE, panel->box.y + panel->box.h, acf_ink_faded(ACF_INK_DATA, 0.18));
-    if (n[0] > 1) acf_canvas_curve(p->c, x, y[0], CURVE, (acf_pen){ACF_INK_DATA, 1.4, 0});
-    if (n[1] > 1) acf_canvas_curve(p->c, x, y[1], CURVE, (acf_pen){ACF_INK_MODEL, 2.2, 0});
 }
 
 /* ---- the page ------------------------------------------------------------------------------------------------------------ */

@@ -81,7 +81,7 @@ static int64_t validations(const double *step, const double *valid, int64_t n, d
 
 /* Any double may come: what is no count of steps is written as a number. */
 static char *step_text(char out[ACF_TICK_LABEL_MAX], double step) {
-    return fabs(step) < 1e15 ? acf_tick_count(out, (int64_t)step) : acf_tick_number(out, step);
+    return fabs(step) < 1e15 ? acf_tick_count(out, (int64_t)step) : acf_tick_number(out, step, 4);
 }
 
 static void mark_best(const acf_panel *p, double step, double score) {
@@ -90,7 +90,7 @@ static void mark_best(const acf_panel *p, double step, double score) {
     const double x = acf_panel_x(p, step), y = acf_panel_y(p, score);
     if (!(x >= p->box.x && x <= p->box.x + p->box.w)) return;
     acf_text t = acf_text_into(text, sizeof text);
-    acf_text_addf(&t, "best: %s at step %s", acf_tick_number(a, score), step_text(b, step));
+    acf_text_addf(&t, "best: %s at step %s", acf_tick_number(a, score, 4), step_text(b, step));
     acf_canvas_line(p->c, x, p->box.y, x, p->box.y + p->box.h, (acf_pen){ACF_INK_MODEL_LINE, 1, 1});
     acf_canvas_dot(p->c, x, y, 4, ACF_INK_MODEL_LINE);
     /* Beside the line at the top, on the side with more room: validation is high only at the left, and the dot is at the bottom. */

@@ -27,7 +27,7 @@ const char *acf_figure_name(const acf_figure_column *column, int64_t j, char out
 }
 
 const char *acf_figure_label(const acf_figure_column *column, int32_t k, char out[ACF_TICK_LABEL_MAX]) {
-    if (column->labels) return column->labels[k];
+    if (column->labels && column->labels[k]) return column->labels[k];
     snprintf(out, ACF_TICK_LABEL_MAX, "%d", (int)k);
     return out;
 }

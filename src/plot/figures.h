@@ -68,6 +68,15 @@ const char *acf_figure_name(const acf_figure_column *column, int64_t j, char out
 /* How class k is written. */
 const char *acf_figure_label(const acf_figure_column *column, int32_t k, char out[ACF_TICK_LABEL_MAX]);
 
+/* How two lists of sorted values are spread, drawn into a panel whose y goes from 0 to 1: the first as a blue area, the second as an orange
+ * line, both with the kernel of the first so that they can be compared, the higher one as high as the panel. A value that makes up a tenth
+ * of the first list (density.h) is taken out of both and drawn as two stems, whose lengths are shares; the lists lose it. */
+typedef struct acf_spread {
+    bool has_spike;
+    double spike, share[2]; /* the value, and its part of either list */
+} acf_spread;
+acf_spread acf_figure_spread(const acf_panel *p, double *seen, int64_t n_seen, double *drawn, int64_t n_drawn);
+
 /* Shares of classes as bars to the right, `series` of them to a class; where not all classes fit, the most frequent ones and the rest
  * as one. share (series,classes). Draws into the box, no title; a class takes at most ACF_BARS_LINE of height. */
 #define ACF_BARS_LINE(series) (8.0 + 11.0 * (series))

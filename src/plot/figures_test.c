@@ -79,6 +79,7 @@ static void patterns_are_counted(void **state) {
     assert_true(picture_near(lower[right - 3], ACF_INK_PALE));
     assert_true(picture_near(upper[right - 30], ACF_INK_PALE));
     assert_true(picture_near(lower[right - 30], ACF_INK_HOLE));
+    assert_int_equal(upper[right - 60], 0xffffff); /* and there are no others */
     picture_free(&p);
 }
 
@@ -104,6 +105,7 @@ static void bars_are_as_long_as_shares(void **state) {
     assert_int_equal(n, 2);
     acf_assert_close((double)longest[0][0] / longest[0][1], 9, 0.2, "seen: yes to no");
     acf_assert_close((double)longest[1][1] / longest[1][0], 9, 0.2, "imputed: no to yes");
+    acf_assert_close((double)longest[1][1] / longest[0][0], 1, 0.05, "both nine tenths");
     picture_free(&p);
 }
 
@@ -217,7 +219,7 @@ typedef struct scene {
 } scene;
 
 static scene make_scene(const odd *o, bool classes) {
-    static const char *const labels[] = {"yes", "Größe der gemessenen Person in Zentimetern, gerundet", "\xff", "", "e", "f", "g", "h", "i"};
+    static const char *const labels[] = {"yes", "Größe der gemessenen Person in Zentimetern, gerundet", "\xff", "", NULL, "f", "g", "h", "i"};
     scene s = {calloc((size_t)(o->N * o->D) + 1, sizeof(double)), calloc((size_t)(2 * o->N * o->D) + 1, sizeof(double)),
                calloc((size_t)o->D, sizeof(acf_figure_column)), {0}};
     for (int64_t j = 0; j < o->D; j++) {
@@ -313,13 +315,15 @@ static void curves_and_their_truth_are_drawn(void **state) {
         x[g] = g / 10.0;
         p[g] = exp(-pow(x[g] - 2, 2)), p[G + g] = exp(-pow(x[g] - 8, 2)), base[g] = 0.1;
     }
-    const acf_plot_options o = page(600, 400);
+    const acf_plot_options o = {.width = 600, .height = 400, .scale = 3};
     const acf_figure_curves f = {{"dose"}, 2, G, x, p, base, truth, label};
     picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
     assert_true(picture_count(&q, acf_palette_series(0), 0.1, 0.2, 0.45, 1) > 100);
     assert_int_equal(picture_count(&q, acf_palette_series(0), 0.5, 0.2, 1, 0.85), 0);
     assert_true(picture_count(&q, acf_palette_series(1), 0.6, 0.2, 1, 1) > 50);
     assert_true(picture_count(&q, ACF_INK_PALE, 0.1, 0.8, 1, 1) > 500);
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.15, 0.2, 0.45, 0.5) > 4); /* a ring around what was seen in row 1 */
+    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.5, 0.2, 1, 0.85), 0);  /* nothing was in row 2 */
     picture_free(&q);
 }
 

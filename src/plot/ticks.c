@@ -10,7 +10,7 @@
 
 /* ---- ranges -------------------------------------------------------------------------------------------------------------- */
 
-#define FAR 8e307 /* the width of -FAR..FAR is still a double */
+#define FAR 4e307 /* the width of -FAR..FAR is still a double, and so is the round number above it */
 
 /* Labels show at most 15 digits, so a range must be wider than its numbers' last digits. A constant gets room on both sides. */
 acf_range acf_range_usable(double lo, double hi) {
@@ -66,8 +66,9 @@ static void fixed(char out[ACF_TICK_LABEL_MAX], double v, double unit, int digit
     strncat(out, suffix, ACF_TICK_LABEL_MAX - 1 - strlen(out));
 }
 
-/* Power of ten of a step, which is 1, 2 or 5 times one: the small addition is for 10^k computed a hair too low. */
-static int exponent(double v) { return (int)floor(log10(v) + 1e-9); }
+/* Power of ten of a step, which is 1, 2 or 5 times one: the small addition is for 10^k computed a hair too low.
+ * 0 counts as smaller than any number. */
+static int exponent(double v) { return (int)floor(fmax(log10(v), -330) + 1e-9); }
 
 /* One form for all labels of an axis: largest is the largest |number|, step what they differ by. */
 static void number_label(char out[ACF_TICK_LABEL_MAX], double v, double step, double largest) {
@@ -93,12 +94,12 @@ static void number_label(char out[ACF_TICK_LABEL_MAX], double v, double step, do
     else snprintf(out, ACF_TICK_LABEL_MAX, "%.*e", (int)acf_max(0, digits - (exponent(largest) - exponent(fabs(v)))), v), plain_point(out);
 }
 
-char *acf_tick_number(char out[ACF_TICK_LABEL_MAX], double v) {
+char *acf_tick_number(char out[ACF_TICK_LABEL_MAX], double v, int digits) {
     if (v == 0 || !isfinite(v)) {
         snprintf(out, ACF_TICK_LABEL_MAX, "%s", v == 0 ? "0" : isnan(v) ? "NaN" : v > 0 ? "inf" : "-inf");
         return out;
     }
-    double step = pow(10, exponent(fabs(v)) - 2), rounded = round(v / step) * step;
+    double step = pow(10, exponent(fabs(v)) + 1 - digits), rounded = round(v / step) * step;
     if (!(step > 0) || !isfinite(rounded)) step = fabs(v), rounded = v;
     while (fmod(fabs(round(v / step)), 10) == 0 && step < fabs(v)) step *= 10; /* 12.0 is written 12 */
     number_label(out, rounded, step, fabs(rounded));

@@ -36,8 +36,8 @@ typedef struct acf_ticks {
  * Labels have as many decimals as they need to differ: 0.25, 20k, 1.5M, 2e-07. */
 acf_ticks acf_ticks_make(acf_range r, double unit, int most);
 
-/* A number for a person, with about three digits: 12, 0.25, 1.5M, 2e-07. Returns out. */
-char *acf_tick_number(char out[ACF_TICK_LABEL_MAX], double v);
+/* A number for a person, with at most that many digits that count: 12, 0.25, 1.5M, 2e-07. Returns out. */
+char *acf_tick_number(char out[ACF_TICK_LABEL_MAX], double v, int digits);
 /* A count with its thousands apart: 1,234,567. */
 char *acf_tick_count(char out[ACF_TICK_LABEL_MAX], int64_t n);
 

@@ -55,7 +55,7 @@ static desk desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
 
 /* Orders the columns as row r has them. */
 static void order_columns(desk *d, int64_t r) {
-    static const uint8_t kinds[3] = {ACF_CELL_SEEN, ACF_CELL_HELD, ACF_CELL_MISSING};
+    static const uint8_t kinds[3] = {ACF_ANCHOR_SEEN, ACF_ANCHOR_HELD, ACF_ANCHOR_MISSING};
     int64_t n = 0, upto[3];
     for (int i = 0; i < 3; i++) {
         for (int64_t j = 0; j < d->s->D; j++)
@@ -297,7 +297,7 @@ static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, u
         const int64_t r = acf_min((int64_t)(u * (double)s->R), s->R - 1);
         g->weight[k] = 1 / (double)g->K;
         for (int64_t j = 0; j < D; j++) {
-            const bool seen = one && s->seen[r * D + j] == ACF_CELL_SEEN;
+            const bool seen = one && s->seen[r * D + j] == ACF_ANCHOR_SEEN;
             g->mean[k * D + j] = seen ? s->x[r * D + j] : one ? one->mean[j] : 0;
             for (int64_t i = 0; i < D; i++) g->cov[(k * D + j) * D + i] = one ? 0.5 * one->cov[j * D + i] : i == j;
         }
@@ -335,7 +335,7 @@ static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t se
     double top = -INFINITY, cells = 0;
     bool held = false;
     acf_status status = ACF_OK;
-    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_CELL_SEEN, held |= s->seen[i] == ACF_CELL_HELD;
+    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN, held |= s->seen[i] == ACF_ANCHOR_HELD;
     cells = fmax(cells / (double)s->R, 1e-9);
     acf_mixture one = {0};
     for (int64_t K = 1; K <= best->K && !status; K *= 2) {
@@ -385,7 +385,7 @@ static acf_status sort_patterns(acf_sample *s) {
 
 /* Cells of n rows, evenly spread over `rows`, in encoded units. */
 static acf_status take_sample(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
-                              const acf_holdout *hold, acf_sample *s) {
+                              const acf_holdout *hold, uint64_t seed, acf_sample *s) {
     acf_batch *batch;
     int64_t n_real;
     const int32_t *column = acf_net_reals(net, &n_real);
@@ -394,9 +394,10 @@ static acf_status take_sample(const acf_net *net, const acf_device *dev, const a
         const int64_t row = acf_rows_at(rows, r * rows->n / s->R);
         for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
             acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
+            acf_batch_dequantise(dev, batch, t, e, &row, seed, 0); /* as training sees modelled cells: a spike has its width */
             for (int64_t k = 0; k < s->D; k++) {
                 if (role == 0) s->x[r * s->D + k] = (double)batch->x[column[k]];
-                s->seen[r * s->D + k] = batch->m[column[k]] ? ACF_CELL_SEEN : role && s->seen[r * s->D + k] ? ACF_CELL_HELD : ACF_CELL_MISSING;
+                s->seen[r * s->D + k] = batch->m[column[k]] ? ACF_ANCHOR_SEEN : role && s->seen[r * s->D + k] ? ACF_ANCHOR_HELD : ACF_ANCHOR_MISSING;
             }
         }
     }
@@ -433,7 +434,7 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
     s.x = acf_alloc((size_t)(s.R * D) * sizeof *s.x, "rows for the anchor");
     s.seen = acf_alloc((size_t)(s.R * D), "rows for the anchor");
     if (!s.x || !s.seen) status = ACF_EMEMORY;
-    if (!status) status = take_sample(net, dev, t, rows, e, hold, &s);
+    if (!status) status = take_sample(net, dev, t, rows, e, hold, seed, &s);
     if (!status) status = mixture_create(K, D, &best);
     if (!status) status = choose(dev, &s, seed, &best);
     if (!status) status = store(net, dev, &best);

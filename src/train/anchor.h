@@ -20,7 +20,7 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
 /* ---- its parts, for tests ------------------------------------------------------------------------------------------------ */
 
 /* Cells of the sample: R rows of D columns in encoded units. */
-typedef enum acf_seen { ACF_CELL_MISSING, ACF_CELL_SEEN, ACF_CELL_HELD } acf_seen;
+typedef enum acf_seen { ACF_ANCHOR_MISSING, ACF_ANCHOR_SEEN, ACF_ANCHOR_HELD } acf_seen;
 typedef struct acf_sample {
     int64_t R, D;
     double *x;     /* (R,D); 0 where missing */

@@ -34,7 +34,7 @@ static bench *new_bench(double missing, double held) {
         for (int64_t j = 0; j < D; j++) {
             b->x[i * D + j] = side + 0.5 * common + 0.3 * noise(i, j);
             const double c = coin(i, j);
-            b->seen[i * D + j] = c < missing ? ACF_CELL_MISSING : c < missing + held ? ACF_CELL_HELD : ACF_CELL_SEEN;
+            b->seen[i * D + j] = c < missing ? ACF_ANCHOR_MISSING : c < missing + held ? ACF_ANCHOR_HELD : ACF_ANCHOR_SEEN;
             if (c < missing) b->x[i * D + j] = 1e30;
         }
     }
@@ -87,7 +87,7 @@ static double log_normal(const bench *b, int64_t r, int64_t k, const int *set, i
 static int columns_of(const bench *b, int64_t r, bool held, int *set) {
     int n = 0;
     for (int j = 0; j < D; j++)
-        if (b->seen[r * D + j] == ACF_CELL_SEEN || (held && b->seen[r * D + j] == ACF_CELL_HELD)) set[n++] = j;
+        if (b->seen[r * D + j] == ACF_ANCHOR_SEEN || (held && b->seen[r * D + j] == ACF_ANCHOR_HELD)) set[n++] = j;
     return n;
 }
 

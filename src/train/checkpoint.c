@@ -33,6 +33,7 @@ static uint64_t data_hash(const acf_train_data *d) {
     const acf_rows *rows = d->rows; /* which rows, in which order: by three of them */
     const int64_t probe[] = {0, rows->n / 2, rows->n - 1};
     for (int k = 0; k < 3; k++) hash = mix(hash, (uint64_t)acf_rows_at(rows, probe[k]));
+    for (int64_t i = 0; d->table->id && i < d->table->N; i++) hash = mix(hash, d->table->id[i]);
     return mix(hash, d->table->first_id);
 }
 

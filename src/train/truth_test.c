@@ -1,4 +1,4 @@
-/* Is it a density, and are the draws from it? For every transformation alone and in chains, both likelihoods, 1 to 3 columns, every
+/* Is it a density, and are the draws from it? For every transformation alone and in chains, all likelihoods, 1 to 3 columns, every
  * way to give, ask for and leave out columns, with random weights and with trained ones:
  *
  *     the conditional density integrates to 1 within 1e-3
@@ -18,11 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLS = 3, DRAWS = 4000, ROWS = 300, CLASSES = 3, CHUNK = 2000 /* points at a time: they stay in the cache */ };
+enum { COLS = 3, DRAWS = 4000, ROWS = 300, CLASSES = 3, CHUNK = 1000 /* points at a time: they stay in the cache */ };
 
-static const char *const flows[] = {"", "linear", "packed", "lowrank", "leaky", "rnn", "rnn-shift", "coupling", "affine",
-                                    "linear leaky rnn reverse affine coupling"};
-enum { FLOWS = sizeof flows / sizeof flows[0] };
+#define CHAIN "linear leaky rnn reverse affine coupling"
+#define BOTH(flow) {flow, "ar", 0}, {flow, "gaussian", 0}
+typedef struct kind {
+    const char *flow, *likelihood;
+    int anchor; /* components */
+} kind;
+static const kind kinds[] = {
+    BOTH(""), BOTH("linear"), BOTH("packed"), BOTH("lowrank"), BOTH("leaky"), BOTH("rnn"), BOTH("rnn-shift"), BOTH("coupling"),
+    BOTH("affine"), BOTH(CHAIN), {"", "set", 0}, {CHAIN, "set", 0}, {"", "gaussian", 3}, {CHAIN, "set", 3},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* ---- models ------------------------------------------------------------------------------------------------------------------ */
 
@@ -40,7 +48,8 @@ static acf_table *some_table(int D, bool mixed) {
     acf_table *t = NULL;
     for (int i = 0; i < ROWS; i++) {
         double n[COLS], *row = x + i * D;
-        for (uint32_t k = 0; k < COLS; k++) n[k] = acf_rng_normal((acf_place){.seed = 8, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = k});
+        for (uint32_t k = 0; k < COLS; k++)
+            n[k] = acf_rng_normal((acf_place){.seed = 8, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = k});
         row[0] = (i % 2 ? 1 : -1) + 0.5 * n[0];
         if (D > 1) row[1] = 0.5 * row[0] * row[0] + 0.8 * n[1];
         if (mixed) row[1] = n[1] < -0.3 ? 0 : row[0] < 0 ? 1 : 2;
@@ -50,20 +59,23 @@ static acf_table *some_table(int D, bool mixed) {
     return t;
 }
 
-/* Weights that are neither at their start nor where training would lead them. */
+/* Weights that are neither at their start nor where training would lead them. The covariances of an anchor are fitted: moved at
+ * random they would be none. */
 static void shake(acf_params *ps) {
     for (int k = 0; k < ps->n; k++)
-        for (int64_t i = 0; i < acf_tensor_count(&ps->list[k]->t); i++)
+        for (int64_t i = 0; strncmp(ps->list[k]->name, "anchor.", 7) != 0 && i < acf_tensor_count(&ps->list[k]->t); i++)
             ps->list[k]->t.data[i] += (acf_real)acf_lab_random(60 + (uint64_t)k, i, -0.2, 0.2);
 }
 
-static void open_subject(subject *s, const char *flow, bool gaussian, int D, bool mixed, bool trained) {
-    char set_flow[96];
-    snprintf(set_flow, sizeof set_flow, "flow=%s", flow);
-    snprintf(s->name, sizeof s->name, "%s of %d%s columns, flow '%s', %s", gaussian ? "gaussian" : "ar", D, mixed ? " mixed" : "", flow,
-             trained ? "trained" : "random");
+static void open_subject(subject *s, const kind *k, int D, bool mixed, bool trained) {
+    char flow[96], likelihood[32], anchor[32];
+    snprintf(flow, sizeof flow, "flow=%s", k->flow);
+    snprintf(likelihood, sizeof likelihood, "likelihood=%s", k->likelihood);
+    snprintf(anchor, sizeof anchor, "anchor=%d", k->anchor);
+    snprintf(s->name, sizeof s->name, "%s of %d%s columns, flow '%s'%s, %s", k->likelihood, D, mixed ? " mixed" : "", k->flow,
+             k->anchor ? " behind an anchor" : "", trained ? "trained" : "random");
     s->D = D, s->mixed = mixed;
-    acf_train_lab_open(&s->l, 1, (const char *[]){set_flow, gaussian ? "likelihood=gaussian" : "likelihood=ar", "mlp-width=6",
+    acf_train_lab_open(&s->l, 1, (const char *[]){flow, likelihood, anchor, "mlp-width=6",
                                                   "coupling-units=4", "likelihood-units=6", "components=2", "identity=2", "batch=64",
                                                   "valid=0", "average=0", "dropout=0.1", "lr=0.02", NULL});
     acf_train_lab_ready(&s->l, some_table(D, mixed));
@@ -74,20 +86,19 @@ static void open_subject(subject *s, const char *flow, bool gaussian, int D, boo
 
 static void close_subject(subject *s) { acf_train_lab_close(&s->l); }
 
-static void check_one(void (*check)(subject *), const char *flow, bool gaussian, int D, bool mixed, bool trained) {
+static void check_one(void (*check)(subject *), const kind *k, int D, bool mixed, bool trained) {
     subject s;
-    open_subject(&s, flow, gaussian, D, mixed, trained);
+    open_subject(&s, k, D, mixed, trained);
     check(&s);
     close_subject(&s);
 }
 
-/* Every transformation, likelihood, number of columns, random and trained; and mixed tables with the last of the flows. */
+/* Every kind for 1 to 3 columns, random and trained; those of CHAIN for mixed tables too. */
 static void each_subject(void (*check)(subject *)) {
-    for (int kind = 0; kind < 2; kind++)
+    for (int k = 0; k < KINDS; k++)
         for (int trained = 0; trained < 2; trained++) {
-            for (int k = 0; k < FLOWS; k++)
-                for (int D = 1; D <= COLS; D++) check_one(check, flows[k], kind, D, false, trained);
-            check_one(check, flows[FLOWS - 1], kind, COLS, true, trained);
+            for (int D = 1; D <= COLS; D++) check_one(check, &kinds[k], D, false, trained);
+            if (strcmp(kinds[k].flow, CHAIN) == 0) check_one(check, &kinds[k], COLS, true, trained);
         }
 }
 
@@ -158,7 +169,8 @@ static cloud cloud_of(const acf_real *draws, const question *q, int D) {
     for (int i = 0; i < DRAWS; i++)
         for (int a = 0; a < q->n; a++)
             for (int b = 0; b <= a; b++)
-                c.factor[a][b] += ((double)draws[i * D + q->column[a]] - c.mean[a]) * ((double)draws[i * D + q->column[b]] - c.mean[b]) / DRAWS;
+                c.factor[a][b] += ((double)draws[i * D + q->column[a]] - c.mean[a]) / DRAWS *
+                                  ((double)draws[i * D + q->column[b]] - c.mean[b]);
     for (int a = 0; a < q->n; a++) /* Cholesky, in place */
         for (int b = 0; b <= a; b++) {
             for (int k = 0; k < b; k++) c.factor[a][b] -= c.factor[a][k] * c.factor[b][k];
@@ -211,7 +223,7 @@ static int cell_in(const question *q, const cloud *c, const acf_real *row) {
     return cell_of(c, q->n, x) + (q->category ? CELLS_MAX * (int)row[1] : 0);
 }
 
-/* Adds p/q of the points from `first` on, as many as the batch has rows, to the masses of their cells; `all` is their number in all. */
+/* Adds p/q of the points from `first` on, as many as the batch has rows, to the masses of their cells. */
 static void add_masses(subject *s, const question *q, const cloud *c, acf_batch *b, int64_t first, int64_t all, double *mass) {
     static double logq[CHUNK];
     double x[COLS];
@@ -223,12 +235,13 @@ static void add_masses(subject *s, const question *q, const cloud *c, acf_batch 
     acf_tape_begin(t, false);
     acf_tensor *lp = acf_net_logp(t, acf_net_view(t, s->l.net, b, NULL));
     if (acf_tape_check(t, lp)) fail_msg("%s: %s", s->name, acf_error());
-    for (int64_t i = 0; i < b->N; i++) mass[cell_in(q, c, b->x + i * s->D)] += exp((double)lp->data[i] - logq[i]) / (double)all;
+    for (int64_t i = 0; i < b->N; i++)
+        mass[cell_in(q, c, b->x + i * s->D)] += exp((double)lp->data[i] - logq[i]) / (double)all;
 }
 
-/* Cells that expect fewer than 5 draws are counted as one. A right density exceeds the limit once in some 1e5 questions for any number
- * of cells (few cells have longer tails, hence the constant), and a thousand questions are asked; draws from a wrong one that are 6 %
- * too wide do not get through. */
+/* Cells that expect fewer than 5 draws are counted as one. A right density exceeds the limit once in some 1e5 questions, for any
+ * number of cells (few have longer tails, hence the constant), and a thousand are asked; draws that are 6 % too wide do not get
+ * through. */
 static void check_counts(const subject *s, const question *q, const cloud *c, const acf_real *draws, const double *mass) {
     double seen[ALL_CELLS] = {0}, chi = 0, rest_seen = 0, rest = 0;
     int cells = 1;
@@ -240,22 +253,33 @@ static void check_counts(const subject *s, const question *q, const cloud *c, co
     }
     if (rest > 0.5) chi += (rest_seen - rest) * (rest_seen - rest) / rest;
     double most = cells - 1 + 5 * sqrt(2.0 * (cells - 1)) + 6;
-    if (chi > most) fail_msg("%s, asked %d%d%d: chi-square %.1f over %d cells", s->name, q->mask[0], q->mask[1], q->mask[2], chi, cells);
+    if (chi > most)
+        fail_msg("%s, asked %d%d%d: chi-square %.1f over %d cells", s->name, q->mask[0], q->mask[1], q->mask[2], chi, cells);
 }
 
-static const int64_t points[COLS + 1] = {1, 2000, 8000, 60000};
+static const int64_t points[COLS + 1] = {1, 1000, 6000, 40000};
 
-static void check_question(subject *s, const question *q) {
-    static acf_real draws[DRAWS * COLS];
-    double mass[ALL_CELLS] = {0}, sum = 0;
-    draw(s, q, draws);
-    cloud c = cloud_of(draws, q, s->D);
+/* Fills the masses from N points; returns their sum. */
+static double integrate(subject *s, const question *q, const cloud *c, int64_t N, double *mass) {
+    double sum = 0;
+    memset(mass, 0, ALL_CELLS * sizeof *mass);
     for (int class = 0; class < (q->category ? CLASSES : 1); class++) {
-        acf_batch *b = rows_asking(s, q, acf_min(CHUNK, points[q->n]), q->category ? class : 1);
-        for (int64_t k = 0; k < points[q->n]; k += CHUNK) add_masses(s, q, &c, b, k, points[q->n], mass);
+        acf_batch *b = rows_asking(s, q, acf_min(CHUNK, N), q->category ? class : 1);
+        for (int64_t k = 0; k < N; k += CHUNK) add_masses(s, q, c, b, k, N, mass);
         acf_batch_free(b);
     }
     for (int k = 0; k < ALL_CELLS; k++) sum += mass[k];
+    return sum;
+}
+
+/* Where the points are too few for a density with steep places, eight times as many are tried. */
+static void check_question(subject *s, const question *q) {
+    static acf_real draws[DRAWS * COLS];
+    double mass[ALL_CELLS];
+    draw(s, q, draws);
+    cloud c = cloud_of(draws, q, s->D);
+    double sum = integrate(s, q, &c, points[q->n], mass);
+    if (!(fabs(sum - 1) < 6e-4)) sum = integrate(s, q, &c, 8 * points[q->n], mass);
     if (!(fabs(sum - 1) < 1e-3))
         fail_msg("%s, asked %d%d%d: the density integrates to %.5f", s->name, q->mask[0], q->mask[1], q->mask[2], sum);
     check_counts(s, q, &c, draws, mass);
@@ -305,7 +329,7 @@ static void check_inverse(subject *s) {
     acf_tensor *z = acf_net_forward(t, v, NULL), *x = acf_net_inverse(t, v, z);
     if (acf_tape_check(t, x)) fail_msg("%s: %s", s->name, acf_error());
     const acf_subset *u = acf_net_modelled(v);
-    double tol = sizeof(acf_real) == 8 ? 1e-11 : 1e-5;
+    double tol = sizeof(acf_real) == 8 ? 1e-11 : 2e-5; /* a chain of six and the anchor: each rounds its own output; one alone is within 1e-5 (flow_test.c) */
     for (int64_t p = 0; p < u->T; p++) acf_assert_close((double)x->data[p], (double)*cell(s, b, u, p), tol, s->name);
     acf_batch_free(b);
 }

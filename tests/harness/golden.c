@@ -151,7 +151,7 @@ static void write_texts(acf_golden *g) {
     snprintf(g->config, sizeof g->config,
              "{\"preset\":\"%s\",\"flow\":\"%s\",\"likelihood\":\"%s\",\"mlp-width\":%d,\"mlp-layers\":%d,\"coupling-units\":%d,"
              "\"coupling-layers\":%d,\"likelihood-units\":%d,\"likelihood-layers\":%d,\"components\":%d,\"rank\":%d,\"scale-bound\":1.5,"
-             "\"identity\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3}",
+             "\"anchor\":0,\"identity\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3}",
              s->preset, s->flow, s->likelihood, WIDTH, s->mlp_layers, UNITS, s->coupling_layers, UNITS, s->likelihood_layers,
              COMPONENTS, s->rank, s->identity, EMBEDDING, s->deep ? "true" : "false");
     strcpy(g->training, "{\"end\":\"steps\",\"rows\":9,\"held\":2,\"steps\":7,\"epochs\":1,\"skipped\":0,\"seconds\":0.5}");
