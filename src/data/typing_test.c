@@ -73,6 +73,8 @@ static void codes_are_not_numbers(void **state) {
     (void)state;
     is(column("zip", "0%d", 300, 30), "category");
     is(column("zip", "%d", 300, 30), "integer");
+    is(column("share", "%d %%", 300, 30), "category"); /* neither is what has a unit */
+    is(column("price", "$%d", 300, 30), "category");
 }
 
 static void texts_are_categories_or_identifiers(void **state) {
