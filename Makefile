@@ -1,10 +1,11 @@
 # acflow: one short Makefile. Sources are found by wildcard, dependencies are tracked, every variant has its own folder.
 #
 #   make              build/acflow, build/libacflow.a, build/libacflow.so
-#   make demo         learns and completes a built-in table        make bench      speed, as ratios inside one run
+#   make demo         the main job on a made-up table, a report       make bench      speed, as ratios inside one run
 #   make test         every test, float and double                  make test-long  also the planted mistakes
 #   make test-san     ASan+UBSan (gcc) and TSan (clang)             make lint       warnings of gcc 12 and clang 14
 #   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
+#   make man          build/man: a page for each command, and the completion for bash
 #
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
@@ -16,15 +17,15 @@ CC := gcc
 CLANG ?= clang
 B := build
 
-PACKAGES := gcc make pkg-config libopenblas-dev libjansson-dev libcairo2-dev librandom123-dev libcmocka-dev
+PACKAGES := gcc make pkg-config libopenblas-dev libjansson-dev zlib1g-dev libcairo2-dev librandom123-dev libcmocka-dev
 SAN_PACKAGES := clang libomp-dev libclang-rt-14-dev
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 # Not -ffast-math: it deletes NaN checks. These two only say that nobody reads errno or the FP exception flags.
 FLAGS := -std=gnu11 -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math -fopenmp -fvisibility=hidden -g \
          -Iinclude -Isrc $(WARN)
-LIBS = $(shell pkg-config --libs openblas jansson cairo) -lm
-PKG_CFLAGS = $(shell pkg-config --cflags openblas jansson cairo)
+LIBS = $(shell pkg-config --libs openblas jansson zlib cairo) -lm
+PKG_CFLAGS = $(shell pkg-config --cflags openblas jansson zlib cairo)
 
 SRC := $(filter-out %_test.c src/cli/%,$(wildcard src/*/*.c))
 CLI := $(wildcard src/cli/*.c)
@@ -33,7 +34,7 @@ BENCH := $(wildcard bench/*.c)
 LABS := $(wildcard bench/lab/*.c)
 EXAMPLES := $(wildcard examples/*.c experiments/*.c)
 
-.PHONY: all test test-long print-f64 test-san bench demo install deps need lint clean
+.PHONY: all test test-long print-f64 test-san bench demo man install deps need lint clean
 all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
 
 # One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
@@ -65,7 +66,7 @@ $(B)/libacflow.so: $(B)/libacflow.so.$(VERSION)
 	ln -sf libacflow.so.$(VERSION) $(B)/libacflow.so.$(SOVERSION) && ln -sf libacflow.so.$(VERSION) $@
 # The command line uses the public header only; linking it with the shared library keeps it honest.
 $(B)/acflow: $(patsubst %.c,$(B)/lib/%.o,$(CLI)) $(B)/libacflow.so
-	$(CC) $(filter %.o,$^) -L$(B) -lacflow -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
+	$(CC) $(filter %.o,$^) -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../lib' -o $@
 
 $(B)/bench-%: $(B)/lib/bench/%.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
@@ -75,18 +76,19 @@ $(B)/lab-%: $(B)/lib/bench/lab/%.o $(B)/libacflow.a
 	$(CC) -fopenmp $^ $(LIBS) -o $@
 # Programs that use the public header only.
 PUBLIC = $(CC) $< -L$(B) -lacflow -lm -Wl,-rpath,'$$ORIGIN' -o $@
-$(B)/demo: $(B)/lib/examples/demo.o $(B)/libacflow.so
-	$(PUBLIC)
+# The page that the demo ends with.
+$(B)/demo-report: $(B)/lib/examples/demo_report.o
+	$(CC) $< $(shell pkg-config --libs jansson) -lm -o $@
 $(B)/experiment-%: $(B)/lib/experiments/%.o $(B)/libacflow.so
 	$(PUBLIC)
 
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
 AGAIN = @$(MAKE) --no-print-directory -s
 demo: need
-	$(AGAIN) $(B)/demo
-	@$(B)/demo
+	$(AGAIN) all $(B)/demo-report
+	@B=$(B) examples/demo.sh
 test: need
-	$(AGAIN) all $(B)/demo $(patsubst bench/%.c,$(B)/bench-%,$(BENCH)) $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) \
+	$(AGAIN) all $(B)/demo-report $(patsubst bench/%.c,$(B)/bench-%,$(BENCH)) $(patsubst bench/lab/%.c,$(B)/lab-%,$(LABS)) \
 	  $(patsubst experiments/%.c,$(B)/experiment-%,$(wildcard experiments/*.c)) $(B)/f32/acflow-test $(B)/f64/acflow-test
 	@B=$(B) tests/run.sh
 # For mutate.sh: how the f64 variant is compiled and linked.
@@ -105,8 +107,20 @@ bench: need
 # Compiles everything with both compilers; -Werror makes any warning fatal.
 lint: all $(patsubst %.c,$(B)/clang32/%.o,$(CLI) $(BENCH) $(LABS) $(EXAMPLES)) $(B)/clang32/acflow-test $(B)/clang64/acflow-test $(B)/f32/acflow-test $(B)/f64/acflow-test
 
-install: all
+# The program prints its pages and its completion from the tables that --help and the parser use. acflow.1 comes last: with it all are there.
+man: $(B)/man/acflow.1
+$(B)/man/acflow.1: $(B)/acflow
+	@mkdir -p $(@D) && rm -f $(@D)/*
+	for c in $$($< help --commands); do $< help --man $$c > $(@D)/acflow-$$c.1 || exit 1; done
+	$< help --completion > $(@D)/acflow.bash
+	$< help --man > $@.part && mv $@.part $@
+
+SHARE = $(DESTDIR)$(PREFIX)/share
+install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions
+	install -m 644 $(B)/man/*.1 $(SHARE)/man/man1
+	install -m 644 $(B)/man/acflow.bash $(SHARE)/bash-completion/completions/acflow
 	install -m 755 $(B)/acflow $(DESTDIR)$(PREFIX)/bin/acflow
 	install -m 644 include/acflow.h $(DESTDIR)$(PREFIX)/include/acflow.h
 	install -m 644 $(B)/libacflow.a $(DESTDIR)$(PREFIX)/lib/libacflow.a

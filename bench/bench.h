@@ -14,6 +14,14 @@ static inline double now(void) {
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
+/* The same for one thread as time of the processor, which others on a busy machine do not stretch. */
+static inline double bench_watch(int threads) {
+    struct timespec ts;
+    if (threads != 1) return now();
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
 static inline void need(acf_status status) {
     if (!status) return;
     fprintf(stderr, "bench: %s\n", acf_error());

@@ -98,7 +98,7 @@ static void run_gru(bench *b) {
     acf_gru w[LAYERS];
     for (int l = 0; l < LAYERS; l++)
         w[l] = (acf_gru){acf_p(b->p[l * 4]), NULL, acf_p(b->p[l * 4 + 1]), acf_p(b->p[l * 4 + 2]), acf_p(b->p[l * 4 + 3])};
-    acf_tensor *h = acf_gru_stack(t, x, NULL, LAYERS, w, u);
+    acf_tensor *h = acf_gru_stack(t, x, NULL, LAYERS, w, u, NULL);
     /* (T,H) · (1,H)ᵀ, then (1,T) · (1,T)ᵀ: a scalar with gradients everywhere. */
     acf_tensor *y = acf_linear(t, h, acf_p(b->p[8]), NULL, ACF_IDENTITY);
     acf_tensor *ones = acf_tensor_wrap(t, b->y, 2, (int64_t[]){1, u->T});

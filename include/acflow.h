@@ -12,6 +12,16 @@
  *     acf_session_logp(s, table, NULL, NULL, score);                            -- log p of every row
  *     acf_model_save(model, "model.safetensors");
  *
+ * or from a file to a completed file:
+ *
+ *     acf_table_read("table.csv", o, &table);                                   -- finds out what the columns are
+ *     acf_model_fit(table, o, NULL, NULL, &model);
+ *     acf_session_create(model, &s);
+ *     acf_session_draw(s, table, NULL, NULL, 1, 0, completed);
+ *     acf_writer_open(table, "done.csv", &(acf_write_plan){.imputations = 1}, &writer);
+ *     acf_writer_put(writer, completed, NULL, NULL);                            -- the file again, holes filled
+ *     acf_writer_commit(writer);
+ *
  * Every call returns a status (0 is success) and keeps a sentence for acf_error(); examples/fit_matrix.c is this program whole.
  *
  * Words used for ownership: `owns` (freed by this object's _free), `borrows` (must outlive the call), `keeps` (must
@@ -109,9 +119,27 @@ ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char 
 /* Makes a set of the options that concern any program (`threads`, `log-level`), for one that fits no model. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
 
+/* The same, and how files are read (`separator`, `types`, ...): for a program that asks a model that exists. */
+ACF_API acf_status acf_options_create_reading(acf_options **out);
+
 /* Writes every option of the set with type, range, default and help as plain text, one paragraph each (cap, needed
  * and failures as above). */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
+
+/* An option as the table defines it, for a program that lists them: a form, a completion, a binding. */
+typedef struct acf_option_info {
+    const char *name;
+    const char *type;     /* "int", "real", "bool", "text" or "choice" */
+    const char *standard; /* the default, as a user would write it */
+    const char *choices;  /* "a|b|c"; NULL: not a choice */
+    const char *help;     /* one line */
+    double min, max;      /* of a number; of a text, its bytes; else 0 */
+} acf_option_info;
+
+/* How many options the set has (0 for NULL), and option i = 0, 1, ... of it; its strings are the library's and always valid.
+ * Fails: ACF_EUSAGE (no such option). */
+ACF_API int acf_options_count(const acf_options *o);
+ACF_API acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out);
 
 /* ---- command lines ------------------------------------------------------------------------------------------ */
 
@@ -140,6 +168,9 @@ ACF_API int acf_nearest_name(const char *word, const char *const *names, int n);
 /* Rows and columns in memory. Read-only after creation: any number of threads may share it. */
 typedef struct acf_table acf_table;
 
+/* A fitted model. Read-only: any number of sessions, each in its own thread, may use it at once. */
+typedef struct acf_model acf_model;
+
 /* Copies x (rows x columns, row-major). mask, where given, has a 0 for each missing cell, and x is not read there; NaN in x is
  * missing too. classes says of each column: 0, a real number; C >= 1, a category whose cells hold codes 0..C-1; NULL: all real.
  * names may be NULL. Borrows everything. Gives *out; free with acf_table_free.
@@ -150,36 +181,154 @@ ACF_API void acf_table_free(acf_table *t); /* NULL is allowed */
 ACF_API int64_t acf_table_rows(const acf_table *t);    /* 0 for NULL */
 ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 
+/* ---- tables in files ---------------------------------------------------------------------------------------- */
+
+/* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or gzip, or "-" for
+ * standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer, an ordinal, a category, a date, a
+ * time, or an identifier, a constant or an empty column, which are not modelled) is found out from its cells; docs/columns.md has the
+ * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`, `id`.
+ *
+ * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
+ * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
+ * called V1, V2, ... The file stays open until the table is freed, for acf_writer_open.
+ *
+ * o may be NULL. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and column), ACF_EUSAGE (an option that
+ * the file cannot follow), ACF_EMEMORY. */
+ACF_API acf_status acf_table_read(const char *path, const acf_options *o, acf_table **out);
+
+/* The same for a model that was made from a file: columns are what they were then, and are found by name (or by position, where the file or
+ * the model has no names). Categories the model never saw count as missing. Borrows m. Fails also: ACF_EDATA (a column is missing,
+ * or is not known, or holds something else), ACF_EMODEL (the model was made from a matrix in memory). */
+ACF_API acf_status acf_table_read_for(const char *path, const acf_model *m, const acf_options *o, acf_table **out);
+
+/* rows rows with the columns of a model, every cell missing but for those that `given` names, "age=40,sex=F" (NULL: none): to draw new rows
+ * from. Fails: ACF_EUSAGE (a name or value the model does not know), ACF_EMODEL, ACF_ESHAPE, ACF_EMEMORY. */
+ACF_API acf_status acf_table_blank(const acf_model *m, int64_t rows, const char *given, acf_table **out);
+
+/* What was assumed or left out in reading, a sentence each that a user should see; 0 and NULL when there is nothing. They live as long as
+ * the table. */
+ACF_API int acf_table_warnings(const acf_table *t);
+ACF_API const char *acf_table_warning(const acf_table *t, int i);
+
+/* The columns of the file with kind, missing cells, range or levels, and the warnings: as lines for people, or as JSON, which may be edited
+ * and given back as the option `schema`. For a table from memory: its columns. Written with its NUL to out; *needed is set also when cap is
+ * too small (out may be NULL when cap is 0). Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, size_t *needed);
+
+/* Column j of the table: its name (NULL: none), its kind ("real", "category", ...), and its classes (0: a number). They live as long as the
+ * table; NULL and 0 where there is no such column. */
+ACF_API const char *acf_table_name(const acf_table *t, int64_t j);
+ACF_API const char *acf_table_kind(const acf_table *t, int64_t j);
+ACF_API int32_t acf_table_classes(const acf_table *t, int64_t j);
+
+/* The cells (rows x columns), NaN where missing; they live as long as the table. */
+ACF_API const double *acf_table_values(const acf_table *t);
+
+/* The column of this name. Fails: ACF_EUSAGE with the nearest name, or saying that this column of the file is not modelled. */
+ACF_API acf_status acf_table_find(const acf_table *t, const char *name, int64_t *out);
+
+/* The text of a value in column j as it would be written to a file: rounded, as a date, as the name of a class (cap, needed as above).
+ * Fails: ACF_EUSAGE (no such column, or the value is not finite), ACF_ESPACE. */
+ACF_API acf_status acf_table_format(const acf_table *t, int64_t j, double value, char *out, size_t cap, size_t *needed);
+
+/* ---- completed files ---------------------------------------------------------------------------------------- */
+
+/* What to write. */
+typedef struct acf_write_plan {
+    int imputations; /* how many completed tables will be put, 1 or more */
+    int stacked;     /* 0: the file with its holes filled (one imputation); else mice's long format: the original with NA in its holes,
+                      * then every imputation, with the columns .imp (0, 1, 2, ...) and .id (the row, from 1) last */
+    int intervals;   /* else than 0: behind each numeric column x the columns x.low and x.high; NA where the cell was observed */
+} acf_write_plan;
+
+/* A file being written from a table and its imputations. Observed cells are copied from the table's file byte for byte, with its separator,
+ * quotes, line ends and header; imputed ones are written as their column is: whole numbers inside the observed range, as many decimals as
+ * the column has, dates in its format, categories as their text. A constant column is filled with its value; identifiers and empty
+ * columns keep their holes. An NPY file gives an NPY file. A table from memory is written as CSV, categories as codes, its nameless
+ * columns as V1, V2, ... */
+typedef struct acf_writer acf_writer;
+
+/* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which has
+ * one writer at a time. Gives *out; end with acf_writer_commit or acf_writer_abort.
+ * Fails: ACF_EUSAGE (a plan that says nothing; path is the file the table came from), ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
+ACF_API acf_status acf_writer_open(const acf_table *t, const char *path, const acf_write_plan *plan, acf_writer **out);
+
+/* The next imputation: values (rows x columns of the table), of which only those of missing cells are used; NaN leaves a hole. low and high
+ * (likewise) for a plan with intervals, else NULL. Fails: ACF_EUSAGE (more than planned), ACF_EIO (also: the source has changed), ACF_EDATA. */
+ACF_API acf_status acf_writer_put(acf_writer *w, const double *values, const double *low, const double *high);
+
+/* Puts the file in place. Frees w either way. Fails: ACF_EUSAGE (fewer imputations than planned), ACF_EIO. */
+ACF_API acf_status acf_writer_commit(acf_writer *w);
+ACF_API void acf_writer_abort(acf_writer *w); /* leaves nothing behind; NULL is allowed */
+
 /* ---- models ------------------------------------------------------------------------------------------------- */
 
-/* A fitted model. Read-only: any number of sessions, each in its own thread, may use it at once. */
-typedef struct acf_model acf_model;
-
-/* How training goes, after each step. Scores are mean negative log-likelihoods in nats, in units where every real column has
- * standard deviation 1; lower is better. */
+/* How training goes, after each step: what a progress display needs. Scores are mean negative log-likelihoods in nats, in units
+ * where every real column has standard deviation 1; lower is better. Seconds count those before a resume too. */
 typedef struct acf_fit_report {
-    int64_t step, steps;    /* taken; at most, 0 when there is no such limit */
-    int64_t epoch;          /* complete passes over the table */
-    double loss;            /* of this step, per row; NaN when the step was skipped */
-    double valid, best;     /* per held-out cell: the last validation and the best; NaN and infinity before the first */
+    int64_t step, steps;     /* taken; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
+    int64_t epoch;           /* complete passes over the table */
+    double loss, mean_loss;  /* per row: of this step, NaN when it was skipped; mean of the last 50 */
+    double valid, best;      /* per held-out cell: the last validation and the best; NaN and infinity before the first */
+    int64_t best_step;       /* when that was */
+    int validated;           /* not 0: `valid` is of this step */
+    int64_t stale, patience; /* validations since the best; as many end training, 0 when there is no such limit */
     double rows_per_second;
-    int64_t skipped;        /* steps that were not finite and changed nothing */
+    double elapsed;          /* seconds of training so far */
+    double eta;              /* seconds to the last step; NaN when there is no limit */
+    double eta_early;        /* seconds to the end if no validation gets better any more; NaN when that ends nothing */
+    int64_t skipped;         /* steps that were not finite and changed nothing */
+    const char *trouble;     /* why the last checkpoint could not be written, or NULL; training goes on, and tries again */
 } acf_fit_report;
 
-/* Called after each step. Return 0 to go on; anything else ends training, and the best model so far is given. */
+/* Called after each step, by the thread that called acf_model_fit. Return 0 to go on; anything else ends training. */
 typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
- * training (acf_options_help lists them), `seed`, `threads`. The same table, options and seed give the same model, for any
+ * training (acf_options_help lists them), `seed`, `threads`. For wide tables `rank`, `flow` and `batch` follow the number of columns
+ * where they were not set. The same table, options and seed give the same model, for any
  * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
- * Fails: ACF_EDATA (nothing to learn from), ACF_EUSAGE, ACF_EMEMORY, ACF_ENUMERIC (training diverged). */
+ *
+ * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
+ *     ACF_EINTERRUPT   the callback ended training
+ *     ACF_ENUMERIC     training diverged: too many steps were not finite, one after the other. In rare cases nothing is left that
+ *                      could be used; *out is NULL then
+ *     ACF_EIO, ACF_EMEMORY   all is well but for the last checkpoint, which could not be written
+ * On every other failure *out is NULL: ACF_EDATA (nothing to learn from), ACF_EUSAGE, ACF_EMEMORY, ACF_EIO (the first checkpoint),
+ * ACF_EMODEL (a checkpoint that does not belong to this table and these options).
+ *
+ * With the option `checkpoint`, a path, the state of training is kept in that file: before the first step, every
+ * `checkpoint-every` seconds and at the end, finished or interrupted; not after divergence, so that the file is from before it. It
+ * is replaced atomically and never removed: remove it once the model is saved. With `resume`, training goes on from that file, and
+ * gives the same model, bit for bit, as if it had never been interrupted; where there is no such file it begins: the same call can
+ * be repeated until it is done. Without `resume` a file that exists is refused (ACF_EUSAGE), as it may hold hours of work.
+ * A checkpoint is refused (ACF_EMODEL, with a sentence that says what differs) when it is of another table, version or other
+ * options. Allowed to differ are `threads`, when to stop (`steps`, `epochs`, `patience`) and the size of steps (`lr`, `warmup`,
+ * `decay`, `decay-to`, `clip`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. */
 ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
                                  acf_model **out);
 ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its sessions */
+
+/* What a model is: its columns in order, and how many numbers it learned. 0, NULL and -1 for NULL or a column that is not there. */
 ACF_API int64_t acf_model_columns(const acf_model *m);
+ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  /* UTF-8, as long as m; NULL: it has none */
+ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
+ACF_API int64_t acf_model_parameters(const acf_model *m);
+
+/* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
+ * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
+ * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
+ * "valid" and "valid_step" (best validation, where there was one), "seconds"; null where a file does not say. Keys may be added.
+ * Writes the text with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).
+ * Fails: ACF_EUSAGE, ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
+
+/* The same for a person, a line "name: value" each (arguments and failures as above). */
+ACF_API acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed);
 
 /* One safetensors file with everything a query needs (docs/format.md). The file that was there stays until the new one is whole.
- * Fails: ACF_EIO, ACF_EMEMORY. */
+ * A symbolic link stays one: what it points to is written, also where that is not there yet. Fails: ACF_EIO, ACF_EMEMORY. */
 ACF_API acf_status acf_model_save(const acf_model *m, const char *path);
 
 /* Reads a model. The file is not trusted: anything wrong in it is refused with a sentence. Of the options only `threads` matters;
@@ -202,7 +351,9 @@ ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
  *
  * All fail with: ACF_ESHAPE (the table has not the model's columns), ACF_EDATA, ACF_ENUMERIC, ACF_EMEMORY. */
 
-/* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. */
+/* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. A value
+ * of a column that was rounded (whole numbers, prices) counts with the density of a point of its step, chosen once and for all by
+ * the row's number: log P(value) is near this plus the log of the step. */
 ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* out (rows x columns): log p of each present cell given the others of its row; NaN where missing. The lowest are the most
@@ -210,12 +361,18 @@ ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const ui
 ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
- * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw) alone. */
+ * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
+ * alone; a row is its number or, for a table that was read with the option `id`, its id. */
 ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
                                     uint32_t draw, double *out);
 
 /* The same with one best guess for each asked cell. */
 ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
+
+/* The same with the mean of each asked cell's own conditional density p(cell | given), in the table's units and not rounded, or its
+ * most probable class; what else the row asks for counts as missing. The estimate with the least squared error. Not random; a cell
+ * costs about as much as three draws of one cell. */
+ACF_API acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
 /* From `draws` draws: the mean (rows x columns) and n_levels quantiles (n_levels x rows x columns) of each asked cell, for example
  * levels .05, .5, .95 for a median with a 90 % interval; NaN in other cells. Either may be NULL. For a category both are its most
@@ -223,6 +380,48 @@ ACF_API acf_status acf_session_guess(acf_session *s, const acf_table *t, const u
 ACF_API acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
                                        uint64_t seed, int32_t draws, const double *levels, int n_levels, double *mean,
                                        double *quantiles);
+
+/* ---- evaluation --------------------------------------------------------------------------------------------- */
+
+/* How well hidden cells are found again, in one column or over all. NaN: does not apply. Lower is better, except coverage. Scores of
+ * numbers are in units of the column's standard deviation; over all they are averaged over columns, PFC over cells. */
+typedef struct acf_scores {
+    int64_t cells;    /* that were hidden and are scored */
+    double nrmse;     /* numbers: root of the mean squared error; 1 is what the column's mean scores */
+    double pfc;       /* classes: proportion falsely classified */
+    double crps;      /* numbers: continuous ranked probability score of the draws; absolute error, for a method that has none */
+    double coverage;  /* numbers: how often the 90 % interval of the draws holds the truth; should be 0.90 */
+    double w1;        /* numbers: Wasserstein-1 distance of imputed to true values, of single draws where there are any */
+    double tv;        /* classes: the same as total variation of shares */
+    double nll;       /* -log p in nats per cell, mean over masks (half of the hidden cells is asked for, the other half given); in a
+                       * column: of its cell alone, what else is asked for in the row taking no part. Of means: of a normal density */
+    double nll_deviation; /* standard deviation over masks */
+} acf_scores;
+
+typedef struct acf_evaluation acf_evaluation;
+
+/* Hides cells of the table, learns a model from the others, and scores what it says of the hidden ones, beside column means and
+ * chained linear regressions on the same cells. Options: `eval-hide`, `eval-masks`, `eval-draws`, `seed`; those of fitting.
+ *   shown   NULL, or the same table with cells missing: these are asked for instead, where `truth` has them
+ *   m       NULL, or a model to score as it is: then nothing is fitted. A model that has seen the cells scores too well
+ * callback: as for acf_model_fit; may be NULL. Borrows all. Gives *out; free with acf_eval_free.
+ * Fails: ACF_EDATA (no cell could be hidden), ACF_ESHAPE, and as acf_model_fit and questions do. */
+ACF_API acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const acf_model *m, const acf_options *o,
+                                acf_fit_callback callback, void *ctx, acf_evaluation **out);
+ACF_API void acf_eval_free(acf_evaluation *e); /* NULL is allowed */
+
+/* Methods that were scored: 0 column mean or most frequent class, 1 linear regressions, 2 the model; further ones are other single
+ * values of the model. Their names, valid as long as e; NULL beyond the last. */
+ACF_API int acf_eval_methods(const acf_evaluation *e);
+ACF_API const char *acf_eval_method(const acf_evaluation *e, int method);
+
+/* Scores of a method in a column; column -1: over all. Fails: ACF_EUSAGE. */
+ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, acf_scores *out);
+
+/* A report for people, which says plainly where a baseline wins; and everything as JSON. cap, needed: as for acf_options_help.
+ * Fails: ACF_ESPACE, ACF_EMEMORY. */
+ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 

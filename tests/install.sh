@@ -51,6 +51,14 @@ archive() {
     cc -o "$tmp/archive" "$tmp/use.c" $(pkg-config --static --cflags --libs acflow) &&
         ! { ldd "$tmp/archive" | grep libacflow; } && "$tmp/archive"
 }
+# A page for the program and for each command, and no other; the completion is one that bash can read.
+pages() {
+    local man=$tmp/usr/share/man/man1 c
+    [ -s "$man/acflow.1" ] || return 1
+    for c in $("$tmp/usr/bin/acflow" help --commands); do [ -s "$man/acflow-$c.1" ] || return 1; done
+    [ "$(ls "$man" | wc -l)" = $((1 + $("$tmp/usr/bin/acflow" help --commands | wc -l))) ]
+}
+completion() { bash -c 'set -e; source "$0"; complete -p acflow' "$tmp/usr/share/bash-completion/completions/acflow"; }
 staged() {
     make -s B="${B:-build}" install PREFIX=/usr DESTDIR="$tmp/stage" && [ -x "$tmp/stage/usr/bin/acflow" ] &&
         grep -qx 'prefix=/usr' "$tmp/stage/usr/lib/pkgconfig/acflow.pc"
@@ -58,6 +66,8 @@ staged() {
 
 check "make install" installed
 check "the installed program" "$tmp/usr/bin/acflow" info
+check "the manual pages" pages
+check "the completion" completion
 check "pkg-config and program tell the same version" version
 check "the header alone, as C99" header cc -std=c99 -xc
 command -v c++ >/dev/null && check "the header alone, as C++" header c++ -std=c++11 -xc++

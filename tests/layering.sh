@@ -4,7 +4,7 @@
 #   includes   a folder includes itself and the folders before it in `order`; the command line, and nothing else, is
 #              built on acflow.h alone; only tests include the harness
 #   names      no two files under src/ have the same name
-#   memory     malloc and friends are called in src/base/arena.c and src/api/ only. Allowed elsewhere: tests; member
+#   memory     malloc and friends are called in src/base/arena.c, src/api/ and src/cli/ only. Allowed elsewhere: tests; member
 #              calls such as mem->free(); json_decref, which releases what jansson allocated
 #   static     a function of the standard library that hands out shared static memory is not called (threads)
 #   headers    all of them compile in one file, in either order: no two give one name to two things
@@ -63,7 +63,7 @@ names() {
 
 allocators='(malloc|calloc|realloc|free|aligned_alloc|posix_memalign|strn?dup|v?asprintf)[ ]*\('
 memory() {
-    grep -vE '^(src/base/arena\.c|src/api/[^:]*|[^:]*_test\.cu?):' "$work" |
+    grep -vE '^(src/base/arena\.c|src/api/[^:]*|src/cli/[^:]*|[^:]*_test\.cu?):' "$work" |
         grep -E "[^A-Za-z0-9_.>]$allocators" |
         sed -E "s/^([^:]*:[0-9]*):.*[^A-Za-z0-9_]$allocators.*/\1: calls \2/"
 }
@@ -78,7 +78,7 @@ headers() {
     local order
     for order in sort 'sort -r'; do
         find src -name '*.h' ! -name ops_list.h ! -path 'src/cli/*' | $order | sed 's|^src/\(.*\)|#include "\1"|' |
-            ${CC:-gcc} -std=gnu11 -fopenmp -Wall -Wno-unused -Iinclude -Isrc $(pkg-config --cflags openblas jansson cairo) -fsyntax-only \
+            ${CC:-gcc} -std=gnu11 -fopenmp -Wall -Wno-unused -Iinclude -Isrc $(pkg-config --cflags openblas jansson zlib cairo) -fsyntax-only \
                 -xc - 2>&1 | grep -E 'error|warning' | head -n 5
     done
 }

@@ -57,6 +57,34 @@ static void options_are_set_and_read(void **state) {
     assert_int_equal(needed, 99);
 }
 
+/* Every option can be listed, and set to its default and to each of its words. */
+static void options_are_listed(void **state) {
+    acf_options *o = *state;
+    acf_option_info d;
+    char word[64];
+    const int n = acf_options_count(o);
+    assert_true(n > 8);
+    assert_int_equal(acf_options_count(NULL), 0);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(acf_options_at(o, i, &d), ACF_OK);
+        assert_true(d.help && *d.help);
+        assert_int_equal(d.choices != NULL, strcmp(d.type, "choice") == 0);
+        assert_int_equal(acf_options_set(o, d.name, d.standard), ACF_OK);
+        for (const char *s = d.choices; s && *s; s += strcspn(s, "|"), s += *s == '|') {
+            snprintf(word, sizeof word, "%.*s", (int)strcspn(s, "|"), s);
+            assert_int_equal(acf_options_set(o, d.name, word), ACF_OK);
+        }
+    }
+    assert_int_equal(acf_options_at(o, 0, &d), ACF_OK);
+    assert_string_equal(d.name, "threads");
+    assert_string_equal(d.type, "int");
+    assert_true(d.min == 0 && d.max == 1024);
+    assert_int_equal(acf_options_at(o, n, &d), ACF_EUSAGE);
+    assert_int_equal(acf_options_at(o, -1, &d), ACF_EUSAGE);
+    assert_int_equal(acf_options_at(NULL, 0, &d), ACF_EUSAGE);
+    assert_int_equal(acf_options_at(o, 0, NULL), ACF_EUSAGE);
+}
+
 static void the_environment_sets_threads(void **state) {
     (void)state;
     acf_options *o = NULL;
@@ -210,7 +238,7 @@ static void names_are_guessed(void **state) {
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(api, cmocka_unit_test(versions_agree), WITH_SET(options_are_set_and_read),
+ACF_TESTS(api, cmocka_unit_test(versions_agree), WITH_SET(options_are_set_and_read), WITH_SET(options_are_listed),
           cmocka_unit_test(the_environment_sets_threads), WITH_SET(config_files_are_loaded),
           WITH_SET(command_lines_are_parsed), WITH_SET(info_is_json), WITH_SET(threads_zero_means_every_core),
           WITH_SET(null_is_met_with_a_sentence), WITH_SET(help_asks_for_its_room), cmocka_unit_test(names_are_guessed))

@@ -75,6 +75,8 @@ static void fits_saves_loads_and_answers(void **state) {
         else assert_true(isfinite(out[i]) && (i % 3 != 1 || out[i] == 0 || out[i] == 1 || out[i] == 2));
     }
     assert_int_equal(acf_session_guess(s, t, NULL, NULL, out), ACF_OK);
+    assert_int_equal(acf_session_mean(s, t, NULL, NULL, out), ACF_OK);
+    for (int i = 0; i < CELLS; i++) assert_true(isfinite(out[i]) && (isnan(x[i]) || out[i] == x[i]));
     assert_int_equal(acf_session_cells(s, t, out), ACF_OK);
     assert_int_equal(acf_session_summary(s, t, NULL, NULL, 1, 5, (double[]){0.05, 0.95}, 2, mean, quantile), ACF_OK);
     for (int i = 0; i < CELLS; i++)
@@ -92,23 +94,6 @@ static void threads_do_not_change_the_model(void **state) {
     assert_memory_equal(first, second, sizeof first);
     acf_model_free(one);
     acf_model_free(two);
-}
-
-static int stop_at(void *ctx, const acf_fit_report *r) {
-    int64_t *last = ctx;
-    assert_int_equal(r->steps, 40);
-    *last = r->step;
-    return r->step >= 7;
-}
-
-static void a_callback_can_stop_it(void **state) {
-    acf_options *o = small("1");
-    acf_model *m;
-    int64_t last = 0;
-    assert_int_equal(acf_model_fit(*state, o, stop_at, &last, &m), ACF_OK);
-    assert_int_equal(last, 7);
-    acf_model_free(m);
-    acf_options_free(o);
 }
 
 static void wrong_calls_get_a_sentence(void **state) {
@@ -138,6 +123,8 @@ static void wrong_calls_get_a_sentence(void **state) {
     assert_int_equal(acf_session_create(m, &s), ACF_OK);
     assert_int_equal(acf_session_logp(s, narrow, NULL, NULL, out), ACF_ESHAPE);
     assert_int_equal(acf_session_logp(s, *state, NULL, NULL, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_session_mean(s, narrow, NULL, NULL, out), ACF_ESHAPE);
+    assert_int_equal(acf_session_mean(s, *state, NULL, NULL, NULL), ACF_EUSAGE);
     acf_session_free(s);
     acf_table_free(narrow);
     acf_model_free(m);
@@ -161,5 +148,5 @@ static void an_empty_table_is_refused(void **state) {
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, make_table, free_table)
 ACF_TESTS(model_api, WITH_TABLE(fits_saves_loads_and_answers), WITH_TABLE(threads_do_not_change_the_model),
-          WITH_TABLE(a_callback_can_stop_it), WITH_TABLE(wrong_calls_get_a_sentence),
+          WITH_TABLE(wrong_calls_get_a_sentence),
           cmocka_unit_test(an_empty_table_is_refused))

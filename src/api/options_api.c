@@ -22,6 +22,11 @@ acf_status acf_options_create_general(acf_options **out) {
     return acf_opts_create(acf_option_table, acf_option_general, out);
 }
 
+acf_status acf_options_create_reading(acf_options **out) {
+    ACF_NEED(out);
+    return acf_opts_create(acf_option_table, acf_option_reading, out);
+}
+
 void acf_options_free(acf_options *o) { acf_opts_free(o); }
 
 acf_status acf_options_set(acf_options *o, const char *name, const char *value) {
@@ -62,6 +67,23 @@ acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t 
     acf_text t = acf_text_into(out, cap);
     acf_opts_help(o, &t);
     return acf_text_done(&t, needed);
+}
+
+int acf_options_count(const acf_options *o) { return o ? acf_opts_count(o) : 0; }
+
+acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out) {
+    static const char *const type[] = {[ACF_OPTION_INT] = "int",
+                                       [ACF_OPTION_REAL] = "real",
+                                       [ACF_OPTION_BOOL] = "bool",
+                                       [ACF_OPTION_TEXT] = "text",
+                                       [ACF_OPTION_CHOICE] = "choice"};
+    ACF_NEED(o);
+    ACF_NEED(out);
+    if (i < 0 || i >= acf_opts_count(o))
+        return acf_fail(ACF_EUSAGE, "acf_options_at: option %d of a set that has %d", i, acf_opts_count(o));
+    const acf_option *d = acf_opts_row(o, i);
+    *out = (acf_option_info){d->name, type[d->type], d->standard, d->choices, d->help, d->min, d->max};
+    return ACF_OK;
 }
 
 acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv, int *n_rest) {

@@ -88,6 +88,34 @@ struct acf_outfile {
     char temp[PATH_MAX + 64]; /* beside it */
 };
 
+#define LINKS_MAX 40 /* as the kernel's */
+
+/* Bytes of the folder part of a path, with its last slash; 0 for a plain name. */
+static size_t folder_bytes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Where a path leads that does not exist: to itself, or to the missing end of a chain of links. A link's text counts from the
+ * link's own folder. False when the path gets too long, or the links have no end. */
+static bool follow(const char *path, char out[PATH_MAX]) {
+    errno = ENAMETOOLONG;
+    if (strlen(path) >= PATH_MAX) return false;
+    strcpy(out, path);
+    for (int i = 0; i < LINKS_MAX; i++) {
+        char text[PATH_MAX];
+        ssize_t n = readlink(out, text, sizeof text);
+        if (n < 0) return true; /* no link: this is it */
+        size_t before = text[0] == '/' ? 0 : folder_bytes(out);
+        errno = ENAMETOOLONG;
+        if (before + (size_t)n >= PATH_MAX) return false;
+        memcpy(out + before, text, (size_t)n);
+        out[before + (size_t)n] = '\0';
+    }
+    errno = ELOOP;
+    return false;
+}
+
 /* Where the bytes will go: the target itself, or what it links to. Refuses what cannot be replaced by renaming: a
  * rename over /dev/null would remove the device. */
 static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode, bool *exists) {
@@ -98,17 +126,10 @@ static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode, bo
         if (!S_ISREG(st.st_mode)) return acf_fail(ACF_EIO, "cannot write '%s': it is not a regular file", path);
         *mode = st.st_mode & 07777;
         if (realpath(path, out)) return ACF_OK;
-    } else if (errno == ENOENT && strlen(path) < PATH_MAX) {
-        strcpy(out, path);
+    } else if (errno == ENOENT && follow(path, out)) {
         return ACF_OK;
     }
     return acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno));
-}
-
-/* Bytes of the folder part of a path, with its last slash; 0 for a plain name. */
-static size_t folder_bytes(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
 /* A new file beside the target. Its name is short whatever the target's is, so a name as long as the file system allows
@@ -130,7 +151,9 @@ acf_status acf_outfile_open(const char *path, acf_outfile **out) {
     mode_t mode = 0;
     acf_status status = resolve(path, f->path, &mode, &exists);
     if (status == ACF_OK && (f->fd = open_temp(f)) < 0)
-        status = acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno));
+        status = exists || strcmp(path, f->path) == 0
+                     ? acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno))
+                     : acf_fail(ACF_EIO, "cannot write '%s', a link to '%s': %s", path, f->path, strerror(errno));
     if (status != ACF_OK) {
         acf_release(f);
         return status;

@@ -15,7 +15,8 @@ acf_status acf_file_read(const char *path, size_t max, char **out, size_t *len);
 /* A file being replaced. */
 typedef struct acf_outfile acf_outfile;
 
-/* Starts replacing `path`, which must be absent or a regular file; a link to a file stays one.
+/* Starts replacing `path`, which must be absent or a regular file. A link stays a link, and what it points to is replaced, or
+ * made where it is not there yet (as a shell's > does), so that `latest` may be set before the first run.
  * Gives *out; end it with acf_outfile_commit or acf_outfile_abort. Fails: ACF_EIO, ACF_EMEMORY. */
 acf_status acf_outfile_open(const char *path, acf_outfile **out);
 acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n);

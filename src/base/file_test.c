@@ -160,6 +160,45 @@ static void permissions_and_links_are_kept(void **state) {
     assert_int_equal(st.st_mode & 0777, 0640);
 }
 
+/* A link to what is not there yet: the file is made at its end, over any number of links, and the link stays. */
+static void a_dangling_link_is_written_through(void **state) {
+    (void)state;
+    struct stat st;
+    char link_path[256], other[256];
+    assert_int_equal(mkdir(in_folder("runs"), 0777), 0);
+    strcpy(link_path, in_folder("latest"));
+    assert_int_equal(symlink("runs/next", link_path), 0);
+    strcpy(other, in_folder("runs/next"));
+    assert_int_equal(symlink("model", other), 0); /* counts from runs/ */
+    assert_int_equal(acf_file_write(link_path, "new", 3), ACF_OK);
+    assert_content(in_folder("runs/model"), "new");
+    assert_true(lstat(link_path, &st) == 0 && S_ISLNK(st.st_mode));
+    assert_true(lstat(other, &st) == 0 && S_ISLNK(st.st_mode));
+    assert_int_equal(acf_file_write(link_path, "newer", 5), ACF_OK);
+    assert_content(in_folder("runs/model"), "newer");
+    assert_int_equal(entries(), 2); /* nothing is left beside the link */
+}
+
+static void links_that_lead_nowhere_are_refused(void **state) {
+    (void)state;
+    char link_path[256], sentence[600], far[PATH_MAX];
+    strcpy(link_path, in_folder("latest"));
+    assert_int_equal(symlink("absent/model", link_path), 0);
+    assert_int_equal(acf_file_write(link_path, "new", 3), ACF_EIO);
+    snprintf(sentence, sizeof sentence, "cannot write '%s', a link to '%s/absent/model': No such file or directory", link_path, folder);
+    assert_string_equal(acf_error(), sentence);
+    strcpy(link_path, in_folder("round"));
+    assert_int_equal(symlink("round", link_path), 0);
+    assert_int_equal(acf_file_write(link_path, "new", 3), ACF_EIO);
+    strcpy(link_path, in_folder("long"));
+    memset(far, 'x', sizeof far); /* with the link's folder in front of it, longer than a path may be */
+    for (size_t i = 200; i < sizeof far; i += 200) far[i] = '/';
+    far[PATH_MAX - 10] = '\0';
+    assert_int_equal(symlink(far, link_path), 0);
+    assert_int_equal(acf_file_write(link_path, "new", 3), ACF_EIO);
+    assert_int_equal(entries(), 3);
+}
+
 static void the_longest_name_can_be_written(void **state) {
     (void)state;
     char name[NAME_MAX + 1];
@@ -214,5 +253,6 @@ static void every_allocation_may_fail(void **state) {
 ACF_TESTS(file, IN_FOLDER(what_is_written_is_read), IN_FOLDER(large_files_grow), IN_FOLDER(refusals_say_why),
           IN_FOLDER(a_full_disk_leaves_the_old_file), IN_FOLDER(a_rename_that_fails_leaves_no_trace),
           IN_FOLDER(abort_leaves_the_old_file), IN_FOLDER(permissions_and_links_are_kept),
+          IN_FOLDER(a_dangling_link_is_written_through), IN_FOLDER(links_that_lead_nowhere_are_refused),
           IN_FOLDER(the_longest_name_can_be_written), IN_FOLDER(two_writers_do_not_meet),
           IN_FOLDER(every_allocation_may_fail))

@@ -4,8 +4,8 @@
  *
  *   name, type, min, max, default, choices, environment variable, flags, help
  *
- * Three groups: what concerns any program, what a model is made of, and how it is trained. Choices are in the order of the enum
- * that reads them. */
+ * Five groups: what concerns any program, how files are read, what a model is made of, how it is trained, how it is evaluated. Choices are in
+ * the order of the enum that reads them. */
 #ifndef ACF_BASE_OPTION_TABLE_H
 #define ACF_BASE_OPTION_TABLE_H
 
@@ -16,33 +16,59 @@
       "threads to compute with; 0 takes every core available")                                                         \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
 
+/* How a file of text is read: docs/columns.md. */
+#define ACF_FILE_OPTIONS(X)                                                                                            \
+    X("separator", TEXT, 1, 15, "auto", NULL, NULL, 0,                                                                 \
+      "between the cells of a line: auto, tab, space (runs of white space) or one character")                          \
+    X("quote", TEXT, 1, 15, "auto", NULL, NULL, 0, "around a cell: auto, none or one character")                       \
+    X("header", CHOICE, 0, 0, "auto", "auto|no|yes", NULL, 0, "whether the first line names the columns")              \
+    X("missing", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                     \
+      "further texts that mark a missing cell, such as -999,unknown; with = first they replace the usual ones")        \
+    X("types", TEXT, 0, 1048575, "", NULL, NULL, 0,                                                                    \
+      "what columns are, such as age=real,zip=category: real, integer, ordinal, category, date, dmy, mdy, time, "      \
+      "identifier or constant")                                                                                        \
+    X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)") \
+    X("id", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                          \
+      "column whose text the random numbers of a row come from, so that the order of rows does not matter to a model; " \
+      "empty is the row's number")
+
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
-    X("preset", CHOICE, 0, 0, "default", "default|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
+    X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
       "which set of model sizes to start from")                                                                        \
-    X("flow", TEXT, 0, 1023, "linear leaky rnn reverse linear leaky rnn", NULL, NULL, ACF_OPTION_RECORDED,             \
-      "transformations in order: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
-    X("likelihood", CHOICE, 0, 0, "ar", "ar|gaussian", NULL, ACF_OPTION_RECORDED,                                      \
-      "density behind the transformations")                                                                            \
+    X("encode", CHOICE, 0, 0, "warp", "standard|warp", NULL, ACF_OPTION_RECORDED,                                      \
+      "real columns are standardised, or also bent towards a normal distribution")                                     \
+    X("dequantise", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                               \
+      "rounded values are learned with noise of their own resolution, and answers rounded to it")                      \
+    X("flow", TEXT, 0, 1023, "", NULL, NULL, ACF_OPTION_RECORDED,             \
+      "transformations in order, such as linear leaky rnn reverse linear: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
+    X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
+      "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                         \
+    X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \
+      "density behind the transformations: a GRU, one Gaussian, or a network on the set of what is known")             \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \
       "units of a hidden layer in the networks of linear, affine, coupling")                                           \
     X("mlp-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "their hidden layers")                            \
     X("coupling-units", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU in an RNN coupling")    \
     X("coupling-layers", INT, 1, 8, "1", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                                \
-    X("likelihood-units", INT, 1, 8192, "96", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU of the likelihood")   \
-    X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                              \
+    X("likelihood-units", INT, 1, 8192, "192", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
+    X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers; for set, its blocks")         \
     X("components", INT, 1, 1024, "20", NULL, NULL, ACF_OPTION_RECORDED, "Gaussians in the mixture of each column")    \
-    X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED, "rank of conditional matrices; 0 is full")           \
+    X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
+      "rank of conditional matrices; 0 is full; unless set, 16 above 32 columns")                                      \
     X("scale-bound", REAL, 0.01, 20, "2", NULL, NULL, ACF_OPTION_RECORDED, "largest log-scale of one transformation")  \
     X("identity", INT, 0, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                  \
       "width of the embedding that tells networks their column; 0 is none")                                            \
     X("embedding", INT, 1, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED, "width of the embedding of a category")         \
+    X("context-width", INT, 0, 8192, "0", NULL, NULL, ACF_OPTION_RECORDED,                                             \
+      "numbers that a network makes of a row's observed values for all the others; 0 is none")                         \
+    X("context-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "its hidden layers")                          \
     X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
       "every GRU layer sees the observed values, not only the first")
 
 /* Steps are counted in 32 bits where they key random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \
     X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_RECORDED,                                                \
-      "rows of a training step at most; an epoch is cut into equal steps")                                             \
+      "rows of a training step at most; an epoch is cut into equal steps; unless set, fewer above 256 columns")        \
     X("steps", INT, 0, 4294967295, "5000", NULL, NULL, ACF_OPTION_RECORDED, "training steps at most; 0 is no limit")   \
     X("epochs", INT, 0, 4294967295, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "passes over the table at most; 0 is no limit")                                                                  \
@@ -57,7 +83,7 @@
     X("weight-decay", REAL, 0, 10, "0.01", NULL, NULL, ACF_OPTION_RECORDED,                                            \
       "weight matrices shrink by lr times this a step")                                                                \
     X("dropout", REAL, 0, 0.95, "0.05", NULL, NULL, ACF_OPTION_RECORDED,                                               \
-      "fraction of hidden numbers set to zero in training")                                                            \
+      "fraction of hidden numbers set to zero in training, in MLPs and between GRU layers")                                                            \
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
@@ -72,6 +98,20 @@
       "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
     X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_RECORDED,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
+    X("checkpoint", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                  \
+      "file to keep the state of training in, from which it can go on; empty is none")                                 \
+    X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
+      "seconds between checkpoints; 0 writes one only at the end and when training is interrupted")                    \
+    X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
+    X("precision", CHOICE, 0, 0, "float", "float|bf16", NULL, ACF_OPTION_RECORDED,                                     \
+      "numbers that training steps multiply; bf16 is faster and needs a CPU with AVX512-BF16")                         \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
+
+#define ACF_EVAL_OPTIONS(X)                                                                                            \
+    X("eval-hide", REAL, 0, 0.95, "0.2", NULL, NULL, 0, "fraction of the observed cells that an evaluation hides")     \
+    X("eval-masks", INT, 0, 1000, "5", NULL, NULL, 0,                                                                  \
+      "masks over which the likelihood of hidden cells is averaged")                                                   \
+    X("eval-draws", INT, 2, 10000, "20", NULL, NULL, 0,                                                                \
+      "draws for each hidden cell; 90 % intervals need 19 or more")
 
 #endif

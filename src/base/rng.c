@@ -94,8 +94,10 @@ int64_t acf_rng_below(acf_place at, int64_t n) {
     return k < n ? k : n - 1;
 }
 
-uint64_t acf_rng_name(const char *name) {
+uint64_t acf_rng_bytes(const char *text, size_t n) {
     uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, folded to the 48 bits a row has */
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
     return (h ^ h >> 48) & 0xffffffffffffu;
 }
+
+uint64_t acf_rng_name(const char *name) { return acf_rng_bytes(name, strlen(name)); }

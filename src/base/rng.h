@@ -12,6 +12,7 @@
 #ifndef ACF_BASE_RNG_H
 #define ACF_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* One stream per purpose, so that no two uses ever share a counter. The numbers are part of what a seed means: append,
@@ -20,14 +21,16 @@ typedef enum acf_stream_id {
     ACF_STREAM_INIT = 1,  /* parameter initialisation */
     ACF_STREAM_MASK,      /* which columns are observed */
     ACF_STREAM_SHUFFLE,   /* row order of an epoch */
-    ACF_STREAM_DROPOUT,
-    ACF_STREAM_COMPONENT, /* mixture component of a sample */
+    ACF_STREAM_COMPONENT = 5, /* mixture component of a sample */
     ACF_STREAM_NORMAL,    /* Gaussian noise of a sample */
     ACF_STREAM_CATEGORY,  /* category of a sample */
     ACF_STREAM_NOISE,     /* dequantisation */
     ACF_STREAM_SPLIT,     /* train, validation, test */
     ACF_STREAM_SYNTH,     /* generated tables */
-    ACF_STREAM_TEST = 0x7fff
+    ACF_STREAM_HIDE,      /* cells an evaluation hides, and asks for */
+    ACF_STREAM_BASELINE,  /* draws of the linear baseline */
+    ACF_STREAM_TEST = 0x7fff,
+    ACF_STREAM_DROPOUT = 0x8000 /* and the 4095 that follow: a stream for each place in a model */
 } acf_stream_id;
 
 /* Where a number is used. row < 2^48, stream < 2^16. */
@@ -62,5 +65,7 @@ double acf_rng_unit(uint32_t lo, uint32_t hi);
 
 /* A stable 48-bit hash of a name: keys the initial values of a parameter, so that adding one does not change others. */
 uint64_t acf_rng_name(const char *name);
+/* The same for n bytes: keys a row by the text of its id. */
+uint64_t acf_rng_bytes(const char *text, size_t n);
 
 #endif

@@ -71,8 +71,8 @@ acf_status acf_text_done(const acf_text *t, size_t *needed) {
 
 /* ---- quoting ---------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at s (at most n), 0 when it is malformed. */
-static size_t utf8_char(const unsigned char *s, size_t n) {
+size_t acf_text_utf8_char(const char *text, size_t n) {
+    const unsigned char *s = (const unsigned char *)text;
     if (s[0] < 0x80) return 1;
     size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
     if (s[0] < 0xc2 || s[0] > 0xf4 || len > n) return 0;
@@ -87,7 +87,7 @@ static size_t utf8_char(const unsigned char *s, size_t n) {
 /* Option values and keys end up in JSON, which is UTF-8 by definition: jansson refuses anything else. */
 bool acf_text_is_utf8(const char *s, size_t n) {
     while (n > 0) {
-        size_t len = utf8_char((const unsigned char *)s, n);
+        size_t len = acf_text_utf8_char(s, n);
         if (len == 0) return false;
         s += len;
         n -= len;
@@ -101,7 +101,7 @@ char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s) {
     const size_t room = ACF_EXCERPT_MAX - sizeof "...";
     size_t left = strlen(s), len = 0;
     while (left > 0) {
-        size_t n = utf8_char((const unsigned char *)s, left);
+        size_t n = acf_text_utf8_char(s, left);
         unsigned char first = (unsigned char)*s;
         /* U+0080..U+009F are control characters too: some terminals obey them. */
         bool show = n > 1 ? !(first == 0xc2 && (unsigned char)s[1] < 0xa0) : n == 1 && first >= 0x20 && first != 0x7f;

@@ -46,6 +46,9 @@ char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s);
 /* Is s (n bytes) well-formed UTF-8? Overlong forms, surrogates and values above U+10FFFF are not. */
 bool acf_text_is_utf8(const char *s, size_t n);
 
+/* Bytes of the UTF-8 character at s, of which n >= 1 bytes are there; 0 when it is malformed or cut. */
+size_t acf_text_utf8_char(const char *s, size_t n);
+
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
 /* Same name, where '-' and '_' are one letter. */

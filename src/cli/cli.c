@@ -69,15 +69,3 @@ int cli_close(int exit_code) {
     cli_say(CLI_ERROR, "cannot write the output: %s", strerror(write_errno));
     return exit_code ? exit_code : acf_status_exit(ACF_EIO);
 }
-
-/* The text is a few kilobytes; should it outgrow the buffer, the help test fails long before a user sees it. */
-int cli_print_options(void) {
-    acf_options *o;
-    if (acf_options_create_general(&o) != ACF_OK) return cli_failed("");
-    char text[1 << 15];
-    acf_status status = acf_options_help(o, text, sizeof text, NULL);
-    acf_options_free(o);
-    if (status != ACF_OK) return cli_failed("");
-    cli_print("%s", text);
-    return 0;
-}

@@ -9,14 +9,16 @@
 #include <stdbool.h>
 
 /* A subcommand: one file, one line in main.c's list. `run` gets the arguments behind its name and returns the exit
- * code; `help` prints its page. */
+ * code; `page` and `flags` (job.h) are what --help, the man page and the completion are printed from. */
 typedef struct cli_command {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
-    int (*help)(void);
+    const struct cli_page *page;
+    const struct cli_flag *flags;
+    int n_flags;
 } cli_command;
 
-extern const cli_command cli_info;
+extern const cli_command cli_fit, cli_impute, cli_score, cli_sample, cli_eval, cli_info, cli_synth, cli_plot;
 
 /* Levels of --log-level, in its order. */
 typedef enum cli_level { CLI_QUIET, CLI_ERROR, CLI_WARN, CLI_INFO, CLI_DEBUG } cli_level;
@@ -36,8 +38,5 @@ int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(p
 /* Writes to stdout. cli_close flushes it at the end and turns a write that failed (a full disk) into exit code 3. */
 void cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_close(int exit_code);
-
-/* Prints what the option table says, for help pages. */
-int cli_print_options(void);
 
 #endif

@@ -1,57 +1,70 @@
-/* acflow info: which library this is and what it runs on. The first thing to attach to a bug report. */
-#include "cli/cli.h"
+/* acflow info: what a table or a model is; without either, which library this is and what it runs on, the first thing to attach to a bug
+ * report. */
+#include "cli/job.h"
 
-/* Flags of this command are written out here; options come from the library's table. */
-static int help(void) {
-    cli_print("Usage: acflow info [OPTIONS]\n"
-              "\n"
-              "Shows version, build, CPU, cores, threads, BLAS and peak memory.\n"
-              "\n"
-              "  --json\n"
-              "      write JSON instead of lines for people\n"
-              "  --config FILE\n"
-              "      read options from a JSON file, such as {\"threads\": 2}; flags win over it\n"
-              "  -h, --help\n"
-              "      show this page\n");
-    int code = cli_print_options();
-    cli_print("\n"
-              "Examples:\n"
-              "  acflow info\n"
-              "  acflow info --json --threads 2\n");
-    return code;
-}
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *json;
+static const cli_flag flags[] = {{"json", 0, NULL, "JSON instead of lines for people; of a table, a schema that can be edited and given back by --schema", &json}};
+enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+static const cli_page page = {
+    "info", "[TABLE or MODEL] [OPTIONS]",
+    "Of a table: its columns and what acflow takes them for. Of a model: its columns, its options, how it was trained. Without a file: version,\n"
+    "build, CPU, cores, threads, BLAS and peak memory.",
+    "  acflow info patients.csv\n"
+    "  acflow info patients.csv --json > schema.json\n"
+    "  acflow info m.safetensors\n"
+    "  acflow info --json --threads 2\n",
+    CLI_READING};
 
 /* The buffer is several times what the description takes; a longer one is reported, not cut. */
-static int show(const acf_options *o, bool json) {
+static int show(const acf_options *o, bool as_json) {
     char text[1 << 14];
-    acf_status status = json ? acf_info(o, text, sizeof text, NULL) : acf_info_text(o, text, sizeof text, NULL);
+    acf_status status = as_json ? acf_info(o, text, sizeof text, NULL) : acf_info_text(o, text, sizeof text, NULL);
     if (status != ACF_OK) return cli_failed("info");
-    cli_print(json ? "%s\n" : "%s", text);
+    cli_print(as_json ? "%s\n" : "%s", text);
     return 0;
 }
 
-/* --help wins over everything that parsed; --config is read last but does not win over flags (see acf_options_load). */
-static int run_with(acf_options *o, int argc, char **argv) {
-    const char *json = NULL, *config = NULL, *help_asked = NULL;
-    const acf_flag flags[] = {{"json", 0, 0, &json}, {"config", 0, 1, &config}, {"help", 'h', 0, &help_asked}};
-    int n_rest;
-    acf_status status = acf_options_parse(o, flags, 3, argc, argv, &n_rest);
-    cli_listen(o); /* also before a failure is told: what was read up to it counts */
-    if (status != ACF_OK) return cli_failed("info");
-    if (help_asked) return help();
-    if (n_rest > 0) return cli_usage("info", "info takes no argument, but there is '%s'", argv[0]);
-    if (config && acf_options_load(o, config) != ACF_OK) return cli_failed("info");
-    cli_listen(o); /* the file may have set it */
-    if (config) cli_say(CLI_INFO, "options read from '%s'", config);
-    return show(o, json != NULL);
+/* A model's file begins with the length of its header, less than 2^32, and then with a brace; no text does. */
+static bool is_model(const char *path) {
+    unsigned char begin[9];
+    FILE *f = strcmp(path, "-") ? fopen(path, "rb") : NULL;
+    bool yes = f && fread(begin, 1, 9, f) == 9 && begin[8] == '{' && !begin[4] && !begin[5] && !begin[6] && !begin[7];
+    if (f) fclose(f);
+    return yes;
 }
 
-static int run(int argc, char **argv) {
-    acf_options *o;
-    if (acf_options_create_general(&o) != ACF_OK) return cli_failed("info");
-    int code = run_with(o, argc, argv);
-    acf_options_free(o);
+static int describe(const acf_options *o, const char *path) {
+    acf_model *m = NULL;
+    acf_table *t = NULL;
+    char *text = NULL;
+    if (is_model(path)) {
+        if (acf_model_load(path, o, &m) == ACF_OK) text = cli_text("info", json ? (cli_writer)acf_model_info : (cli_writer)acf_model_info_text, m);
+        else cli_failed("info");
+    } else if (acf_table_read(path, o, &t) == ACF_OK) {
+        text = cli_text("info", json ? (cli_writer)acf_table_describe_json : (cli_writer)acf_table_describe, t);
+    } else cli_failed("info");
+    int code = text ? 0 : acf_status_exit(acf_error_status());
+    if (text) cli_print(json ? "%s\n" : "%s", text);
+    free(text);
+    acf_model_free(m);
+    acf_table_free(t);
     return code;
 }
 
-const cli_command cli_info = {"info", "show version, build and machine", run, help};
+static int run(int argc, char **argv) {
+    cli_job job;
+    int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
+    if (code >= 0) return code;
+    if (job.config) cli_say(CLI_INFO, "options read from '%s'", job.config);
+    if (job.n_rest > 1) code = cli_usage("info", "info takes one file, but there is also '%s'", argv[1]);
+    else code = job.n_rest ? describe(job.o, argv[0]) : show(job.o, json != NULL);
+    cli_job_close(&job);
+    return code;
+}
+
+const cli_command cli_info = {"info", "what a table, a model or this program is", run, &page, flags, FLAGS};

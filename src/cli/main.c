@@ -1,13 +1,15 @@
 /* acflow, the command line: picks the subcommand and runs it.
  *
- * A new subcommand is one file, one declaration in cli.h and one entry in `commands`; help, "did you mean" and
- * dispatch follow from the list. */
-#include "cli/cli.h"
+ * A new subcommand is one file, one declaration in cli.h and one entry in `commands`; help, man page, completion, "did you
+ * mean" and dispatch follow from the list. */
+#include "cli/manual.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static const cli_command *const commands[] = {&cli_info};
+static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_info, &cli_synth, &cli_plot};
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const cli_command *find(const char *name) {
@@ -16,24 +18,25 @@ static const cli_command *find(const char *name) {
     return NULL;
 }
 
-/* The first page a new user sees: what it is, the commands, and two lines that work. */
+static const cli_program program = {
+    commands, N_COMMANDS, "one model of a table that answers every conditional question about it",
+    "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
+    "6 training diverged, 130 interrupted.\n",
+    "  acflow impute table.csv -o complete.csv           fill the holes of a table\n"
+    "  acflow fit table.csv -o model.safetensors         learn once, ask often\n"
+    "  acflow score new.csv --model model.safetensors --cells\n"
+    "  acflow help impute\n"};
+
+/* The first page a new user sees: what it is, the commands, and lines that work. */
 static int general_help(void) {
-    cli_print("acflow: one model of a table that answers every conditional question about it\n"
-              "\n"
-              "Usage: acflow COMMAND [OPTIONS]\n"
-              "\n");
+    cli_print("acflow: %s\n\nUsage: acflow COMMAND [OPTIONS]\n\n", program.about);
     for (int i = 0; i < N_COMMANDS; i++) cli_print("  %-8s %s\n", commands[i]->name, commands[i]->summary);
     cli_print("  %-8s %s\n", "help", "show this page, or that of a command");
     cli_print("\n"
               "  -h, --help     show this page\n"
               "  --version      show the version\n"
-              "\n"
-              "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
-              "6 training diverged, 130 interrupted.\n"
-              "\n"
-              "Examples:\n"
-              "  acflow info\n"
-              "  acflow help info\n");
+              "\n%s\nExamples:\n%s",
+              program.exit_codes, program.examples);
     return 0;
 }
 
@@ -47,13 +50,30 @@ static int unknown(const char *word) {
     return cli_usage("", "unknown command '%s'; did you mean '%s'?", word, names[near]);
 }
 
+/* For `make man`: acflow help --commands, --completion, --man [COMMAND]. Not in --help, as no user needs them. */
+static int print_for_make(int argc, char **argv) {
+    const char *what = argv[0];
+    const bool man = strcmp(what, "--man") == 0;
+    if (argc > 1 + man) return cli_usage("", "help %s takes %s, but there is also '%s'", what, man ? "one command" : "nothing", argv[1 + man]);
+    if (strcmp(what, "--completion") == 0) return cli_print_completion(&program);
+    if (strcmp(what, "--commands") == 0) {
+        for (int i = 0; i < N_COMMANDS; i++) cli_print("%s\n", commands[i]->name);
+        return 0;
+    }
+    if (!man) return cli_usage("", "help takes a command, but there is '%s'", what);
+    if (argc == 1) return cli_print_program_man(&program);
+    const cli_command *c = find(argv[1]);
+    return c ? cli_print_man(&program, c) : unknown(argv[1]);
+}
+
 /* acflow help [COMMAND]: the same page as acflow COMMAND --help. */
 static int help_on(int argc, char **argv) {
     if (argc == 0) return general_help();
+    if (argv[0][0] == '-') return print_for_make(argc, argv);
     if (argc > 1) return cli_usage("", "help takes one command, but there is also '%s'", argv[1]);
     if (strcmp(argv[0], "help") == 0) return general_help();
     const cli_command *c = find(argv[0]);
-    return c ? c->help() : unknown(argv[0]);
+    return c ? cli_show_page(c->page, c->flags, c->n_flags) : unknown(argv[0]);
 }
 
 /* Options belong to a command and follow it; only --help and --version stand alone. */
@@ -71,7 +91,16 @@ static int dispatch(int argc, char **argv) {
     return c ? c->run(argc - 2, argv + 2) : unknown(word);
 }
 
+/* Threads that wait for each other spin, by default for about a millisecond: where other programs want the cores too, that is most of the
+ * time (a fit took nine times as long). Only the environment at the start of a program can change it, so it starts again, once. Who has
+ * said anything about it is not overruled; where /proc is not mounted the program runs as it is. */
+static void spin_less(char **argv) {
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "10000", 1) != 0) return;
+    execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv) {
+    spin_less(argv);
     signal(SIGPIPE, SIG_IGN); /* a reader that leaves early is no reason to die half-way: cli_close decides */
     return cli_close(dispatch(argc, argv));
 }

@@ -95,9 +95,11 @@ static void fill_row(acf_real *restrict z, int32_t *restrict code, const double 
     const int64_t D = e->D;
     ACF_SIMD
     for (int64_t j = 0; j < D; j++) {
-        acf_real v = acf_real_from((x[j] - mean[j]) / scale[j]); /* acf_encode */
+        acf_real v = acf_real_from((x[j] - mean[j]) / scale[j]); /* acf_encode, but for the warp */
         z[j] = m[j] ? v : ACF_R(0.0);
     }
+    for (int64_t j = 0; j < D; j++)
+        if (e->warp[j].n && m[j]) z[j] = acf_encode(e, j, x[j]);
     for (int64_t k = 0; k < e->n_categorical; k++) {
         int32_t j = e->categorical[k];
         code[j] = m[j] ? (int32_t)x[j] : -1;
@@ -123,9 +125,22 @@ void acf_batch_fill(const acf_device *dev, acf_batch *batch, const acf_table *t,
         int64_t at = i * batch->D;
         uint8_t *m = batch->m + at, *b = batch->b + at;
         if (i + AHEAD < N) prefetch(t, row[i + AHEAD]);
-        batch->id[i] = t->first_id + (uint64_t)row[i];
+        batch->id[i] = acf_tab_id(t, row[i]);
         acf_holdout_row(hold, t, row[i], b);
         roles(role, x, m, b, batch->D);
         fill_row(batch->x + at, batch->code + at, x, m, e);
+    }
+}
+
+void acf_batch_dequantise(const acf_device *dev, acf_batch *batch, const acf_table *t, const acf_encoder *e, const int64_t *row,
+                          uint64_t seed, uint32_t draw) {
+    int64_t D = batch->D;
+    ACF_PARALLEL(dev, batch->N * D * 16)
+    for (int64_t i = 0; i < batch->N; i++) {
+        const double *x = acf_tab_row(t, row[i]);
+        for (int64_t j = 0; j < D; j++) {
+            if (e->resolution[j].every == 0 || !batch->m[i * D + j] || batch->b[i * D + j] || !acf_tab_present(x[j])) continue;
+            batch->x[i * D + j] = acf_encode(e, j, acf_dequantise(e, j, x[j], seed, batch->id[i], draw));
+        }
     }
 }

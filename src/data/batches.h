@@ -6,6 +6,7 @@
  *     while ((n = acf_batches_next(&walk, rows))) {                       one epoch
  *         acf_batch_fill(dev, batch, table, encoder, hold, ACF_BATCH_TRAIN, rows, n);
  *         acf_masks_draw(dev, masks, seed, step, n, D, batch->id, batch->b, batch->m);
+ *         acf_batch_dequantise(dev, batch, table, encoder, rows, seed, step);
  *         ...
  *     }
  *
@@ -69,5 +70,10 @@ void acf_batch_free(acf_batch *batch); /* NULL is allowed */
  * (acf_encoder_check). Allocates nothing; same bits for any number of threads. */
 void acf_batch_fill(const acf_device *dev, acf_batch *batch, const acf_table *t, const acf_encoder *e,
                     const acf_holdout *hold, acf_batch_role role, const int64_t *row, int64_t N);
+
+/* Once b and m are what they are to be: x of the modelled cells (m = 1, b = 0) that are present in t, in columns with a step, is
+ * that of a dequantised value (encode.h). row (N) as it was filled. Same bits for any number of threads, any batch and order. */
+void acf_batch_dequantise(const acf_device *dev, acf_batch *batch, const acf_table *t, const acf_encoder *e, const int64_t *row,
+                          uint64_t seed, uint32_t draw);
 
 #endif

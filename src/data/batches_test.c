@@ -204,6 +204,42 @@ static void training_never_sees_a_held_out_cell(void **state) {
     acf_holdout_free(hold), acf_holdout_free(hold2), acf_tab_free(t), acf_tab_free(other), acf_device_close(dev);
 }
 
+/* Modelled cells of columns with a step, and no others, are encoded with their noise: by row, column and draw, whatever the batch. */
+static void modelled_cells_are_dequantised(void **state) {
+    (void)state;
+    enum { N = 300 };
+    acf_table *t = random_table(N);
+    double *x = (double *)t->x;
+    for (int64_t k = 0; k < N * D; k++)
+        if (k % D == 0 && acf_tab_present(x[k])) x[k] = nearbyint(4 * x[k]); /* whole numbers */
+    acf_encoder *e = NULL;
+    assert_int_equal(acf_encoder_fit(t, NULL, NULL, &e), ACF_OK);
+    assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);
+    assert_true(e->resolution[0].every == 1);
+    acf_device *one = device(1), *two = device(2);
+    acf_batch *a = batch_of(N), *b = batch_of(N);
+    int64_t row[N], noisy = 0;
+    for (int64_t i = 0; i < N; i++) row[i] = N - 1 - i;
+    acf_batch_fill(one, a, t, e, NULL, ACF_BATCH_TRAIN, row, N);
+    for (int64_t k = 0; k < N * D; k++) a->b[k] = a->m[k] && k % 3 == 0;
+    acf_batch_dequantise(two, a, t, e, row, 5, 8);
+    for (int64_t k = 0; k < N * D; k++) {
+        int64_t i = row[k / D], j = k % D;
+        double v = acf_tab_row(t, i)[j];
+        bool noise = j == 0 && a->m[k] && !a->b[k];
+        if (noise) v = acf_dequantise(e, j, v, 5, (uint64_t)i, 8), noisy++;
+        assert_true(a->x[k] == (a->m[k] ? acf_encode(e, j, v) : ACF_R(0.0)));
+    }
+    assert_true(noisy > 100);
+    for (int64_t i = 0; i < N; i += 7) { /* a row alone */
+        acf_batch_fill(one, b, t, e, NULL, ACF_BATCH_TRAIN, &row[i], 1);
+        for (int64_t j = 0; j < D; j++) b->b[j] = a->b[i * D + j];
+        acf_batch_dequantise(one, b, t, e, &row[i], 5, 8);
+        assert_memory_equal(b->x, a->x + i * D, D * sizeof *b->x);
+    }
+    acf_batch_free(a), acf_batch_free(b), acf_encoder_free(e), acf_tab_free(t), acf_device_close(one), acf_device_close(two);
+}
+
 /* Large enough that threads start. */
 static void threads_change_nothing(void **state) {
     (void)state;
@@ -246,5 +282,5 @@ static void memory_may_run_out(void **state) {
 
 ACF_TESTS(batches, cmocka_unit_test(an_epoch_has_every_row_once), cmocka_unit_test(epochs_differ_and_seeds_decide),
           cmocka_unit_test(a_walk_resumes_exactly), cmocka_unit_test(a_batch_holds_what_it_says),
-          cmocka_unit_test(training_never_sees_a_held_out_cell), cmocka_unit_test(threads_change_nothing),
+          cmocka_unit_test(training_never_sees_a_held_out_cell), cmocka_unit_test(threads_change_nothing), cmocka_unit_test(modelled_cells_are_dequantised),
           cmocka_unit_test(memory_may_run_out))

@@ -28,8 +28,8 @@ typedef enum acf_choice3 { ACF_AUTO, ACF_NO, ACF_YES } acf_choice3;
 
 /* What the caller knows; zeros and AUTO mean: find out. */
 typedef struct acf_csv_want {
-    char separator;     /* 0: detect among , ; tab | and runs of white space; ' ' = runs of spaces and tabs */
-    char quote;         /* 0: detect among " and '; '\n' = the file has no quoting */
+    char separator;     /* 0: detect among , ; tab | and runs of white space; ' ' = runs of spaces and tabs; any other ASCII character */
+    char quote;         /* 0: detect among " and '; '\n' = the file has no quoting; any other ASCII character */
     acf_choice3 header; /* the first record names the columns */
 } acf_csv_want;
 
@@ -40,32 +40,37 @@ typedef struct acf_dialect {
     bool header;
     bool crlf;      /* records end in CR LF (of the first record) */
     bool bom;       /* the file begins with a UTF-8 byte order mark */
-    bool padded;    /* unquoted fields are trimmed: spaces follow (or precede) the separators */
+    bool padded;    /* white space stands beside the separators of most records (fields are trimmed in any case) */
 } acf_dialect;
 
 typedef struct acf_field {
     const char *text; /* the value: quotes removed, doubled quotes undone, white space around an unquoted one trimmed; not NUL-terminated */
     size_t length;
-    const char *raw; /* the bytes of the file between the separators, white space included: to be written back untouched */
+    const char *raw; /* the bytes of the file between the separators, white space included: to be written back untouched. Of a run of
+                      * white space that separates, the first byte is the separator and the others begin the next field's raw */
     size_t raw_length;
     bool quoted; /* a quoted "NA" is text, and a quoted empty field an empty string, where the caller makes that difference */
 } acf_field;
 
 typedef struct acf_record {
     int64_t n;    /* fields; 0 at the end of the file */
-    int64_t row;  /* 0, 1, ...: data rows, the header not counted */
+    int64_t row;  /* 0, 1, ...: data rows; -1 for the header */
     int64_t line; /* where it begins in the file, from 1 */
     const acf_field *field;
-    const char *end; /* the bytes that end it in the file: "\n", "\r\n", or nothing in a last line without one */
+    const char *end; /* the bytes that end it in the file: "\n", "\r\n", "\r" (alone), or nothing in a last line without one */
     size_t end_length;
 } acf_record;
 
 /* One reader, used by one thread. */
 typedef struct acf_csv acf_csv;
 
-/* Opens path ("-": standard input), finds the dialect. want NULL: find out everything. Blank lines are skipped. Gives *out; close with
- * acf_csv_close. Fails: ACF_EIO (open, read), ACF_EDATA (empty file, not text, ...), ACF_EMEMORY. */
+/* Opens path ("-": standard input), finds the dialect (data/csv_dialect.h says how). want NULL: find out everything. Blank lines are
+ * skipped. Gives *out; close with acf_csv_close. Fails: ACF_EIO (open, read), ACF_EDATA (empty file, not text, ...), ACF_EUSAGE (a separator
+ * or quote that cannot be one), ACF_EMEMORY. */
 acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **out);
+
+/* The same, asking for `block` bytes (>= 1) at a time: for tests, as records must not depend on where blocks end. */
+acf_status acf_csv_open_blocks(const char *path, const acf_csv_want *want, size_t block, acf_csv **out);
 void acf_csv_close(acf_csv *csv); /* NULL is allowed */
 
 const acf_dialect *acf_csv_dialect(const acf_csv *csv);
@@ -85,7 +90,8 @@ acf_status acf_csv_next(acf_csv *csv, acf_record *out);
 acf_status acf_csv_rewind(acf_csv *csv);
 
 /* Writes a value as one field of this dialect to out (cap), quoted where it must be; returns its length, which is above cap when it did not
- * fit. A dialect without quotes cannot hold every value: *clean (NULL allowed) says whether the field reads back as it was. */
+ * fit. An empty value is quoted, to tell it from a missing one. A dialect without quotes cannot hold every value: separators and line ends
+ * become '_', and *clean (NULL allowed) says whether the field reads back as it was. */
 size_t acf_csv_quote(const acf_dialect *d, const char *text, size_t length, char *out, size_t cap, bool *clean);
 
 #endif

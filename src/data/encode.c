@@ -1,7 +1,11 @@
-/* The encoder: see encode.h. Fitting reads the rows three times, a fraction of a second for twenty million cells. */
+/* The encoder: see encode.h. Fitting reads the rows three times, a fraction of a second for twenty million cells; its JSON is in
+ * encode_json.c. */
 #include "data/encode.h"
 
+#include "base/rng.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
@@ -12,8 +16,7 @@ static void *zeros(int64_t n, size_t size) {
     return acf_bytes(n, size, &bytes) ? acf_alloc_zero(bytes, "an encoder") : NULL;
 }
 
-/* For these columns, as if nothing had been observed. */
-static acf_status create(const acf_column *column, int64_t D, acf_encoder **out) {
+acf_status acf_encoder_create(const acf_column *column, int64_t D, acf_encoder **out) {
     acf_encoder *e = zeros(1, sizeof *e);
     if (!e) return ACF_EMEMORY;
     int64_t classes = 0;
@@ -24,6 +27,8 @@ static acf_status create(const acf_column *column, int64_t D, acf_encoder **out)
     }
     if (!(e->column = acf_columns_copy(column, D)) || !(e->mean = zeros(D, sizeof *e->mean)) ||
         !(e->scale = zeros(D, sizeof *e->scale)) || !(e->log_jacobian = zeros(D, sizeof *e->log_jacobian)) ||
+        !(e->resolution = zeros(D, sizeof *e->resolution)) || !(e->warp = zeros(D, sizeof *e->warp)) ||
+        !(e->least = zeros(D, sizeof *e->least)) || !(e->most = zeros(D, sizeof *e->most)) ||
         !(e->observed = zeros(D, sizeof *e->observed)) || !(e->first = zeros(D, sizeof *e->first)) ||
         !(e->count = zeros(classes, sizeof *e->count)) ||
         !(e->categorical = zeros(e->n_categorical, sizeof *e->categorical))) {
@@ -32,6 +37,7 @@ static acf_status create(const acf_column *column, int64_t D, acf_encoder **out)
     }
     for (int64_t j = 0, n = 0, first = 0; j < D; first += column[j++].classes) {
         e->scale[j] = 1.0;
+        e->least[j] = -INFINITY, e->most[j] = INFINITY;
         e->first[j] = first;
         if (column[j].classes > 0) e->categorical[n++] = (int32_t)j;
     }
@@ -41,7 +47,9 @@ static acf_status create(const acf_column *column, int64_t D, acf_encoder **out)
 
 void acf_encoder_free(acf_encoder *e) {
     if (!e) return;
+    for (int64_t j = 0; e->warp && j < e->D; j++) acf_warp_free(&e->warp[j]);
     acf_release(e->column);
+    acf_release(e->resolution), acf_release(e->warp), acf_release(e->least), acf_release(e->most);
     acf_release(e->mean), acf_release(e->scale), acf_release(e->log_jacobian);
     acf_release(e->observed), acf_release(e->first), acf_release(e->count), acf_release(e->categorical);
     acf_release(e);
@@ -98,7 +106,7 @@ static void ranges(fit *f) {
     }
 }
 
-static void set_scale(acf_encoder *e, int64_t j, double scale) {
+void acf_encoder_set_scale(acf_encoder *e, int64_t j, double scale) {
     e->scale[j] = scale;
     e->log_jacobian[j] = -log(scale);
 }
@@ -110,14 +118,14 @@ static void finish(fit *f) {
         double n = (double)e->observed[j], spread = f->half[j] * sqrt(f->square[j] / n);
         bool constant = f->least[j] == f->most[j];
         e->mean[j] = constant ? f->least[j] : f->middle[j] + f->half[j] * (f->sum[j] / n);
-        set_scale(e, j, constant ? 1.0 : fmax(spread, DBL_MIN));
+        acf_encoder_set_scale(e, j, constant ? 1.0 : fmax(spread, DBL_MIN));
     }
 }
 
 acf_status acf_encoder_fit(const acf_table *t, const acf_rows *rows, const acf_holdout *hold, acf_encoder **out) {
     acf_rows all = acf_rows_all(t->N);
     acf_encoder *e = NULL;
-    ACF_TRY(create(t->column, t->D, &e));
+    ACF_TRY(acf_encoder_create(t->column, t->D, &e));
     double *scratch = zeros(t->D, 6 * sizeof *scratch);
     uint8_t *held = zeros(t->D, sizeof *held);
     acf_status status = scratch && held ? ACF_OK : ACF_EMEMORY;
@@ -138,9 +146,90 @@ acf_status acf_encoder_fit(const acf_table *t, const acf_rows *rows, const acf_h
     return status;
 }
 
-/* ---- use -------------------------------------------------------------------------------------------------------- */
+/* ---- range, resolution, warp ------------------------------------------------------------------------------------ */
 
-static const char *kind_of(const acf_column *c) { return c->classes > 0 ? "categorical" : "real"; }
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Some columns at a time: as many as fit into BLOCK cells, all of most tables. */
+#define BLOCK ((int64_t)1 << 22)
+typedef struct shaping {
+    acf_encoder *e;
+    const acf_table *t;
+    const acf_rows *rows;
+    const acf_holdout *hold;
+    const acf_encoding *how;
+    int64_t room;         /* cells taken of a column at most */
+    uint8_t *held;        /* (D) */
+    double *value;        /* (columns, room) cells taken */
+    double *least, *most; /* (D) of all visible cells */
+    int64_t *seen;        /* (D) visible cells so far */
+} shaping;
+
+/* Visible cells of the columns [from, to): all of them into the range, every k-th into value. */
+static void take_cells(shaping *s, int64_t from, int64_t to) {
+    for (int64_t k = 0; k < s->rows->n; k++) {
+        int64_t row = acf_rows_at(s->rows, k);
+        const double *x = acf_tab_row(s->t, row);
+        acf_holdout_row(s->hold, s->t, row, s->held);
+        for (int64_t j = from; j < to; j++) {
+            if (!acf_tab_present(x[j]) || s->held[j]) continue;
+            int64_t n = s->seen[j]++, apart = acf_ceil_div(s->e->observed[j], s->room);
+            s->least[j] = n ? fmin(s->least[j], x[j]) : x[j];
+            s->most[j] = n ? fmax(s->most[j], x[j]) : x[j];
+            if (n % apart == 0) s->value[(j - from) * s->room + n / apart] = x[j];
+        }
+    }
+}
+
+static void set_range(acf_encoder *e, int64_t j, double least, double most) {
+    double margin = e->resolution[j].every || e->observed[j] < 2 ? 0 : (most / 2 - least / 2) / ((double)e->observed[j] / 2);
+    e->least[j] = fmax(least - margin, -DBL_MAX), e->most[j] = fmin(most + margin, DBL_MAX);
+}
+
+/* value: the n cells taken of column j. */
+static acf_status shape_column(shaping *s, int64_t j, double *value, int64_t n) {
+    acf_encoder *e = s->e;
+    if (e->column[j].classes > 0 || n == 0) return ACF_OK;
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    if (s->how->dequantise) e->resolution[j] = acf_resolution_find(value, n);
+    set_range(e, j, s->least[j], s->most[j]);
+    if (!s->how->warp) return ACF_OK;
+    for (int64_t k = 0; k < n; k++) value[k] = (value[k] - e->mean[j]) / e->scale[j];
+    return acf_warp_fit(value, n, acf_resolution_step(e->resolution[j]) / e->scale[j], &e->warp[j]);
+}
+
+static acf_status shape_columns(shaping *s, int64_t block) {
+    for (int64_t from = 0; from < s->e->D; from += block) {
+        int64_t to = acf_min(from + block, s->e->D);
+        take_cells(s, from, to);
+        for (int64_t j = from; j < to; j++) {
+            int64_t taken = s->seen[j] ? acf_ceil_div(s->seen[j], acf_ceil_div(s->e->observed[j], s->room)) : 0;
+            ACF_TRY(shape_column(s, j, s->value + (j - from) * s->room, taken));
+        }
+    }
+    return ACF_OK;
+}
+
+acf_status acf_encoder_shape(acf_encoder *e, const acf_table *t, const acf_rows *rows, const acf_holdout *hold,
+                             const acf_encoding *how) {
+    acf_rows all = acf_rows_all(t->N);
+    shaping s = {.e = e, .t = t, .rows = rows ? rows : &all, .hold = hold, .how = how};
+    s.room = acf_max(1, acf_min(s.rows->n, ACF_ENCODE_CELLS));
+    int64_t block = acf_max(1, acf_min(t->D, BLOCK / s.room));
+    acf_status status = ACF_EMEMORY;
+    if ((s.held = zeros(t->D, sizeof *s.held)) && (s.value = zeros(block * s.room, sizeof *s.value)) &&
+        (s.least = zeros(t->D, 2 * sizeof *s.least)) && (s.seen = zeros(t->D, sizeof *s.seen))) {
+        s.most = s.least + t->D;
+        status = shape_columns(&s, block);
+    }
+    acf_release(s.held), acf_release(s.value), acf_release(s.least), acf_release(s.seen);
+    return status;
+}
+
+/* ---- use -------------------------------------------------------------------------------------------------------- */
 
 acf_status acf_encoder_check(const acf_encoder *e, const acf_table *t) {
     if (t->D != e->D)
@@ -151,7 +240,7 @@ acf_status acf_encoder_check(const acf_encoder *e, const acf_table *t) {
         const acf_column *c = &t->column[j], *own = &e->column[j];
         acf_column_text(where, t->column, j);
         if ((c->classes > 0) != (own->classes > 0))
-            return acf_fail(ACF_ESHAPE, "%s is %s; the model expects a %s one", where, kind_of(c), kind_of(own));
+            return acf_fail(ACF_ESHAPE, "%s is %s; the model expects a %s one", where, acf_encoder_kind(c), acf_encoder_kind(own));
         if (c->classes > own->classes)
             return acf_fail(ACF_ESHAPE, "%s has %d classes; the model knows %d", where, (int)c->classes,
                             (int)own->classes);
@@ -161,148 +250,24 @@ acf_status acf_encoder_check(const acf_encoder *e, const acf_table *t) {
     return ACF_OK;
 }
 
+double acf_dequantise(const acf_encoder *e, int64_t j, double x, uint64_t seed, uint64_t row_id, uint32_t draw) {
+    if (e->resolution[j].every == 0) return x;
+    acf_place at = {seed, row_id, ACF_STREAM_NOISE, (uint32_t)j, draw};
+    return x + acf_resolution_step(e->resolution[j]) * (acf_rng_uniform(at) - 0.5);
+}
+
+/* Rounded first: the ends of the range were observed, and may be no multiples. NaN stays NaN. */
+double acf_encoder_round(const acf_encoder *e, int64_t j, double x) {
+    x = acf_resolution_round(e->resolution[j], x);
+    x = x < e->least[j] ? e->least[j] : x;
+    return x > e->most[j] ? e->most[j] : x;
+}
+
 double acf_decode(const acf_encoder *e, int64_t j, acf_real z) {
     int32_t classes = e->column[j].classes;
-    if (classes == 0) return e->mean[j] + e->scale[j] * (double)z;
+    if (classes == 0)
+        return acf_encoder_round(e, j, e->mean[j] + e->scale[j] * acf_warp_inverse(&e->warp[j], (double)z));
     double code = nearbyint((double)z);
     if (!(code > 0.0)) return 0.0; /* NaN too */
     return fmin(code, (double)(classes - 1));
-}
-
-/* ---- JSON ------------------------------------------------------------------------------------------------------- */
-
-/* jansson's failing calls leave NULLs behind, which its setters accept and report; `ok` collects them. */
-static json_t *column_to_json(const acf_encoder *e, int64_t j) {
-    const acf_column *c = &e->column[j];
-    json_t *o = json_object();
-    bool ok = o != NULL;
-    if (c->name) ok = ok && json_object_set_new(o, "name", json_string(c->name)) == 0;
-    ok = ok && json_object_set_new(o, "kind", json_string(kind_of(c))) == 0;
-    if (c->classes == 0) {
-        ok = ok && json_object_set_new(o, "mean", json_real(e->mean[j])) == 0;
-        ok = ok && json_object_set_new(o, "scale", json_real(e->scale[j])) == 0;
-        ok = ok && json_object_set_new(o, "observed", json_integer(e->observed[j])) == 0;
-    } else {
-        json_t *counts = json_array();
-        ok = ok && json_object_set_new(o, "counts", counts) == 0;
-        for (int32_t k = 0; ok && k < c->classes; k++)
-            ok = json_array_append_new(counts, json_integer(e->count[e->first[j] + k])) == 0;
-    }
-    if (!ok) json_decref(o);
-    return ok ? o : NULL;
-}
-
-acf_status acf_encoder_to_json(const acf_encoder *e, json_t **out) {
-    json_t *object = json_object(), *columns = json_array();
-    bool ok = json_object_set_new(object, "columns", columns) == 0; /* takes columns, also when it fails */
-    for (int64_t j = 0; ok && j < e->D; j++) ok = json_array_append_new(columns, column_to_json(e, j)) == 0;
-    if (!ok) {
-        json_decref(object);
-        return acf_fail(ACF_EMEMORY, "out of memory: writing an encoder");
-    }
-    *out = object;
-    return ACF_OK;
-}
-
-/* A source whose sentences begin with the place: "model.safetensors: column 3". */
-typedef struct place {
-    char name[256];
-    acf_json_source from;
-} place;
-
-static void place_column(place *p, acf_json_source from, size_t j) {
-    acf_text t = acf_text_into(p->name, sizeof p->name);
-    acf_text_addf(&t, "%s: column %zu", from.name, j);
-    p->from = (acf_json_source){p->name, from.status};
-}
-
-/* Name and number of classes; the name is borrowed from the value. */
-static acf_status read_column(acf_json_source from, const json_t *o, acf_column *out) {
-    const char *kind;
-    json_t *counts;
-    ACF_TRY(acf_json_text(from, o, "kind", &kind));
-    json_t *name = json_object_get(o, "name");
-    if (name) ACF_TRY(acf_json_to_text(from, "name", name, &out->name));
-    if (strcmp(kind, "real") == 0) return ACF_OK;
-    if (strcmp(kind, "categorical") != 0) {
-        char seen[ACF_EXCERPT_MAX];
-        return acf_fail(from.status, "%s: 'kind' is '%s', expected real or categorical", from.name,
-                        acf_text_excerpt(seen, kind));
-    }
-    ACF_TRY(acf_json_member(from, o, "counts", &counts));
-    if (!json_is_array(counts) || json_array_size(counts) == 0 || json_array_size(counts) > INT32_MAX)
-        return acf_fail(from.status, "%s: 'counts' must be a list of at least one number", from.name);
-    out->classes = (int32_t)json_array_size(counts);
-    return ACF_OK;
-}
-
-static acf_status count_is(acf_json_source from, const char *key, const json_t *v, int64_t *out) {
-    ACF_TRY(acf_json_to_int(from, key, v, out));
-    if (*out < 0 || *out > ACF_TABLE_ROWS_MAX)
-        return acf_fail(from.status, "%s: '%s' is %lld, expected a number of cells", from.name, key, (long long)*out);
-    return ACF_OK;
-}
-
-static acf_status read_real(acf_json_source from, const json_t *o, acf_encoder *e, int64_t j) {
-    json_t *observed;
-    double scale;
-    ACF_TRY(acf_json_real(from, o, "mean", &e->mean[j]));
-    ACF_TRY(acf_json_real(from, o, "scale", &scale));
-    ACF_TRY(acf_json_member(from, o, "observed", &observed));
-    ACF_TRY(count_is(from, "observed", observed, &e->observed[j]));
-    if (!isfinite(e->mean[j]) || !(scale >= DBL_MIN && scale <= DBL_MAX))
-        return acf_fail(from.status, "%s: 'mean' is %g and 'scale' %g, expected finite numbers and a scale above 0",
-                        from.name, e->mean[j], scale);
-    set_scale(e, j, scale);
-    return ACF_OK;
-}
-
-static acf_status read_counts(acf_json_source from, const json_t *o, acf_encoder *e, int64_t j) {
-    const json_t *counts = json_object_get(o, "counts");
-    for (int32_t k = 0; k < e->column[j].classes; k++) {
-        int64_t *count = &e->count[e->first[j] + k];
-        ACF_TRY(count_is(from, "counts", json_array_get(counts, (size_t)k), count));
-        e->observed[j] += *count;
-    }
-    return ACF_OK;
-}
-
-/* Twice over the list: kinds first, which give the sizes, then the numbers. */
-static acf_status read_columns(acf_json_source from, const json_t *list, acf_column *column, acf_encoder **e) {
-    place at;
-    size_t D = json_array_size(list);
-    for (size_t j = 0; j < D; j++) {
-        place_column(&at, from, j);
-        ACF_TRY(read_column(at.from, json_array_get(list, j), &column[j]));
-    }
-    if (acf_columns_check_names(column, (int64_t)D) != ACF_OK) {
-        char why[ACF_SENTENCE_MAX];
-        if (acf_error_status() == ACF_EMEMORY) return ACF_EMEMORY;
-        acf_text t = acf_text_into(why, sizeof why);
-        acf_text_add(&t, acf_error());
-        return acf_fail(from.status, "%s: %s", from.name, why);
-    }
-    ACF_TRY(create(column, (int64_t)D, e));
-    for (size_t j = 0; j < D; j++) {
-        place_column(&at, from, j);
-        const json_t *o = json_array_get(list, j);
-        if (column[j].classes > 0) ACF_TRY(read_counts(at.from, o, *e, (int64_t)j));
-        else ACF_TRY(read_real(at.from, o, *e, (int64_t)j));
-    }
-    return ACF_OK;
-}
-
-acf_status acf_encoder_from_json(acf_json_source from, const json_t *object, acf_encoder **out) {
-    json_t *list;
-    ACF_TRY(acf_json_member(from, object, "columns", &list));
-    if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > INT32_MAX)
-        return acf_fail(from.status, "%s: 'columns' must be a list of at least one column", from.name);
-    acf_column *column = zeros((int64_t)json_array_size(list), sizeof *column);
-    if (!column) return ACF_EMEMORY;
-    acf_encoder *e = NULL;
-    acf_status status = read_columns(from, list, column, &e);
-    acf_release(column);
-    if (status != ACF_OK) acf_encoder_free(e);
-    else *out = e;
-    return status;
 }

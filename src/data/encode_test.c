@@ -19,6 +19,13 @@ static acf_encoder *fitted(const acf_table *t, const acf_rows *rows, const acf_h
     return e;
 }
 
+/* With resolutions, warps and ranges. */
+static acf_encoder *shaped(const acf_table *t, const acf_rows *rows, const acf_holdout *hold) {
+    acf_encoder *e = fitted(t, rows, hold);
+    assert_int_equal(acf_encoder_shape(e, t, rows, hold, &(acf_encoding){true, true}), ACF_OK);
+    return e;
+}
+
 static bool close_to(double a, double b) { return fabs(a - b) <= 1e-13 * fmax(fabs(a), fabs(b)); }
 
 static void moments_and_counts(void **state) {
@@ -100,11 +107,20 @@ static void densities_are_in_the_users_units(void **state) {
     acf_encoder_free(e), acf_tab_free(t);
 }
 
+static bool same_warp(const acf_warp *a, const acf_warp *b) {
+    size_t n = (size_t)a->n * sizeof(double);
+    return a->n == b->n && (n == 0 || (memcmp(a->t, b->t, n) == 0 && memcmp(a->z, b->z, n) == 0));
+}
+
 static bool same_encoder(const acf_encoder *a, const acf_encoder *b) {
     size_t n = (size_t)a->D * sizeof(double);
     int64_t classes = 0;
-    for (int64_t j = 0; j < a->D; j++) classes += a->column[j].classes;
-    return a->D == b->D && memcmp(a->mean, b->mean, n) == 0 && memcmp(a->scale, b->scale, n) == 0 &&
+    for (int64_t j = 0; j < a->D; j++) {
+        classes += a->column[j].classes;
+        if (a->resolution[j].every != b->resolution[j].every || a->resolution[j].decimals != b->resolution[j].decimals) return false;
+        if (!same_warp(&a->warp[j], &b->warp[j])) return false;
+    }
+    return a->D == b->D && memcmp(a->least, b->least, n) == 0 && memcmp(a->most, b->most, n) == 0 && memcmp(a->mean, b->mean, n) == 0 && memcmp(a->scale, b->scale, n) == 0 &&
            memcmp(a->log_jacobian, b->log_jacobian, n) == 0 && memcmp(a->observed, b->observed, n) == 0 &&
            memcmp(a->first, b->first, n) == 0 && memcmp(a->count, b->count, (size_t)classes * sizeof *a->count) == 0 &&
            a->n_categorical == b->n_categorical;
@@ -118,14 +134,14 @@ static void only_training_cells_are_seen(void **state) {
     const acf_column c[D] = {{NULL, 0}, {NULL, 0}, {NULL, 6}, {NULL, 0}};
     for (int i = 0; i < N * D; i++) {
         acf_place at = {3, (uint64_t)i, ACF_STREAM_TEST, 0, 0};
-        x[i] = i % D == 2 ? (double)acf_rng_below(at, 6) : acf_rng_normal(at);
+        x[i] = i % D == 2 ? (double)acf_rng_below(at, 6) : i % D == 1 ? nearbyint(20 * acf_rng_normal(at)) / 4 : acf_rng_normal(at);
     }
     acf_table *t = table(x, N, D, c);
     acf_row_split s;
     acf_holdout *hold = NULL;
     assert_int_equal(acf_row_split_make(N, 0.2, 0.1, 4, &s), ACF_OK);
     assert_int_equal(acf_holdout_create(t, &s.train, 0.2, 4, &hold), ACF_OK);
-    acf_encoder *e = fitted(t, &s.train, hold);
+    acf_encoder *e = shaped(t, &s.train, hold);
 
     for (int i = 0; i < N * D; i++) y[i] = i % D == 2 ? 5.0 : 1e30;
     int64_t shown = 0;
@@ -137,7 +153,7 @@ static void only_training_cells_are_seen(void **state) {
             if (!held[j]) y[i * D + j] = x[i * D + j], shown++;
     }
     acf_table *other = table(y, N, D, c);
-    acf_encoder *blind = fitted(other, &s.train, hold), *all = fitted(other, NULL, NULL);
+    acf_encoder *blind = shaped(other, &s.train, hold), *all = shaped(other, NULL, NULL);
     assert_true(same_encoder(e, blind));
     assert_false(same_encoder(e, all));
     assert_int_equal(e->observed[0] + e->observed[1] + e->observed[2] + e->observed[3], shown);
@@ -156,12 +172,14 @@ static void json_is_exact(void **state) {
         acf_place at = {3, (uint64_t)i, ACF_STREAM_TEST, 0, 0};
         x[i] = i % D == 1 ? (double)(i % 3) : acf_rng_normal(at) * unit[i % D];
         if (i % D == 5) x[i] = -0.0;
+        if (i % D == 0) x[i] = nearbyint(10 * x[i]) / 2;
+        if (i == 2) x[i] = 1e-288; /* far out */
         if (i % D == 4) x[i] = 0.0;
     }
     acf_table *t = table(x, N, D, c);
-    acf_encoder *e = fitted(t, NULL, NULL), *back = NULL;
+    acf_encoder *e = shaped(t, NULL, NULL), *back = NULL;
     json_t *out = NULL, *in = NULL;
-    static char text[4000];
+    static char text[40000];
     acf_text w = acf_text_into(text, sizeof text);
     acf_json_source from = {"test", ACF_EMODEL};
     assert_int_equal(acf_encoder_to_json(e, &out), ACF_OK);
@@ -170,6 +188,7 @@ static void json_is_exact(void **state) {
     assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &in), ACF_OK);
     assert_int_equal(acf_encoder_from_json(from, in, &back), ACF_OK);
     assert_true(same_encoder(e, back));
+    assert_true(back->resolution[0].every == 5 && back->resolution[0].decimals == 1 && back->warp[2].n > 2 && back->warp[5].n == 0);
     for (int j = 0; j < D; j++) {
         assert_int_equal(back->column[j].classes, c[j].classes);
         if (c[j].name) assert_string_equal(back->column[j].name, c[j].name);
@@ -179,6 +198,7 @@ static void json_is_exact(void **state) {
     acf_encoder_free(e), acf_encoder_free(back), acf_tab_free(t);
 }
 
+#define REAL "{\"columns\": [{\"kind\": \"real\", \"mean\": 0, \"scale\": 1, \"observed\": 3"
 static void wrong_json_gets_a_sentence(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -192,6 +212,20 @@ static void wrong_json_gets_a_sentence(void **state) {
          "m: column 0: 'mean' is 0 and 'scale' 0, expected finite numbers and a scale above 0"},
         {"{\"columns\": [{\"kind\": \"real\", \"mean\": 0, \"scale\": 1, \"observed\": -1}]}",
          "m: column 0: 'observed' is -1, expected a number of cells"},
+        {REAL ", \"least\": 2, \"most\": 1}]}", "m: column 0: 'least' is 2 and 'most' 1; expected a range"},
+        {REAL ", \"most\": \"x\"}]}", "m: column 0: 'most' is text, expected a number"},
+        {REAL ", \"step\": {\"every\": 0, \"decimals\": 1}}]}",
+         "m: column 0: 'step' is 0 with 1 decimals; expected 1 or more, with 0 to 18"},
+        {REAL ", \"step\": {\"every\": 1, \"decimals\": 19}}]}",
+         "m: column 0: 'step' is 1 with 19 decimals; expected 1 or more, with 0 to 18"},
+        {REAL ", \"step\": 3}]}", "m: column 0: this is a whole number, expected an object with 'every'"},
+        {REAL ", \"warp\": {\"t\": [0, 1]}}]}", "m: column 0: 'z' is missing"},
+        {REAL ", \"warp\": {\"t\": [0, 1], \"z\": [0]}}]}",
+         "m: column 0: 'warp' must have two lists, 't' and 'z', of 2 to 64 numbers each"},
+        {REAL ", \"warp\": {\"t\": 1, \"z\": [0]}}]}",
+         "m: column 0: 'warp' must have two lists, 't' and 'z', of 2 to 64 numbers each"},
+        {REAL ", \"warp\": {\"t\": [0, 1], \"z\": [0, 0]}}]}", "m: column 0: the numbers of 'warp' must be finite and ascend"},
+        {REAL ", \"warp\": {\"t\": [0, 1], \"z\": [0, \"x\"]}}]}", "m: column 0: 'z' is text, expected a number"},
         {"{\"columns\": [{\"kind\": \"categorical\", \"counts\": []}]}",
          "m: column 0: 'counts' must be a list of at least one number"},
         {"{\"columns\": [{\"kind\": \"categorical\", \"counts\": [1, \"x\"]}]}",
@@ -212,6 +246,125 @@ static void wrong_json_gets_a_sentence(void **state) {
         json_decref(in);
         assert_int_equal(acf_alloc_live(), live);
     }
+}
+
+/* ---- resolution, warp and range ----------------------------------------------------------------------------------- */
+
+enum { SHAPE_N = 3000, SHAPE_D = 6 };
+static const acf_column shape_columns[SHAPE_D] = {{"price", 0}, {"grade", 0}, {"gain", 0}, {"weight", 0}, {"k", 3}, {"one", 0}};
+
+/* Prices with two decimals, heavy-tailed; grades 1..10; 92 % zeros; a measurement; a category; a constant. */
+static acf_table *shape_table(void) {
+    static double x[SHAPE_N * SHAPE_D];
+    for (int i = 0; i < SHAPE_N; i++) {
+        double e = acf_rng_normal((acf_place){6, (uint64_t)i, ACF_STREAM_TEST, 0, 0});
+        double u = acf_rng_uniform((acf_place){6, (uint64_t)i, ACF_STREAM_TEST, 1, 0});
+        double *row = x + i * SHAPE_D;
+        row[0] = nearbyint(100 * exp(2 + e)) / 100, row[1] = floor(1 + 10 * u * u), row[2] = u < 0.92 ? 0 : nearbyint(3000 * exp(e));
+        row[3] = e, row[4] = i % 3, row[5] = 0.1;
+        if (i % 7 == 0) row[i % 4] = (double)NAN;
+    }
+    return table(x, SHAPE_N, SHAPE_D, shape_columns);
+}
+
+static void columns_are_understood(void **state) {
+    (void)state;
+    acf_table *t = shape_table();
+    acf_encoder *e = shaped(t, NULL, NULL);
+    assert_true(acf_resolution_step(e->resolution[0]) == 0.01 && acf_resolution_step(e->resolution[1]) == 1);
+    assert_true(acf_resolution_step(e->resolution[2]) == 1 && e->resolution[3].every == 0 && e->resolution[5].every == 0);
+    assert_true(e->least[1] == 1 && e->most[1] == 10 && e->least[2] == 0 && e->least[5] == 0.1 && e->most[5] == 0.1);
+    double least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < SHAPE_N; i++) least = fmin(least, t->x[i * SHAPE_D + 3]), most = fmax(most, t->x[i * SHAPE_D + 3]);
+    double margin = (most - least) / (double)e->observed[3];
+    assert_true(close_to(e->least[3], least - margin) && close_to(e->most[3], most + margin));
+    for (int j = 0; j < 3; j++) assert_true(e->warp[j].n > 2);
+    assert_int_equal(e->warp[3].n, 0); /* normal as it is */
+    assert_true(e->warp[4].n == 0 && e->warp[5].n == 0);
+    acf_encoder_free(e);
+    e = fitted(t, NULL, NULL); /* each can be left out */
+    assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){false, true}), ACF_OK);
+    assert_true(e->warp[0].n == 0 && e->resolution[0].every == 1);
+    acf_encoder_free(e);
+    e = fitted(t, NULL, NULL);
+    assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){true, false}), ACF_OK);
+    assert_true(e->warp[0].n > 2 && e->resolution[0].every == 0);
+    acf_encoder_free(e), acf_tab_free(t);
+}
+
+/* Whatever a network says, what comes out is a value the column could hold; and what went in comes back, exactly where the column
+ * has a step. */
+static void decoded_values_could_be_observed(void **state) {
+    (void)state;
+    acf_table *t = shape_table();
+    acf_encoder *e = shaped(t, NULL, NULL);
+    for (double z = -50; z < 50; z += 0.037)
+        for (int j = 0; j < SHAPE_D; j++) {
+            double x = acf_decode(e, j, (acf_real)z), step = acf_resolution_step(e->resolution[j]);
+            assert_true(x >= e->least[j] && x <= e->most[j]);
+            if (step > 0) assert_true(x == acf_resolution_round(e->resolution[j], x));
+        }
+    for (int i = 0; i < SHAPE_N; i++)
+        for (int j = 0; j < SHAPE_D; j++) {
+            double x = t->x[i * SHAPE_D + j], back;
+            if (!acf_tab_present(x)) continue;
+            back = acf_decode(e, j, acf_encode(e, j, x));
+            if (e->resolution[j].every) assert_true(back == x);
+            else assert_true(fabs(back - x) <= 20 * (double)ACF_REAL_EPS * (1 + fabs(x)));
+        }
+    assert_true(isnan(acf_decode(e, 0, (acf_real)NAN)));
+    assert_true(acf_encoder_round(e, 1, 4.6) == 5 && acf_encoder_round(e, 1, 99) == 10 && acf_encoder_round(e, 0, 7.12345) == 7.12);
+    acf_encoder_free(e), acf_tab_free(t);
+}
+
+/* A value is spread evenly over its step, by its place alone. */
+static void noise_is_uniform_and_keyed(void **state) {
+    (void)state;
+    acf_table *t = shape_table();
+    acf_encoder *e = shaped(t, NULL, NULL);
+    double sum = 0, square = 0;
+    enum { N = 20000 };
+    for (int i = 0; i < N; i++) {
+        double u = acf_dequantise(e, 1, 4, 3, (uint64_t)i, 5) - 4;
+        assert_true(u > -0.5 && u < 0.5);
+        sum += u / N, square += u * u / N;
+        assert_true(acf_dequantise(e, 3, 1.25, 3, (uint64_t)i, 5) == 1.25); /* no step, no noise */
+    }
+    assert_true(fabs(sum) < 0.01 && fabs(square - 1 / 12.0) < 0.003);
+    double y = acf_dequantise(e, 1, 4, 3, 7, 5);
+    assert_true(y == acf_dequantise(e, 1, 4, 3, 7, 5) && y != acf_dequantise(e, 1, 4, 4, 7, 5) && y != acf_dequantise(e, 1, 4, 3, 8, 5));
+    assert_true(y != acf_dequantise(e, 1, 4, 3, 7, 6) && y - 4 != acf_dequantise(e, 2, 4, 3, 7, 5) - 4);
+    acf_encoder_free(e), acf_tab_free(t);
+}
+
+/* exp(log slope) is the derivative of encoding. */
+static void slopes_are_those_of_encoding(void **state) {
+    (void)state;
+    acf_table *t = shape_table();
+    acf_encoder *e = shaped(t, NULL, NULL);
+    for (int j = 0; j < 4; j++) {
+        if (j == 2) continue; /* its spike is too narrow for the grid */
+        double sum = 0, from = e->least[j], to = e->mean[j] + e->scale[j], h = (to - from) / 4000;
+        for (int k = 0; k < 4000; k++) sum += h * exp(acf_encode_log_slope(e, j, from + h * (k + 0.5)));
+        double rise = (double)acf_encode(e, j, to) - (double)acf_encode(e, j, from);
+        assert_true(fabs(sum / rise - 1) < 0.01);
+    }
+    assert_true(acf_encode_log_slope(e, 4, 2) == 0);
+    acf_encoder_free(e), acf_tab_free(t);
+}
+
+/* A table larger than what is looked at: every k-th cell, and the range of all of them. */
+static void large_columns_are_sampled(void **state) {
+    (void)state;
+    int64_t N = 2 * ACF_ENCODE_CELLS + 77;
+    double *x = acf_alloc((size_t)N * sizeof *x, "a test");
+    assert_non_null(x);
+    for (int64_t i = 0; i < N; i++) x[i] = (double)(i * 37 % 1000) / 10;
+    x[1] = -500;
+    acf_table *t = table(x, N, 1, NULL);
+    acf_encoder *e = shaped(t, NULL, NULL);
+    assert_true(acf_resolution_step(e->resolution[0]) == 0.1 && e->least[0] == -500 && e->most[0] == 99.9);
+    acf_encoder_free(e), acf_tab_free(t), acf_release(x);
 }
 
 static void other_tables_are_refused(void **state) {
@@ -244,9 +397,11 @@ static void other_tables_are_refused(void **state) {
 static void memory_may_run_out(void **state) {
     (void)state;
     const acf_column c[2] = {{"a", 0}, {"k", 3}};
-    acf_table *t = table((const double[]){0, 0, 1, 2}, 2, 2, c);
+    acf_table *t = table((const double[]){0, 0, 1, 2}, 2, 2, c); /* half of the cells are 0: a spike */
     json_t *o = NULL;
     acf_encoder *e = fitted(t, NULL, NULL);
+    assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);
+    assert_true(e->warp[0].n > 0);
     assert_int_equal(acf_encoder_to_json(e, &o), ACF_OK);
     acf_encoder_free(e);
     int64_t live = acf_alloc_live();
@@ -256,19 +411,22 @@ static void memory_may_run_out(void **state) {
             acf_alloc_fail_at(n);
             acf_status status = which ? acf_encoder_from_json((acf_json_source){"m", ACF_EMODEL}, o, &e)
                                       : acf_encoder_fit(t, NULL, NULL, &e);
+            if (!which && status == ACF_OK) status = acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){true, true});
             acf_alloc_fail_at(0);
             acf_encoder_free(e);
             assert_int_equal(acf_alloc_live(), live);
             if (status == ACF_OK) break;
             assert_int_equal(status, ACF_EMEMORY);
-            assert_in_range(n, 1, 20);
+            assert_in_range(n, 1, 30);
         }
     }
     json_decref(o);
     acf_tab_free(t);
 }
 
-ACF_TESTS(encode, cmocka_unit_test(moments_and_counts), cmocka_unit_test(hard_columns_are_exact),
+ACF_TESTS(encode, cmocka_unit_test(columns_are_understood), cmocka_unit_test(decoded_values_could_be_observed),
+          cmocka_unit_test(noise_is_uniform_and_keyed), cmocka_unit_test(slopes_are_those_of_encoding),
+          cmocka_unit_test(large_columns_are_sampled), cmocka_unit_test(moments_and_counts), cmocka_unit_test(hard_columns_are_exact),
           cmocka_unit_test(values_go_and_come_back), cmocka_unit_test(densities_are_in_the_users_units),
           cmocka_unit_test(only_training_cells_are_seen), cmocka_unit_test(json_is_exact),
           cmocka_unit_test(wrong_json_gets_a_sentence), cmocka_unit_test(other_tables_are_refused),

@@ -33,7 +33,7 @@ acf_status acf_row_split_make(int64_t N, double valid, double test, uint64_t see
 
 /* Draws of columns j .. j+WORDS-1 of a row; j a multiple of 4. */
 static void draw_words(uint64_t seed, const acf_table *t, int64_t row, int64_t j, uint32_t words[WORDS]) {
-    acf_place at = {seed, t->first_id + (uint64_t)row, ACF_STREAM_SPLIT, (uint32_t)(j / 4), 0};
+    acf_place at = {seed, acf_tab_id(t, row), ACF_STREAM_SPLIT, (uint32_t)(j / 4), 0};
     acf_rng_words(at, acf_min(WORDS, t->D - j), words);
 }
 

@@ -2,6 +2,7 @@
 #include "data/table.h"
 
 #include "base/text.h"
+#include "data/frame.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -145,9 +146,25 @@ done:
     return status;
 }
 
+acf_status acf_tab_take(double *x, int64_t N, int64_t D, const acf_column *column, acf_table **out) {
+    acf_status status = acf_columns_check_names(column, D);
+    acf_table *t = status ? NULL : acf_alloc_zero(sizeof *t, "a table");
+    acf_column *own = t ? acf_columns_copy(column, D) : NULL;
+    if (!own) {
+        acf_release(t);
+        acf_release(x);
+        return status ? status : ACF_EMEMORY;
+    }
+    *t = (acf_table){.N = N, .D = D, .x = x, .column = own};
+    *out = t;
+    return ACF_OK;
+}
+
 void acf_tab_free(acf_table *t) {
     if (!t) return;
+    acf_frame_free(t->frame);
     acf_release((void *)(uintptr_t)t->x);
     acf_release((void *)(uintptr_t)t->column);
+    acf_release((void *)(uintptr_t)t->id);
     acf_release(t);
 }

@@ -32,6 +32,8 @@ typedef struct acf_table {
     const acf_column *column; /* (D) owned, with its names */
     uint64_t first_id;        /* global number of row 0, 0 after creation: random draws for row i are keyed by
                                * first_id + i, so its owner sets it where the table is a part of a larger one */
+    struct acf_frame *frame;  /* the file it was read from (frame.h); NULL: made from memory. Owned */
+    const uint64_t *id;       /* (N) keys of the rows instead of first_id + i, below 2^48; NULL: none. Owned */
 } acf_table;
 
 /* Copies x (N,D), row-major, into a new table. m (N,D), or NULL, marks cells: 0 = missing, and then x is not read
@@ -44,8 +46,15 @@ acf_status acf_tab_create(const double *x, const uint8_t *m, int64_t N, int64_t 
                           acf_table **out);
 void acf_tab_free(acf_table *t); /* NULL is allowed */
 
+/* The same without a copy: takes over x, an array from acf_alloc whose cells the caller has made sure of, also on failure.
+ * Fails: ACF_EDATA (a name), ACF_EMEMORY. */
+acf_status acf_tab_take(double *x, int64_t N, int64_t D, const acf_column *column, acf_table **out);
+
 /* Row i, (D). */
 static inline const double *acf_tab_row(const acf_table *t, int64_t i) { return t->x + i * t->D; }
+
+/* What keys the random draws of row i. */
+static inline uint64_t acf_tab_id(const acf_table *t, int64_t i) { return t->id ? t->id[i] : t->first_id + (uint64_t)i; }
 
 /* NaN is the only value that differs from itself; written so, loops over cells vectorise. */
 static inline bool acf_tab_present(double cell) { return cell == cell; }

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "device/cpu.h"
 
+#include "device/bf16.h"
+
 #include <cblas.h>
 #include <omp.h>
 #include <sched.h>
@@ -54,6 +56,19 @@ void acf_cpu_gemm_serial(const acf_gemm *g) {
 #endif
 }
 
+bool acf_cpu_has_bf16(void) { return sizeof(acf_real) == sizeof(float) && acf_bf16_available(); }
+
+/* Large enough for bf16 to gain something. Those below stay float: heads of two numbers, and what comes straight from a narrow
+ * table. The networks have no products with another alpha. */
+static bool suits_bf16(const acf_gemm *g) { return g->K >= 64 && g->N >= 16 && g->alpha == 1; }
+
+/* Only where acf_real is float: then the pointers are what they are made here. */
+static void gemm_bf16(const acf_gemm *g) {
+    acf_bf16_gemm(&(acf_bf16_product){.ta = g->ta, .tb = g->tb, .M = g->M, .N = g->N, .K = g->K, .a = (const void *)g->a,
+                                      .lda = g->lda, .b = (const void *)g->b, .ldb = g->ldb, .beta = (float)g->beta,
+                                      .c = (void *)g->c, .ldc = g->ldc});
+}
+
 /* The part of g that makes rows [r0,r1) and columns [c0,c1) of c. */
 static acf_gemm tile_of(const acf_gemm *g, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     acf_gemm t = *g;
@@ -70,12 +85,14 @@ void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, v
     grid tiles = tile_grid(g->M, g->N, g->K);
     int64_t n = tiles.rows * tiles.cols;
     int threads = n == 1 ? 1 : dev->threads;
+    bool bf16 = dev->bf16 && suits_bf16(g);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < n; i++) {
         int64_t r0 = i / tiles.cols * tiles.height, r1 = acf_min(r0 + tiles.height, g->M);
         int64_t c0 = i % tiles.cols * tiles.width, c1 = acf_min(c0 + tiles.width, g->N);
         acf_gemm t = tile_of(g, r0, r1, c0, c1);
-        acf_cpu_gemm_serial(&t);
+        if (bf16) gemm_bf16(&t);
+        else acf_cpu_gemm_serial(&t);
         if (done) done(ctx, r0, r1, c0, c1);
     }
 }

@@ -48,6 +48,7 @@ struct acf_device {
     const acf_device_table *table;
     acf_device_kind kind;
     int threads;        /* CPU: threads of its parallel loops */
+    bool bf16;          /* CPU: large products of acf_cpu_gemm in bf16 (bf16.h); only where acf_cpu_has_bf16. Off at first */
     acf_memory memory;  /* what arenas on this device allocate from */
     acf_stream *stream; /* where work goes; NULL is the device's own stream */
     void *state;        /* the implementation's */

@@ -44,7 +44,7 @@ static acf_status append(acf_chain *chain, acf_params *ps, const char *name, con
     if (chain->n == ACF_CHAIN_MAX)
         return acf_fail(ACF_EUSAGE, "more than %d transformations in a chain", ACF_CHAIN_MAX);
     acf_flow *f = &chain->flow[chain->n];
-    *f = (acf_flow){.kind = kind, .size = *size, .site = 64 + 16 * (uint32_t)chain->n};
+    *f = (acf_flow){.kind = kind, .size = *size, .site = ACF_SITE_FLOW + ACF_SITE_FLOW_APART * (uint32_t)chain->n};
     char full[96];
     snprintf(full, sizeof full, "%s.%d.%s", name, chain->n, word);
     ACF_TRY(kind->declare(f, ps, full));
@@ -80,13 +80,33 @@ acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c) {
     return behind;
 }
 
+typedef acf_tensor *(*direction)(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
+
+/* One transformation. While nothing is recorded only what comes out of it is kept: a chain then needs memory for its largest
+ * link and not for all. */
+static acf_tensor *run(acf_tape *t, const acf_flow *f, direction way, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
+    if (t->record || t->failure.status) return way(t, f, x, c, logdet);
+    acf_tensor *out[2] = {acf_tensor_packed(t, c->u, 0), acf_tensor_new(t, 1, &c->u->N)};
+    acf_tape_mark mark = acf_tape_position(t);
+    acf_tensor *in[2] = {way(t, f, x, c, logdet), logdet ? *logdet : NULL};
+    for (int k = 0; k < 2 && in[k]; k++) { /* checked here: what made a wrong number is forgotten below */
+        size_t bytes = (size_t)acf_tensor_count(out[k]) * sizeof(acf_real);
+        if (acf_tape_check(t, in[k])) return &t->empty;
+        if (acf_device_copy(t->dev, out[k]->data, in[k]->data, bytes, ACF_ON_DEVICE)) acf_tape_fail(t, NULL);
+    }
+    if (t->failure.status) return &t->empty;
+    if (in[1]) *logdet = out[1];
+    acf_tape_rewind(t, mark);
+    return out[0];
+}
+
 acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
     acf_tensor *sum = NULL;
     acf_cond here = *c;
     for (int i = 0; i < chain->n; i++) {
         const acf_flow *f = &chain->flow[i];
         acf_tensor *one = NULL;
-        x = f->kind->forward(t, f, x, &here, logdet ? &one : NULL);
+        x = run(t, f, f->kind->forward, x, &here, logdet ? &one : NULL);
         add_logdet(t, &sum, one);
         here.mirrored ^= is_reverse(f);
     }
@@ -101,9 +121,29 @@ acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z
         const acf_flow *f = &chain->flow[i];
         acf_tensor *one = NULL;
         here.mirrored ^= is_reverse(f); /* a transformation sees what it saw on the way there */
-        z = f->kind->inverse(t, f, z, &here, logdet ? &one : NULL);
+        z = run(t, f, f->kind->inverse, z, &here, logdet ? &one : NULL);
         add_logdet(t, &sum, one);
     }
     if (logdet) *logdet = sum ? sum : acf_tensor_const(t, NULL, 0, 1, &c->u->N);
     return z;
+}
+
+/* b and a of x = a z + b are what the values 0 and 1 come from; the others follow. */
+void acf_flow_inverse_alone(acf_tape *t, const acf_flow *f, int n, acf_tensor **z, const acf_cond *c) {
+    if (!f->kind->affine_alone) {
+        for (int i = 0; i < n; i++) z[i] = f->kind->inverse(t, f, z[i], c, NULL);
+        return;
+    }
+    if (t->failure.status) return;
+    acf_tensor *b = f->kind->inverse(t, f, acf_tensor_const(t, c->u, 0, 1, &c->u->T), c, NULL);
+    acf_tensor *a = acf_sub(t, f->kind->inverse(t, f, acf_tensor_const(t, c->u, 1, 1, &c->u->T), c, NULL), b);
+    for (int i = 0; i < n; i++) z[i] = acf_add(t, acf_mul(t, a, z[i]), b);
+}
+
+void acf_chain_inverse_alone(acf_tape *t, const acf_chain *chain, int n, acf_tensor **z, const acf_cond *c) {
+    acf_cond here = acf_chain_cond(chain, c);
+    for (int i = chain->n - 1; i >= 0; i--) {
+        here.mirrored ^= is_reverse(&chain->flow[i]);
+        acf_flow_inverse_alone(t, &chain->flow[i], n, z, &here);
+    }
 }

@@ -21,7 +21,7 @@
 
 /* What every transformation and likelihood may look at. */
 typedef struct acf_cond {
-    acf_tensor *context;  /* (N,C): observed values, masks, embeddings of observed categories */
+    acf_tensor *context;  /* (N,C): observed values x·b (D) and their mask b (D) first, then m, embeddings of observed categories */
     const acf_subset *u;  /* what is modelled */
     acf_tensor *columns;  /* (D,E): identity of the columns, or NULL: networks are not told */
     bool mirrored;        /* an odd number of reverses came before: place t holds the t-th column from the end */
@@ -49,6 +49,7 @@ typedef struct acf_flow_kind {
     /* y (T) and logdet (N), the log-determinant of this direction; logdet may be NULL. */
     acf_tensor *(*forward)(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
     acf_tensor *(*inverse)(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet);
+    bool affine_alone; /* in a row that models one value z = a x + b, a and b from what is observed */
 } acf_flow_kind;
 
 struct acf_flow {
@@ -87,6 +88,11 @@ acf_status acf_chain_declare(acf_chain *chain, acf_params *ps, const char *name,
 acf_tensor *acf_chain_forward(acf_tape *t, const acf_chain *chain, acf_tensor *x, const acf_cond *c, acf_tensor **logdet);
 /* The way back; logdet is that of the inverse. */
 acf_tensor *acf_chain_inverse(acf_tape *t, const acf_chain *chain, acf_tensor *z, const acf_cond *c, acf_tensor **logdet);
+
+/* The way back of n sets of values z[0..n) (T) at once, replaced by what they come from, for rows that model one value at most: a
+ * network is asked twice, not n times, since what it says does not depend on the value. No derivative. */
+void acf_flow_inverse_alone(acf_tape *t, const acf_flow *f, int n, acf_tensor **z, const acf_cond *c);
+void acf_chain_inverse_alone(acf_tape *t, const acf_chain *chain, int n, acf_tensor **z, const acf_cond *c);
 
 /* c as the likelihood behind the chain must see it: mirrored or not. */
 acf_cond acf_chain_cond(const acf_chain *chain, const acf_cond *c);

@@ -69,7 +69,7 @@ static acf_tensor *linear_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
     return acf_lu_solve(t, lu, acf_sub(t, z, shift));
 }
 
-const acf_flow_kind acf_flow_linear = {"linear", linear_declare, linear_forward, linear_inverse};
+const acf_flow_kind acf_flow_linear = {"linear", linear_declare, linear_forward, linear_inverse, true};
 
 static acf_tensor *packed_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
     acf_tensor *shift, *m = matrices(t, f, c, &shift);
@@ -83,7 +83,7 @@ static acf_tensor *packed_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
     return acf_plu_solve(t, m, acf_sub(t, z, shift), c->u);
 }
 
-const acf_flow_kind acf_flow_packed = {"packed", linear_declare, packed_forward, packed_inverse};
+const acf_flow_kind acf_flow_packed = {"packed", linear_declare, packed_forward, packed_inverse, true};
 
 /* Rank 0 has no meaning here: the smallest that is one. */
 static int64_t rank_of(const acf_flow *f) { return f->size.rank ? f->size.rank : acf_min(f->size.D, 8); }
@@ -112,4 +112,4 @@ static acf_tensor *lowrank_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z
     return acf_lowrank_solve(t, w, acf_sub(t, z, shift));
 }
 
-const acf_flow_kind acf_flow_lowrank = {"lowrank", lowrank_declare, lowrank_forward, lowrank_inverse};
+const acf_flow_kind acf_flow_lowrank = {"lowrank", lowrank_declare, lowrank_forward, lowrank_inverse, true};

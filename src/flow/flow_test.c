@@ -64,6 +64,46 @@ static void inverse_undoes_forward(void **state) {
             }
 }
 
+/* Without recording a chain keeps of each link only what comes out: the same numbers, in memory that does not grow with its length. */
+static void unrecorded_chains_forget(void **state) {
+    (void)state;
+    static const char link[] = "linear leaky rnn ";
+    char longer[8 * sizeof link] = "";
+    for (int k = 0; k < 8; k++) strcat(longer, link);
+    size_t most[2][2]; /* [recording][long] */
+    double first[2] = {0};
+    for (int record = 0; record < 2; record++)
+        for (int k = 0; k < 2; k++) {
+            bench b;
+            open_bench(&b, k ? longer : link, (acf_size){6, 5, ACF_MASK_RANDOM}, true, 0);
+            acf_cond c = acf_model_lab_begin(&b.m, record, &b.s);
+            acf_tensor *logdet, *z = acf_chain_forward(b.m.l.t, &b.chain, values(&b), &c, &logdet);
+            if (acf_tape_status(b.m.l.t)) fail_msg("%s", acf_error());
+            double sum = 0;
+            for (int64_t p = 0; p < b.m.l.u->T; p++) sum += (double)z->data[p];
+            for (int64_t i = 0; i < b.m.l.N; i++) sum += (double)logdet->data[i];
+            if (!record) first[k] = sum;
+            assert_true(sum == first[k] && sum != 0);
+            most[record][k] = acf_arena_high_water(b.m.l.t->mem);
+            acf_model_lab_close(&b.m);
+        }
+    assert_true(most[1][1] > 4 * most[1][0]);
+    assert_true(most[0][1] < 2 * most[0][0]);
+}
+
+/* A wrong number is blamed on what made it, although that is forgotten. */
+static void unrecorded_chains_blame(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, "leaky affine leaky", (acf_size){4, 3, ACF_MASK_ALL}, false, 0);
+    b.x[4] = INFINITY;
+    acf_cond c = acf_model_lab_begin(&b.m, false, &b.s);
+    acf_chain_forward(b.m.l.t, &b.chain, values(&b), &c, NULL);
+    assert_int_equal(acf_tape_status(b.m.l.t), ACF_ENUMERIC);
+    assert_non_null(strstr(acf_error(), "leaky_forward: the output is inf at row 1, column 1"));
+    acf_model_lab_close(&b.m);
+}
+
 /* log|det| of a small matrix by elimination with pivoting. */
 static double log_det(double a[8][8], int n) {
     double sum = 0;
@@ -194,6 +234,30 @@ static void networks_see_the_context(void **state) {
     }
 }
 
-ACF_TESTS(flow, cmocka_unit_test(inverse_undoes_forward), cmocka_unit_test(logdet_is_that_of_the_jacobian),
+/* Rows of one value: several sets at once come from where each comes from alone. */
+static void alone_is_the_inverse(void **state) {
+    (void)state;
+    enum { SETS = 3 };
+    const acf_size size = {5, 4, ACF_MASK_ONE};
+    for (int k = 0; k < CHAINS; k++) {
+        bench b;
+        open_bench(&b, chains[k], size, k % 2, k % 3 ? 2 : 0);
+        acf_cond c = acf_model_lab_begin(&b.m, false, &b.s);
+        acf_tensor *z[SETS], *want[SETS];
+        for (int i = 0; i < SETS; i++) {
+            z[i] = acf_scale(b.m.l.t, 1 - 2 * i, values(&b)); /* both signs: leaky has two slopes */
+            want[i] = acf_chain_inverse(b.m.l.t, &b.chain, z[i], &c, NULL);
+        }
+        acf_chain_inverse_alone(b.m.l.t, &b.chain, SETS, z, &c);
+        if (acf_tape_status(b.m.l.t)) fail_msg("%s: %s", chains[k], acf_error());
+        for (int i = 0; i < SETS; i++)
+            for (int64_t p = 0; p < b.m.l.u->T; p++)
+                acf_assert_close((double)z[i]->data[p], (double)want[i]->data[p], sizeof(acf_real) == 8 ? 1e-10 : 1e-5, chains[k]);
+        acf_model_lab_close(&b.m);
+    }
+}
+
+ACF_TESTS(flow, cmocka_unit_test(alone_is_the_inverse), cmocka_unit_test(inverse_undoes_forward), cmocka_unit_test(unrecorded_chains_forget),
+          cmocka_unit_test(unrecorded_chains_blame), cmocka_unit_test(logdet_is_that_of_the_jacobian),
           cmocka_unit_test(gradients_are_right), cmocka_unit_test(starts_near_the_identity),
           cmocka_unit_test(names_the_nearest_kind), cmocka_unit_test(networks_see_the_context))

@@ -25,7 +25,7 @@ static acf_tensor *leaky_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, 
     return acf_leaky_inverse(t, z, acf_p(f->base), c->u, logdet);
 }
 
-const acf_flow_kind acf_flow_leaky = {"leaky", leaky_declare, leaky_forward, leaky_inverse};
+const acf_flow_kind acf_flow_leaky = {"leaky", leaky_declare, leaky_forward, leaky_inverse, false};
 
 /* ---- RNN coupling ------------------------------------------------------------------------------------------------------ */
 
@@ -39,23 +39,24 @@ static acf_status rnn_declare(acf_flow *f, acf_params *ps, const char *name) { r
 static acf_status shift_declare(acf_flow *f, acf_params *ps, const char *name) { return rnn_declare_with(f, ps, name, 1); }
 
 static acf_tensor *rnn_forward(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, acf_tensor **logdet) {
-    acf_tensor *st = acf_rnn_seq(t, &f->rnn, x, acf_cond_known(t, c), c->context, c->u);
+    acf_drop drop = acf_pass_drop(c->pass, f->site);
+    acf_tensor *st = acf_rnn_seq(t, &f->rnn, x, acf_cond_known(t, c), c->context, c->u, &drop);
     return acf_affine_forward(t, x, st, f->size.bound, c->u, logdet);
 }
 
-/* The loop gives x; the log-determinant is that of the way there, run over the x just found. */
+/* The loop gives x; the log-determinant is that of the way there, run over the x just found. Neither has dropout. */
 static acf_tensor *rnn_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z, const acf_cond *c, acf_tensor **logdet) {
     acf_tensor *known = acf_cond_known(t, c);
     acf_tensor *x = acf_rnn_inverse(t, &f->rnn, z, known, c->context, f->size.bound, c->u), *there;
     if (logdet) {
-        acf_affine_forward(t, x, acf_rnn_seq(t, &f->rnn, x, known, c->context, c->u), f->size.bound, c->u, &there);
+        acf_affine_forward(t, x, acf_rnn_seq(t, &f->rnn, x, known, c->context, c->u, NULL), f->size.bound, c->u, &there);
         *logdet = acf_scale(t, -1, there);
     }
     return x;
 }
 
-const acf_flow_kind acf_flow_rnn = {"rnn", rnn_declare, rnn_forward, rnn_inverse};
-const acf_flow_kind acf_flow_rnn_shift = {"rnn-shift", shift_declare, rnn_forward, rnn_inverse};
+const acf_flow_kind acf_flow_rnn = {"rnn", rnn_declare, rnn_forward, rnn_inverse, true};
+const acf_flow_kind acf_flow_rnn_shift = {"rnn-shift", shift_declare, rnn_forward, rnn_inverse, true};
 
 /* ---- affine: scale and shift from what is observed ------------------------------------------------------------------------ */
 
@@ -81,7 +82,7 @@ static acf_tensor *affine_inverse(acf_tape *t, const acf_flow *f, acf_tensor *z,
     return acf_affine_inverse(t, z, st, f->size.bound, c->u, logdet);
 }
 
-const acf_flow_kind acf_flow_affine = {"affine", affine_declare, affine_forward, affine_inverse};
+const acf_flow_kind acf_flow_affine = {"affine", affine_declare, affine_forward, affine_inverse, true};
 
 /* ---- affine coupling: half of the values from the other half ------------------------------------------------------------- */
 
@@ -131,7 +132,7 @@ static acf_tensor *coupling_inverse(acf_tape *t, const acf_flow *f, acf_tensor *
     return coupling(t, f, z, c, true, logdet);
 }
 
-const acf_flow_kind acf_flow_coupling = {"coupling", coupling_declare, coupling_forward, coupling_inverse};
+const acf_flow_kind acf_flow_coupling = {"coupling", coupling_declare, coupling_forward, coupling_inverse, true};
 
 /* ---- reverse: a permutation, log-determinant 0 ----------------------------------------------------------------------------- */
 
@@ -145,4 +146,4 @@ static acf_tensor *reverse(acf_tape *t, const acf_flow *f, acf_tensor *x, const 
     return acf_reverse(t, x, c->u);
 }
 
-const acf_flow_kind acf_flow_reverse = {"reverse", reverse_declare, reverse, reverse};
+const acf_flow_kind acf_flow_reverse = {"reverse", reverse_declare, reverse, reverse, false};

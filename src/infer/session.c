@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SCORE_SEED 0 /* of the noise that stands in for what rounding took away (data/encode.h): scores are reproducible */
+
 struct acf_session {
     acf_device *dev;
     const acf_model *m;
@@ -12,6 +14,8 @@ struct acf_session {
     acf_batch *batch;
     int64_t *row;    /* (rows) table rows of the batch */
     acf_real *cells; /* (rows,D) what the network answers, encoded */
+    int32_t *column; /* (rows) of acf_ask_mean: the one column that a row of the batch asks for */
+    acf_real *spread; /* (rows, ACF_MEAN_VALUES) */
 };
 
 acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out) {
@@ -24,7 +28,9 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     ACF_TRY_DONE(acf_batch_create(rows, m->encoder->D, &s->batch));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * m->encoder->D) * sizeof *s->cells, "a session") : NULL;
-    if (!s->cells) status = ACF_EMEMORY;
+    s->column = s->cells ? acf_alloc((size_t)rows * sizeof *s->column, "a session") : NULL;
+    s->spread = s->column ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->spread, "a session") : NULL;
+    if (!s->spread) status = ACF_EMEMORY;
     else *out = s;
 done:
     if (status) acf_ask_free(s);
@@ -37,6 +43,8 @@ void acf_ask_free(acf_session *s) {
     acf_batch_free(s->batch);
     acf_release(s->row);
     acf_release(s->cells);
+    acf_release(s->column);
+    acf_release(s->spread);
     acf_release(s);
 }
 
@@ -74,18 +82,27 @@ static acf_view *view(acf_session *s) {
 
 /* ---- scores ---------------------------------------------------------------------------------------------------------------- */
 
-/* out (n): log p of the loaded rows in the table's units: densities of encoded values, and the encoder's Jacobian. */
-static acf_status score(acf_session *s, double *out) {
+/* log |dz/dx| of the modelled cells of row i of the batch, at the very values that score looks at. */
+static double slopes(const acf_session *s, const acf_table *t, int64_t i) {
+    const acf_encoder *e = s->m->encoder;
     const acf_batch *batch = s->batch;
+    const double *x = acf_tab_row(t, s->row[i]);
+    double sum = 0;
+    for (int64_t j = 0; j < batch->D; j++)
+        if (batch->m[i * batch->D + j] && !batch->b[i * batch->D + j])
+            sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x[j], SCORE_SEED, batch->id[i], ACF_NOISE_FIXED));
+    return sum;
+}
+
+/* out (n): log p of the loaded rows in the table's units: densities of encoded values, and the encoder's slopes. */
+static acf_status score(acf_session *s, const acf_table *t, double *out) {
+    const acf_batch *batch = s->batch;
+    acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
     acf_tensor *lp = acf_net_logp(s->t, view(s));
     ACF_TRY(acf_tape_check(s->t, lp));
     ACF_TRY(acf_device_copy(s->dev, s->cells, lp->data, (size_t)batch->N * sizeof *s->cells, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(s->dev));
-    for (int64_t i = 0; i < batch->N; i++) {
-        out[i] = (double)s->cells[i];
-        for (int64_t j = 0; j < batch->D; j++)
-            if (batch->m[i * batch->D + j] && !batch->b[i * batch->D + j]) out[i] += s->m->encoder->log_jacobian[j];
-    }
+    for (int64_t i = 0; i < batch->N; i++) out[i] = (double)s->cells[i] + slopes(s, t, i);
     return ACF_OK;
 }
 
@@ -93,7 +110,7 @@ acf_status acf_ask_logp(acf_session *s, const acf_table *t, acf_question q, doub
     ACF_TRY(check(s, t));
     for (int64_t from = 0; from < t->N; from += s->batch->capacity) {
         load(s, t, q, SCORE, from, acf_min(s->batch->capacity, t->N - from));
-        ACF_TRY(score(s, out + from));
+        ACF_TRY(score(s, t, out + from));
     }
     return ACF_OK;
 }
@@ -109,7 +126,7 @@ acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out) {
         for (int64_t j = 0; j < D; j++) { /* one column at a time: ask for it where it is present, give the rest */
             load(s, t, (acf_question){NULL, NULL}, SCORE, from, n);
             for (int64_t k = 0; k < n * D; k++) s->batch->b[k] = s->batch->m[k] && k % D != j;
-            ACF_TRY_DONE(score(s, one));
+            ACF_TRY_DONE(score(s, t, one));
             for (int64_t i = 0; i < n; i++)
                 out[(from + i) * D + j] = acf_tab_present(acf_tab_row(t, from + i)[j]) ? one[i] : (double)NAN;
         }
@@ -148,6 +165,52 @@ acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint
 }
 
 acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, double *out) { return fill(s, t, q, NULL, out); }
+
+/* ---- means of single cells --------------------------------------------------------------------------------------------------- */
+
+/* A row of the batch for one asked cell each, n of them; what else the row asks for is missing. */
+static void load_cells(acf_session *s, const acf_table *t, acf_question q, int64_t n) {
+    acf_batch *batch = s->batch;
+    int64_t D = batch->D;
+    acf_batch_fill(s->dev, batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < D; j++) {
+            int64_t k = i * D + j, cell = s->row[i] * D + j;
+            bool present = batch->m[k], asked = is_asked(q, FILL, cell, present);
+            batch->b[k] = present && !asked && (!q.given || q.given[cell]);
+            batch->m[k] = batch->b[k] || j == s->column[i];
+        }
+}
+
+static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q, int64_t n, double *out) {
+    const acf_encoder *e = s->m->encoder;
+    if (n == 0) return ACF_OK;
+    load_cells(s, t, q, n);
+    acf_view *v = view(s);
+    ACF_TRY(acf_net_spread(s->t, v, ACF_MEAN_VALUES, s->spread));
+    for (int64_t i = 0; i < n; i++) {
+        int32_t j = s->column[i];
+        int values = e->column[j].classes > 0 ? 1 : ACF_MEAN_VALUES;
+        double sum = 0;
+        for (int k = 0; k < values; k++) sum += acf_decode(e, j, s->spread[i * ACF_MEAN_VALUES + k]) / values;
+        out[s->row[i] * t->D + j] = sum;
+    }
+    return ACF_OK;
+}
+
+acf_status acf_ask_mean(acf_session *s, const acf_table *t, acf_question q, double *out) {
+    ACF_TRY(check(s, t));
+    int64_t n = 0;
+    for (int64_t cell = 0; cell < t->N * t->D; cell++) {
+        out[cell] = t->x[cell];
+        if (!is_asked(q, FILL, cell, acf_tab_present(t->x[cell]))) continue;
+        s->row[n] = cell / t->D, s->column[n] = (int32_t)(cell % t->D), n++;
+        if (n < s->batch->capacity) continue;
+        ACF_TRY(mean_cells(s, t, q, n, out));
+        n = 0;
+    }
+    return mean_cells(s, t, q, n, out);
+}
 
 /* ---- summaries ------------------------------------------------------------------------------------------------------------------ */
 

@@ -3,6 +3,7 @@
  *     log p(x_u | x_o)    acf_ask_logp      any conditional, joint or marginal, in the table's units
  *     draws               acf_ask_draw      one imputation of every asked cell
  *     one best guess      acf_ask_guess     the inverse flow of the latent mean
+ *     mean of each cell   acf_ask_mean      of its own conditional p(x_j | x_o), or its most probable class
  *     mean, quantiles     acf_ask_summary   from draws
  *     each cell           acf_ask_cells     log p of every present cell given the others of its row
  *
@@ -33,6 +34,12 @@ acf_status acf_ask_logp(acf_session *s, const acf_table *t, acf_question q, doub
  * missing ones that are not asked for as NaN. */
 acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out);
 acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, double *out);
+
+/* The same with the mean of p(x_j | x_o) in the table's units in each asked cell, or its most probable class: every other asked cell
+ * of the row counts as missing. Of a stratified sample of ACF_MEAN_VALUES values, so the same for any seed. A cell costs about as
+ * much as three draws of a row that asks for one column. */
+#define ACF_MEAN_VALUES 128
+acf_status acf_ask_mean(acf_session *s, const acf_table *t, acf_question q, double *out);
 
 /* From `draws` draws numbered 0, 1, ...: mean and the quantiles q[0..n_q) of each asked cell. mean (N,D) may be NULL; quantile
  * (n_q,N,D) likewise. Cells that are not asked for are NaN. A categorical column has no mean or quantiles: its most frequent

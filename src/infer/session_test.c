@@ -26,6 +26,7 @@ static void open_bench(bench *b, int64_t batch) {
     assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, NULL, &b->table), ACF_OK);
     assert_int_equal(acf_config_create(&o), ACF_OK);
     assert_int_equal(acf_opts_set(o, "mlp-width", "6"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "likelihood", "ar"), ACF_OK); /* of random weights: not as wide as the set's */
     assert_int_equal(acf_opts_set(o, "coupling-units", "5"), ACF_OK);
     assert_int_equal(acf_opts_set(o, "likelihood-units", "7"), ACF_OK);
     assert_int_equal(acf_opts_set(o, "components", "3"), ACF_OK);
@@ -173,6 +174,164 @@ static void a_cell_is_a_conditional(void **state) {
     close_bench(&b);
 }
 
+/* ---- columns with steps, spikes, tails and classes ------------------------------------------------------------------------- */
+
+/* Heavy-tailed measurements; whole numbers 1..10, half of them 1; a category; the same numbers in tenths. */
+static void open_shaped(bench *b, int64_t batch) {
+    static const acf_column column[COLS] = {{NULL, 0}, {NULL, 0}, {NULL, 3}, {NULL, 0}};
+    static const char *const set[][2] = {{"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "7"}, {"components", "3"}};
+    acf_options *o;
+    acf_encoder *e;
+    for (int i = 0; i < CELLS; i++) {
+        double u = acf_lab_random(1, i, 0, 1);
+        b->x[i] = i % COLS == 0 ? exp(8 * u * u) : i % COLS == 2 ? floor(3 * u) : u < 0.5 ? 1 : floor(20 * u - 8);
+        if (i % COLS == 3) b->x[i] /= 10;
+        if (i % 5 == 2) b->x[i] = (double)NAN;
+    }
+    assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
+    assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_encoder_fit(b->table, NULL, NULL, &e), ACF_OK);
+    assert_int_equal(acf_encoder_shape(e, b->table, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);
+    assert_true(e->resolution[0].every == 0 && e->resolution[1].every == 1 && e->warp[1].n > 0);
+    assert_int_equal(acf_fitted_create(b->dev, o, e, 3, true, &b->m), ACF_OK);
+    acf_params *ps = acf_net_params(b->m->net);
+    for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random(2, i, -0.2, 0.2);
+    assert_int_equal(acf_ask_create(b->dev, b->m, batch, &b->s), ACF_OK);
+}
+
+/* log p (n) of the values v (n) of column j in row 0, the rest of which is given. */
+static void scores_of(bench *b, int j, const double *v, int n, double *lp) {
+    double *x = acf_alloc((size_t)(n * COLS) * sizeof *x, "a test");
+    uint8_t *asked = acf_alloc_zero((size_t)(n * COLS), "a test");
+    acf_table *t;
+    assert_true(x && asked);
+    for (int i = 0; i < n * COLS; i++) x[i] = b->x[i % COLS], asked[i] = i % COLS == j;
+    for (int i = 0; i < n; i++) x[i * COLS + j] = v[i];
+    assert_int_equal(acf_tab_create(x, NULL, n, COLS, b->table->column, &t), ACF_OK);
+    if (acf_ask_logp(b->s, t, (acf_question){.asked = asked}, lp)) fail_msg("%s", acf_error());
+    acf_tab_free(t), acf_release(x), acf_release(asked);
+}
+
+/* Over a warped column the density integrates to 1; over a rounded one the mean density of each value's rows, times the step,
+ * sums to 1: scores are densities of dequantised values. */
+static void scores_are_densities(void **state) {
+    (void)state;
+    enum { N = 20000 };
+    bench b;
+    static double v[N], lp[N];
+    open_shaped(&b, 512);
+    const acf_warp *w = &b.m->encoder->warp[0];
+    double sum = 0;
+    for (int i = 0; i < N; i++) /* even steps in z, so that spikes and tails get their share of points */
+        v[i] = b.m->encoder->mean[0] + b.m->encoder->scale[0] * acf_warp_inverse(w, -12 + 24.0 * (i + 0.5) / N);
+    scores_of(&b, 0, v, N, lp);
+    for (int i = 0; i < N; i++) sum += exp(lp[i] - acf_encode_log_slope(b.m->encoder, 0, v[i])) * 24.0 / N;
+    acf_assert_close(sum, 1, 1e-3, "integral of a warped column");
+    enum { VALUES = 200 }; /* whole numbers from -95 to 104, a hundred rows each */
+    for (int i = 0; i < N; i++) v[i] = i % VALUES - 95;
+    scores_of(&b, 1, v, N, lp);
+    sum = 0;
+    for (int i = 0; i < N; i++) sum += exp(lp[i]) / (N / VALUES);
+    acf_assert_close(sum, 1, 0.03, "sum over a rounded column");
+    close_bench(&b);
+}
+
+/* The same question gives the same score, and the noise is that of the row's number. */
+static void scores_are_reproducible(void **state) {
+    (void)state;
+    bench b;
+    double first[ROWS], second[ROWS];
+    open_shaped(&b, 16);
+    for (int k = 0; k < 2; k++) assert_int_equal(acf_ask_logp(b.s, b.table, (acf_question){0}, k ? second : first), ACF_OK);
+    assert_memory_equal(first, second, sizeof first);
+    b.table->first_id = 100;
+    assert_int_equal(acf_ask_logp(b.s, b.table, (acf_question){0}, second), ACF_OK);
+    assert_memory_not_equal(first, second, sizeof first);
+    close_bench(&b);
+}
+
+static void draws_could_be_observed(void **state) {
+    (void)state;
+    bench b;
+    double out[CELLS], guess[CELLS];
+    open_shaped(&b, 16);
+    for (uint32_t d = 0; d < 20; d++) {
+        assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){0}, 5, d, out), ACF_OK);
+        assert_int_equal(acf_ask_guess(b.s, b.table, (acf_question){0}, guess), ACF_OK);
+        for (int i = 0; i < CELLS; i++) {
+            if (!isnan(b.x[i])) continue;
+            double tenth = out[i] * 10;
+            if (i % COLS == 1) assert_true(out[i] == floor(out[i]) && out[i] >= 1 && out[i] <= 11 && guess[i] == floor(guess[i]));
+            if (i % COLS == 3) assert_true(out[i] == nearbyint(tenth) / 10 && out[i] >= 0.1 && out[i] <= 1.1);
+        }
+    }
+    close_bench(&b);
+}
+
+/* The mean of a cell against its density, integrated; the class against the probabilities of all; the rest as it was. */
+static void means_are_those_of_the_density(void **state) {
+    (void)state;
+    enum { N = 4000 };
+    bench b;
+    static double v[N], lp[N];
+    double out[CELLS], again[CELLS];
+    open_bench(&b, 16); /* standardised: values have no limits */
+    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, out), ACF_OK);
+    for (int j = 0; j < COLS; j++) {
+        if (!isnan(b.x[j])) {
+            assert_true(out[j] == b.x[j]);
+            continue;
+        }
+        double mean = b.m->encoder->mean[j], scale = b.m->encoder->scale[j], step = 24 * scale / N, sum = 0;
+        for (int i = 0; i < N; i++) v[i] = mean - 12 * scale + step * (i + 0.5);
+        scores_of(&b, j, v, N, lp);
+        for (int i = 0; i < N; i++) sum += v[i] * exp(lp[i]) * step;
+        assert_true(fabs(out[j] - sum) < 0.03 * scale);
+    }
+    close_bench(&b);
+    open_shaped(&b, 64);
+    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, out), ACF_OK);
+    scores_of(&b, 2, (double[]){0, 1, 2}, 3, lp);
+    assert_true(isnan(b.x[2]) && out[2] == (lp[0] >= lp[1] && lp[0] >= lp[2] ? 0 : lp[1] >= lp[2] ? 1 : 2));
+    acf_ask_free(b.s); /* any batch gives the same */
+    assert_int_equal(acf_ask_create(b.dev, b.m, 3, &b.s), ACF_OK);
+    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, again), ACF_OK);
+    for (int i = 0; i < CELLS; i++) {
+        assert_true(!isnan(out[i]) && (isnan(b.x[i]) || out[i] == b.x[i]));
+        acf_assert_close(again[i], out[i], 5000 * (double)ACF_REAL_EPS, "mean in another batch");
+    }
+    close_bench(&b);
+}
+
+/* A mean is near that of many draws of the same one-column question, and what else is asked for does not matter. */
+static void means_are_those_of_draws(void **state) {
+    (void)state;
+    enum { DRAWS = 400 };
+    bench b;
+    uint8_t asked[CELLS];
+    double mean[CELLS], all[CELLS], one[CELLS], sum[CELLS] = {0}, square[CELLS] = {0};
+    open_shaped(&b, 64);
+    for (int i = 0; i < CELLS; i++) asked[i] = isnan(b.x[i]) && i % COLS == 1;
+    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){.asked = asked}, mean), ACF_OK);
+    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, all), ACF_OK);
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){.asked = asked}, 5, d, one), ACF_OK);
+        for (int i = 0; i < CELLS; i++) sum[i] += one[i] / DRAWS, square[i] += one[i] * one[i] / DRAWS;
+    }
+    int compared = 0;
+    for (int i = 0; i < CELLS; i++) {
+        if (!asked[i]) continue;
+        acf_assert_close(all[i], mean[i], 5000 * (double)ACF_REAL_EPS, "alone and beside others");
+        assert_true(fabs(mean[i] - sum[i]) < 5 * sqrt((square[i] - sum[i] * sum[i]) / DRAWS) + 0.02);
+        compared++;
+    }
+    assert_true(compared > 5);
+    close_bench(&b);
+}
+
 static void refuses_a_table_of_other_columns(void **state) {
     (void)state;
     bench b;
@@ -188,4 +347,6 @@ static void refuses_a_table_of_other_columns(void **state) {
 ACF_TESTS(session, cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit_test(batches_do_not_matter),
           cmocka_unit_test(observed_cells_come_back_to_the_bit), cmocka_unit_test(what_takes_no_part_changes_nothing),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(a_cell_is_a_conditional),
-          cmocka_unit_test(refuses_a_table_of_other_columns))
+          cmocka_unit_test(scores_are_densities), cmocka_unit_test(scores_are_reproducible),
+          cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density),
+          cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(refuses_a_table_of_other_columns))

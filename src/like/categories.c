@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SITE 40 /* of the dropout behind the head's hidden layer */
-
 /* ---- parameters ------------------------------------------------------------------------------------------------------- */
 
 /* W, the number of classes in all. */
@@ -34,19 +32,27 @@ static acf_status check_shape(const char *name, const acf_categories_shape *s) {
                             name, (long long)j, s->classes.count[j], s->classes.first[j], (long long)W);
         W += s->classes.count[j];
     }
+    if (s->set && (s->mask_at < 0 || s->class_at < 0 || s->mask_at + s->classes.D > s->context ||
+                   s->class_at + s->classes.D * s->embedding > s->context))
+        return acf_fail(ACF_EUSAGE, "%s: a context of %lld numbers has no masks at %lld and embeddings at %lld", name,
+                        (long long)s->context, (long long)s->mask_at, (long long)s->class_at);
     return ACF_OK;
 }
 
 acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char *name, const acf_categories_shape *s) {
     char full[96];
     ACF_TRY(check_shape(name, s));
-    *k = (acf_categories){.classes = s->classes};
+    *k = (acf_categories){.classes = s->classes, .by_set = s->set, .mask_at = s->mask_at, .class_at = s->class_at};
     snprintf(full, sizeof full, "%s.classes", name);
     k->table = acf_category_table(ps, full, &k->classes, s->embedding);
     if (!k->table) return acf_error_status();
+    snprintf(full, sizeof full, "%s.net", name);
+    if (s->set) {
+        acf_set_shape set = {s->context, s->identity, s->units, s->layers, width_of(&k->classes)};
+        return acf_set_declare(&k->set, ps, full, &set, ACF_SITE_CLASS_SET);
+    }
     /* The embedding stands where other networks have the one value before. */
     acf_rnn_shape net = {s->embedding - 1 + 2 * s->identity, s->context, s->units, s->layers, s->deep, width_of(&k->classes), 1};
-    snprintf(full, sizeof full, "%s.net", name);
     return acf_rnn_declare(&k->net, ps, full, &net);
 }
 
@@ -57,17 +63,31 @@ static acf_tensor *with_known(acf_tape *t, acf_tensor *before, acf_tensor *known
     return known ? acf_concat(t, 2, (acf_tensor *[]){before, known}) : before;
 }
 
-/* (T,F): the head's hidden units, from the rows (T) of the modelled classes. */
+/* The set's network on a batch: known classes enter as given ones do. */
+static acf_set_run begin_set(acf_tape *t, const acf_categories *k, const acf_cond *c) {
+    acf_set_run r = acf_set_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
+    r.terms.wk = acf_running_classes(t, acf_p(k->set.wc), acf_p(k->table), &k->classes, k->mask_at, k->class_at);
+    return r;
+}
+
+/* (T,F): the last hidden units, from the rows (T) of the modelled classes. */
 static acf_tensor *hidden(acf_tape *t, const acf_categories *k, const int32_t *rows, const acf_cond *c) {
     const acf_rnn *net = &k->net;
+    if (k->by_set) {
+        acf_set_run r = begin_set(t, k, c);
+        return acf_set_all(t, &r, NULL, rows);
+    }
     acf_tensor *before = acf_gather_prev(t, acf_embedding(t, acf_p(k->table), rows, c->u->T, c->u), c->u, 0);
-    acf_tensor *h = acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u);
-    return acf_pass_dropout(t, c->pass, acf_linear(t, h, net->w1, net->b1, net->act), SITE);
+    acf_tensor *h = acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u, NULL);
+    return acf_pass_dropout(t, c->pass, acf_linear(t, h, net->w1, net->b1, net->act), ACF_SITE_CATEGORY);
 }
+
+static acf_tensor *head_w(const acf_categories *k) { return k->by_set ? acf_p(k->set.w) : k->net.w2; }
+static acf_tensor *head_b(const acf_categories *k) { return k->by_set ? acf_p(k->set.bias) : k->net.b2; }
 
 acf_tensor *acf_categories_cells(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
     const int32_t *rows = acf_class_rows_packed(t, &k->classes, codes, c->u);
-    return acf_class_logp(t, hidden(t, k, rows, c), k->net.w2, k->net.b2, rows, &k->classes, c->u);
+    return acf_class_logp(t, hidden(t, k, rows, c), head_w(k), head_b(k), rows, &k->classes, c->u);
 }
 
 acf_tensor *acf_categories_logp(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
@@ -76,7 +96,7 @@ acf_tensor *acf_categories_logp(acf_tape *t, const acf_categories *k, const int3
 
 acf_tensor *acf_categories_probs(acf_tape *t, const acf_categories *k, const int32_t *codes, const acf_cond *c) {
     const int32_t *rows = acf_class_rows_packed(t, &k->classes, codes, c->u);
-    return acf_class_probs(t, hidden(t, k, rows, c), k->net.w2, k->net.b2, &k->classes, (acf_cells){NULL, NULL});
+    return acf_class_probs(t, hidden(t, k, rows, c), head_w(k), head_b(k), &k->classes, (acf_cells){NULL, NULL});
 }
 
 /* ---- one step after another: the classes are made ------------------------------------------------------------------------ */
@@ -87,6 +107,7 @@ typedef struct walk {
     const acf_subset *u;
     const acf_draw *draw; /* NULL: the most probable class */
     acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
+    acf_set_run set;      /* of the set's network, or of the GRU: */
     acf_tensor *known;    /* (T,2E) or NULL */
     acf_tensor *cond[ACF_RNN_LAYERS], *state[ACF_RNN_LAYERS]; /* (N,3H), (active[0],H) */
     int32_t *codes;       /* (T) */
@@ -100,25 +121,37 @@ static void keep(acf_tape *t, void *to, const void *from, size_t bytes) {
     if (!t->failure.status && acf_device_copy(t->dev, to, from, bytes, ACF_ON_DEVICE)) acf_tape_fail(t, NULL);
 }
 
-/* (active,E): embeddings of the classes of the step before; its ranks are this step's, and perhaps more. */
+/* (active) rows of the classes of the step before; its ranks are this step's, and perhaps more. NULL at the first. */
+static const int32_t *rows_before(acf_tape *t, const walk *w, int64_t step) {
+    if (step == 0) return NULL;
+    const int32_t *made = w->codes + w->u->first[step - 1];
+    return acf_class_rows_at(t, &w->k->classes, made, cells_of(w->u, step - 1), w->u->active[step]);
+}
+
+/* (active,E): their embeddings. */
 static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
     int64_t n = w->u->active[step];
     acf_tensor *table = acf_p(w->k->table);
     if (step == 0) return acf_tensor_const(t, NULL, 0, 2, (int64_t[]){n, table->dim[1]});
-    const int32_t *made = w->codes + w->u->first[step - 1];
-    return acf_embedding(t, table, acf_class_rows_at(t, &w->k->classes, made, cells_of(w->u, step - 1), n), n, NULL);
+    return acf_embedding(t, table, rows_before(t, w, step), n, NULL);
 }
 
-static void walk_step(acf_tape *t, const walk *w, int64_t step) {
+/* (active,F): the last hidden units at a step. */
+static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
     const acf_rnn *net = &w->k->net;
-    int64_t n = w->u->active[step];
-    acf_cells at = cells_of(w->u, step);
+    if (w->k->by_set) return acf_set_step(t, &w->set, step, NULL, rows_before(t, w, step));
     acf_tensor *x = with_known(t, class_before(t, w, step), w->known ? acf_step_slice(t, w->known, w->u, step) : NULL);
     for (int l = 0; l < net->layers; l++) {
         x = acf_gru_step(t, x, step ? w->state[l] : NULL, w->cond[l], &net->gru[l], w->u);
         keep(t, w->state[l]->data, x->data, (size_t)acf_tensor_count(x) * sizeof(acf_real));
     }
-    acf_tensor *logits = acf_class_logits(t, acf_linear(t, x, net->w1, net->b1, net->act), net->w2, net->b2, &w->k->classes, at);
+    return acf_linear(t, x, net->w1, net->b1, net->act);
+}
+
+static void walk_step(acf_tape *t, walk *w, int64_t step) {
+    int64_t n = w->u->active[step];
+    acf_cells at = cells_of(w->u, step);
+    acf_tensor *logits = acf_class_logits(t, hidden_at(t, w, step), head_w(w->k), head_b(w->k), &w->k->classes, at);
     const int32_t *made;
     if (w->draw) {
         acf_draw d = *w->draw;
@@ -137,6 +170,11 @@ static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
     if (!zeros) acf_tape_fail(t, NULL);
     else w->local = (acf_classes){w->k->classes.D, memset(zeros, 0, bytes), w->k->classes.count};
     w->codes = acf_tape_ints(t, w->u->T);
+    if (w->k->by_set) {
+        w->set = begin_set(t, w->k, c);
+        acf_set_start(t, &w->set);
+        return;
+    }
     w->known = acf_cond_known(t, c);
     for (int l = 0; l < net->layers; l++) {
         w->cond[l] = acf_gru_condition(t, c->context, &net->gru[l]);

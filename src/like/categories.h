@@ -2,9 +2,11 @@
  *
  * An autoregressive model without transformations over a row's modelled categorical columns, in the order of the columns:
  *
- *     class at i   ~   softmax(w_j h_i + b_j)       j the column at i;  h: a GRU and a hidden layer behind it
- *     h_i sees         the embedding of the class before (zeros at the first), the columns at i and before it where c->columns
- *                      is given, and the row's conditioning vector
+ *     class at i   ~   softmax(w_j h_i + b_j)       j the column at i;  h: a GRU and a hidden layer behind it, or a network on the
+ *                                                   set of what is known (nn/set_net.h)
+ *     h_i sees         the row's conditioning vector, and where c->columns is given the column at i
+ *       by the GRU     the embedding of the class before (zeros at the first) and the column before
+ *       by the set     the embeddings of all classes before, each where that of a given one would stand in the conditioning vector
  *
  * All here counts categorical columns only: D of them, c->u a subset over these D, codes (N,D) int32 in device memory with the
  * class of each cell, never read where the cell is not modelled (or, for the context, not seen). Every (column, class) has a row
@@ -17,7 +19,7 @@
 #define ACF_LIKE_CATEGORIES_H
 
 #include "flow/flow.h"
-#include "ops/categorical.h"
+#include "nn/set_net.h"
 
 typedef struct acf_categories_shape {
     acf_classes classes; /* kept: must outlive the model. first[j] = Σ count before j; every count at least 1 */
@@ -25,17 +27,23 @@ typedef struct acf_categories_shape {
     int64_t identity;    /* width of c->columns; 0: the network is not told the column */
     int64_t context;     /* width of c->context */
     int64_t units;
-    int layers;          /* of the GRU */
-    bool deep;           /* every layer sees the context */
+    int layers;          /* of the GRU, or blocks of the set's network */
+    bool deep;           /* every layer of the GRU sees the context */
+    bool set;            /* a network on the set of what is known, instead of the GRU. It shares its embeddings with the context: */
+    int64_t mask_at;     /*   where in it the mask of given categories (D) is, */
+    int64_t class_at;    /*   and where acf_category_context of `table` (D·E) */
 } acf_categories_shape;
 
 typedef struct acf_categories {
     acf_classes classes;
     acf_param *table; /* (W,E): embeddings of classes; may serve acf_category_context too */
+    bool by_set;
     acf_rnn net;      /* its input is the class before instead of a value; net.w2 (W,F), net.b2 (W) */
+    acf_set_net set;  /* set.w (W,F), set.bias (W) */
+    int64_t mask_at, class_at;
 } acf_categories;
 
-/* Declares "name.classes", "name.net.0.wx", ... Fails: ACF_EMEMORY, ACF_EUSAGE. */
+/* Declares "name.classes" and "name.net.0.wx", ..., or for a set "name.net.wc", ... Fails: ACF_EMEMORY, ACF_EUSAGE. */
 acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char *name, const acf_categories_shape *shape);
 
 /* (N): log p(x_u^c | x_o); 0 for a row that has no modelled category. Fails: ACF_EDATA (a code that is not a class of its column:

@@ -23,6 +23,11 @@ typedef struct bench {
     int32_t *codes;   /* (N,D) */
 } bench;
 
+/* A GRU whose first layer sees the context, or all; a network on the set. For that one the context is five numbers, the mask of the
+ * given categories, and their embeddings. */
+typedef enum form { SHALLOW, DEEP, SET, FORMS } form;
+enum { MASK_AT = 5, CLASS_AT = MASK_AT + D };
+
 /* The code of column j in an outcome. */
 static int32_t code_in(int64_t outcome, int64_t j) {
     for (int64_t i = 0; i < j; i++) outcome /= count4[i];
@@ -30,10 +35,11 @@ static int32_t code_in(int64_t outcome, int64_t j) {
 }
 
 /* Row i has the codes of outcome i. */
-static void open_bench(bench *b, int64_t N, acf_lab_mask mask, int64_t identity, bool deep) {
+static void open_bench(bench *b, int64_t N, acf_lab_mask mask, int64_t identity, form f) {
     b->s = acf_model_lab_sizes(D, identity);
+    if (f == SET) b->s.context = CLASS_AT + D * 3;
     acf_model_lab_open(&b->m, N, mask, &b->s, 31);
-    acf_categories_shape shape = {classes, 3, identity, b->s.context, 6, 2, deep};
+    acf_categories_shape shape = {classes, 3, identity, b->s.context, 6, 2, f == DEEP, f == SET, MASK_AT, CLASS_AT};
     assert_int_equal(acf_categories_declare(&b->k, b->m.ps, "categories", &shape), ACF_OK);
     b->table = acf_category_table(b->m.ps, "observed", &classes, 2);
     assert_non_null(b->table);
@@ -84,10 +90,10 @@ static bool is_first(int64_t outcome, int mask) {
 
 static void probabilities_sum_to_one(void **state) {
     (void)state;
-    for (int kind = 0; kind < 2; kind++)
+    for (int f = 0; f < FORMS; f++)
         for (int mask = 0; mask < MASKS; mask++) {
             bench b;
-            open_bench(&b, OUTCOMES, ACF_MASK_ALL, 2 * kind, kind);
+            open_bench(&b, OUTCOMES, ACF_MASK_ALL, f ? 2 : 0, (form)f);
             same_context(&b);
             same_mask(&b, mask);
             acf_cond c = begin(&b, false);
@@ -100,10 +106,9 @@ static void probabilities_sum_to_one(void **state) {
 }
 
 /* Terms add up to the row's log-probability and are the probabilities' entries, which sum to 1 and end with zeros. */
-static void cells_and_probabilities_agree(void **state) {
-    (void)state;
+static void check_cells(form f) {
     bench b;
-    open_bench(&b, OUTCOMES, ACF_MASK_RANDOM, 2, true);
+    open_bench(&b, OUTCOMES, ACF_MASK_RANDOM, 2, f);
     acf_cond c = begin(&b, false);
     acf_tensor *cells = acf_categories_cells(b.m.l.t, &b.k, b.codes, &c);
     acf_tensor *p = acf_categories_probs(b.m.l.t, &b.k, b.codes, &c), *lp = acf_categories_logp(b.m.l.t, &b.k, b.codes, &c);
@@ -123,6 +128,12 @@ static void cells_and_probabilities_agree(void **state) {
     close_bench(&b);
 }
 
+static void cells_and_probabilities_agree(void **state) {
+    (void)state;
+    check_cells(DEEP);
+    check_cells(SET);
+}
+
 /* ---- gradients ------------------------------------------------------------------------------------------------------ */
 
 /* The log-probability with the observed categories in the context, through the layers that see it. */
@@ -130,7 +141,11 @@ static acf_tensor *loss(acf_model_lab *m, void *ctx) {
     bench *b = ctx;
     acf_cond c = begin(b, true);
     acf_tensor *seen = acf_category_context(m->l.t, acf_p(b->table), &classes, b->codes, m->l.b, m->l.N);
-    acf_tensor *mixed = acf_slice(m->l.t, seen, 0, b->s.context);
+    acf_tensor *mixed = acf_slice(m->l.t, seen, 0, 5);
+    if (b->k.by_set) { /* the classes' own embeddings where the network looks for them */
+        acf_tensor *given = acf_category_context(m->l.t, acf_p(b->k.table), &classes, b->codes, m->l.b, m->l.N);
+        mixed = acf_concat(m->l.t, 3, (acf_tensor *[]){mixed, acf_slice(m->l.t, seen, 0, D), given});
+    }
     c.context = acf_add(m->l.t, c.context, mixed);
     return acf_mean(m->l.t, acf_categories_logp(m->l.t, &b->k, b->codes, &c));
 }
@@ -138,9 +153,9 @@ static acf_tensor *loss(acf_model_lab *m, void *ctx) {
 static void gradients_are_right(void **state) {
     (void)state;
     if (sizeof(acf_real) != 8) acf_skip("gradient checks run in double");
-    for (int kind = 0; kind < 2; kind++) {
+    for (int f = 0; f < FORMS; f++) {
         bench b;
-        open_bench(&b, 9, ACF_MASK_RANDOM, 2 * kind, kind);
+        open_bench(&b, 9, ACF_MASK_RANDOM, f ? 2 : 0, (form)f);
         acf_model_lab_check_gradient(&b.m, loss, &b);
         for (int k = 0; k < b.m.ps->n; k++) { /* and every parameter has one */
             double sum = 0;
@@ -161,11 +176,10 @@ static int64_t outcome_of(const acf_subset *u, const int32_t *made, int64_t i) {
 }
 
 /* 6000 rows of one context: chi-square over the 24 outcomes, 23 degrees of freedom at 0.1 %. */
-static void draws_follow_the_probabilities(void **state) {
-    (void)state;
+static void check_draws(form f) {
     enum { N = 6000 };
     bench b;
-    open_bench(&b, N, ACF_MASK_ALL, 2, false);
+    open_bench(&b, N, ACF_MASK_ALL, 2, f);
     same_context(&b);
     acf_cond c = begin(&b, false);
     static double p[N];
@@ -179,11 +193,16 @@ static void draws_follow_the_probabilities(void **state) {
     close_bench(&b);
 }
 
-/* The most probable class step by step, found by trying every class of each column given those before. */
-static void most_probable_classes(void **state) {
+static void draws_follow_the_probabilities(void **state) {
     (void)state;
+    check_draws(SHALLOW);
+    check_draws(SET);
+}
+
+/* The most probable class step by step, found by trying every class of each column given those before. */
+static void check_most_probable(form f) {
     bench b;
-    open_bench(&b, OUTCOMES, ACF_MASK_ALL, 2, true);
+    open_bench(&b, OUTCOMES, ACF_MASK_ALL, 2, f);
     same_context(&b);
     double p[OUTCOMES];
     acf_cond c = begin(&b, false);
@@ -205,12 +224,18 @@ static void most_probable_classes(void **state) {
     close_bench(&b);
 }
 
+static void most_probable_classes(void **state) {
+    (void)state;
+    check_most_probable(DEEP);
+    check_most_probable(SET);
+}
+
 /* The draws of rows ids[0..n) of a table of ROWS: masks, contexts and draws are those of the row wherever it stands. */
 enum { ROWS = 40 };
-static void draw_rows(const int64_t *ids, int64_t n, int32_t (*out)[D]) {
+static void draw_rows(form f, const int64_t *ids, int64_t n, int32_t (*out)[D]) {
     bench all, b;
-    open_bench(&all, ROWS, ACF_MASK_RANDOM, 2, false);
-    open_bench(&b, n, ACF_MASK_RANDOM, 2, false);
+    open_bench(&all, ROWS, ACF_MASK_RANDOM, 2, f);
+    open_bench(&b, n, ACF_MASK_RANDOM, 2, f);
     int64_t C = b.s.context;
     uint64_t row_id[ROWS];
     for (int64_t i = 0; i < n; i++) {
@@ -229,28 +254,32 @@ static void draw_rows(const int64_t *ids, int64_t n, int32_t (*out)[D]) {
     close_bench(&all);
 }
 
-static void draws_do_not_depend_on_the_batch(void **state) {
-    (void)state;
+static void check_batches(form f) {
     int64_t ids[ROWS];
     static int32_t whole[ROWS][D], parts[ROWS][D], mixed[ROWS][D];
     for (int64_t i = 0; i < ROWS; i++) ids[i] = i;
-    draw_rows(ids, ROWS, whole);
-    draw_rows(ids, 7, parts);
-    draw_rows(ids + 7, 1, parts);
-    draw_rows(ids + 8, ROWS - 8, parts);
+    draw_rows(f, ids, ROWS, whole);
+    draw_rows(f, ids, 7, parts);
+    draw_rows(f, ids + 7, 1, parts);
+    draw_rows(f, ids + 8, ROWS - 8, parts);
     assert_memory_equal(whole, parts, sizeof whole);
     for (int64_t i = 0; i < ROWS; i++) ids[i] = i * 17 % ROWS;
-    draw_rows(ids, ROWS, mixed);
+    draw_rows(f, ids, ROWS, mixed);
     assert_memory_equal(whole, mixed, sizeof whole);
+}
+
+static void draws_do_not_depend_on_the_batch(void **state) {
+    (void)state;
+    check_batches(SHALLOW);
+    check_batches(SET);
 }
 
 /* ---- what is not read, what is empty, what is refused -------------------------------------------------------------------- */
 
-static void hidden_cells_are_not_read(void **state) {
-    (void)state;
+static void check_hidden_cells(form f) {
     acf_real lp[2][ROWS], seen[2][ROWS * D * 2];
     bench b;
-    open_bench(&b, ROWS, ACF_MASK_RANDOM, 2, false);
+    open_bench(&b, ROWS, ACF_MASK_RANDOM, 2, f);
     for (int way = 0; way < 2; way++) {
         int32_t observed[ROWS * D], modelled[ROWS * D];
         for (int64_t i = 0; i < ROWS * D; i++) {
@@ -275,12 +304,19 @@ static void hidden_cells_are_not_read(void **state) {
     close_bench(&b);
 }
 
+static void hidden_cells_are_not_read(void **state) {
+    (void)state;
+    check_hidden_cells(SHALLOW);
+    check_hidden_cells(SET);
+}
+
 /* No rows; and rows without a modelled category, which have probability 1. */
 static void nothing_to_model(void **state) {
     (void)state;
-    for (int64_t N = 0; N <= 3; N += 3) {
+    for (int way = 0; way < 4; way++) {
         bench b;
-        open_bench(&b, N, ACF_MASK_NONE, 2, false);
+        int64_t N = way % 2 * 3;
+        open_bench(&b, N, ACF_MASK_NONE, 2, way < 2 ? SHALLOW : SET);
         acf_cond c = begin(&b, false);
         acf_tensor *lp = acf_categories_logp(b.m.l.t, &b.k, b.codes, &c);
         acf_tensor *p = acf_categories_probs(b.m.l.t, &b.k, b.codes, &c);
@@ -296,11 +332,10 @@ static void nothing_to_model(void **state) {
 
 /* Four steps need little more than one: the codes, and wider rows where a column has more classes. Kept, the layers of the three
  * others would be ten times the allowance. */
-static void draws_take_the_memory_of_one_step(void **state) {
-    (void)state;
+static void check_memory(form f) {
     bench b;
     size_t peak[2];
-    open_bench(&b, 600, ACF_MASK_ALL, 0, false);
+    open_bench(&b, 600, ACF_MASK_ALL, 0, f);
     for (int way = 0; way < 2; way++) {
         same_mask(&b, way ? MASKS - 1 : 1);
         acf_cond c = begin(&b, false);
@@ -312,11 +347,45 @@ static void draws_take_the_memory_of_one_step(void **state) {
     close_bench(&b);
 }
 
+static void draws_take_the_memory_of_one_step(void **state) {
+    (void)state;
+    check_memory(SHALLOW);
+    check_memory(SET);
+}
+
+/* For the set a class counts the same given or modelled: log P(a, b) = log P(a) + log P(b | a), a given in the context. Rows of three:
+ * both modelled; a alone; b with a given. */
+static void a_class_counts_the_same_given_or_modelled(void **state) {
+    (void)state;
+    enum { A = 1, B = 3, E = 3 };
+    bench b;
+    open_bench(&b, OUTCOMES * 3, ACF_MASK_ALL, 2, SET);
+    same_context(&b);
+    int64_t C = b.s.context;
+    for (int64_t i = 0; i < OUTCOMES * 3; i++) {
+        for (int j = 0; j < D; j++) {
+            b.codes[i * D + j] = code_in(i / 3, j);
+            b.m.l.b[i * D + j] = !((j == A && i % 3 != 2) || (j == B && i % 3 != 1));
+        }
+        if (i % 3 != 2) continue;
+        b.m.context[i * C + MASK_AT + A] += 1;
+        for (int e = 0; e < E; e++)
+            b.m.context[i * C + CLASS_AT + A * E + e] += b.k.table->t.data[(first4[A] + b.codes[i * D + A]) * E + e];
+    }
+    acf_cond c = begin(&b, false);
+    acf_tensor *lp = acf_categories_logp(b.m.l.t, &b.k, b.codes, &c);
+    must(&b);
+    for (int64_t i = 0; i < OUTCOMES; i++)
+        acf_assert_close((double)lp->data[3 * i], (double)lp->data[3 * i + 1] + (double)lp->data[3 * i + 2],
+                         500 * (double)ACF_REAL_EPS, "the chain rule");
+    close_bench(&b);
+}
+
 static void refuses_what_does_not_fit(void **state) {
     (void)state;
     static const int32_t zero[D] = {2, 0, 1, 4}, gap[D] = {0, 2, 6, 7};
     bench b;
-    open_bench(&b, 3, ACF_MASK_ALL, 0, false);
+    open_bench(&b, 3, ACF_MASK_ALL, 0, SHALLOW);
     b.codes[2 * D + 1] = 3;
     acf_cond c = begin(&b, false);
     acf_categories_logp(b.m.l.t, &b.k, b.codes, &c);
@@ -326,13 +395,16 @@ static void refuses_what_does_not_fit(void **state) {
     assert_null(acf_categories_draw(b.m.l.t, &b.k, &c, NULL));
     assert_int_equal(acf_tape_status(b.m.l.t), ACF_EUSAGE);
     acf_categories k;
-    acf_categories_shape shape = {{D, first4, zero}, 3, 0, 5, 6, 1, false};
+    acf_categories_shape shape = {.classes = {D, first4, zero}, .embedding = 3, .context = 5, .units = 6, .layers = 1};
     assert_int_equal(acf_categories_declare(&k, b.m.ps, "other", &shape), ACF_EUSAGE);
     assert_string_equal(acf_error(), "other: column 1 has 0 classes from row 2 on; expected at least 1, from row 2 on");
     shape.classes = (acf_classes){D, gap, count4};
     assert_int_equal(acf_categories_declare(&k, b.m.ps, "other", &shape), ACF_EUSAGE);
-    shape = (acf_categories_shape){classes, 0, 0, 5, 6, 1, false};
+    shape.classes = classes, shape.embedding = 0;
     assert_int_equal(acf_categories_declare(&k, b.m.ps, "other", &shape), ACF_EUSAGE);
+    shape.embedding = 2, shape.set = true;
+    assert_int_equal(acf_categories_declare(&k, b.m.ps, "other", &shape), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "other: a context of 5 numbers has no masks at 0 and embeddings at 0");
     close_bench(&b);
 }
 
@@ -340,4 +412,5 @@ ACF_TESTS(categories, cmocka_unit_test(probabilities_sum_to_one), cmocka_unit_te
           cmocka_unit_test(gradients_are_right), cmocka_unit_test(draws_follow_the_probabilities),
           cmocka_unit_test(most_probable_classes), cmocka_unit_test(draws_do_not_depend_on_the_batch),
           cmocka_unit_test(hidden_cells_are_not_read), cmocka_unit_test(nothing_to_model),
-          cmocka_unit_test(draws_take_the_memory_of_one_step), cmocka_unit_test(refuses_what_does_not_fit))
+          cmocka_unit_test(draws_take_the_memory_of_one_step),
+          cmocka_unit_test(a_class_counts_the_same_given_or_modelled), cmocka_unit_test(refuses_what_does_not_fit))

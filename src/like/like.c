@@ -6,12 +6,7 @@
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
-#include <string.h>
-
-const acf_like_kind *acf_like_find(const char *name) {
-    if (strcmp(name, acf_like_ar.name) == 0) return &acf_like_ar;
-    return strcmp(name, acf_like_gaussian.name) == 0 ? &acf_like_gaussian : NULL;
-}
+const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
 
 /* ---- autoregressive mixture ---------------------------------------------------------------------------------------------- */
 
@@ -22,7 +17,8 @@ static acf_status ar_declare(acf_like *k, acf_params *ps, const char *name) {
 }
 
 static acf_tensor *ar_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
-    acf_tensor *p = acf_rnn_seq(t, &k->rnn, z, acf_cond_known(t, c), c->context, c->u);
+    acf_drop drop = acf_pass_drop(c->pass, ACF_SITE_AR);
+    acf_tensor *p = acf_rnn_seq(t, &k->rnn, z, acf_cond_known(t, c), c->context, c->u, &drop);
     return acf_sum_subset(t, acf_mixture_logp(t, p, z, k->components, k->lo, k->hi), c->u);
 }
 
@@ -34,12 +30,22 @@ static acf_tensor *ar_sample(acf_tape *t, const acf_like *k, const acf_cond *c, 
     return acf_rnn_sample(t, &k->rnn, acf_cond_known(t, c), c->context, k->components, k->lo, k->hi, d, c->u);
 }
 
-const acf_like_kind acf_like_ar = {"ar", ar_declare, ar_logp, ar_mean, ar_sample};
+/* The middle of the i-th of n equal parts of (0, 1). */
+static acf_tensor *level(acf_tape *t, int i, int n) { return acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL); }
+
+/* The first step of a row sees no value of it: any z will do. */
+static void ar_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
+    acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
+    acf_tensor *p = acf_rnn_seq(t, &k->rnn, none, acf_cond_known(t, c), c->context, c->u, NULL);
+    for (int i = 0; i < n; i++) z[i] = acf_mixture_stratum(t, p, level(t, i, n), k->components, k->lo, k->hi);
+}
+
+const acf_like_kind acf_like_ar = {"ar", ar_declare, ar_logp, ar_mean, ar_sample, ar_spread};
 
 /* ---- one Gaussian --------------------------------------------------------------------------------------------------------- */
 
 static acf_status gaussian_declare(acf_like *k, acf_params *ps, const char *name) {
-    k->linear = (acf_flow){.kind = &acf_flow_linear, .size = k->size, .site = 32};
+    k->linear = (acf_flow){.kind = &acf_flow_linear, .size = k->size, .site = ACF_SITE_GAUSSIAN};
     return k->linear.kind->declare(&k->linear, ps, name);
 }
 
@@ -58,4 +64,10 @@ static acf_tensor *gaussian_sample(acf_tape *t, const acf_like *k, const acf_con
     return k->linear.kind->inverse(t, &k->linear, acf_gaussian_sample(t, zero, zero, -1, 1, d), c, NULL);
 }
 
-const acf_like_kind acf_like_gaussian = {"gaussian", gaussian_declare, gaussian_logp, gaussian_mean, gaussian_sample};
+static void gaussian_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
+    for (int i = 0; i < n; i++) z[i] = acf_tensor_const(t, c->u, acf_normal_quantile((i + 0.5) / n, false), 1, &c->u->T);
+    acf_flow_inverse_alone(t, &k->linear, n, z, c);
+}
+
+const acf_like_kind acf_like_gaussian = {"gaussian", gaussian_declare, gaussian_logp, gaussian_mean, gaussian_sample,
+                                         gaussian_spread};

@@ -1,6 +1,7 @@
 /* Likelihoods of z_u behind the transformations: the last factor of p(x_u | x_o).
  *
  *     ar         z_i given those before: a GRU whose head describes a mixture of K Gaussians for each step
+ *     set        z_i given those before, seen as a set: a network on what is known describes the mixture (nn/set_net.h)
  *     gaussian   one Gaussian for all of z_u with mean and covariance from what is observed: a conditional linear
  *                transformation to a standard normal, covariance (Wᵀ W)⁻¹ and mean -W⁻¹ t
  */
@@ -8,6 +9,7 @@
 #define ACF_LIKE_LIKE_H
 
 #include "flow/flow.h"
+#include "nn/set_net.h"
 
 typedef struct acf_like acf_like;
 
@@ -17,18 +19,23 @@ typedef struct acf_like_kind {
     acf_tensor *(*logp)(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c);         /* (N) */
     acf_tensor *(*mean)(acf_tape *t, const acf_like *k, const acf_cond *c);                        /* (T) */
     acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d);   /* (T) */
+    /* A stratified sample for rows that model one value: n sets (T), whose mean over the n is that of any function to 1/n. */
+    void (*spread)(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z);
 } acf_like_kind;
 
 struct acf_like {
     const acf_like_kind *kind;
-    acf_flow_sizes size; /* units and gru_layers are those of the likelihood's own GRU */
-    int64_t components;  /* K of `ar` */
-    double lo, hi;       /* bounds of the log-scales of `ar` */
-    acf_rnn rnn;
-    acf_flow linear; /* of `gaussian` */
+    acf_flow_sizes size; /* units and gru_layers are those of the likelihood's own network */
+    int64_t components;  /* K of `ar` and `set` */
+    double lo, hi;       /* bounds of their log-scales */
+    acf_rnn rnn;         /* of `ar` */
+    acf_set_net set;     /* of `set`: as many blocks as gru_layers; the context begins with x·b (D) and b (D) */
+    acf_param *slots;    /* of `set`, (F,2D): what values modelled before add, where they live in another space than given ones */
+    bool apart;          /* they do: something was done to the modelled values before */
+    acf_flow linear;     /* of `gaussian` */
 };
 
-extern const acf_like_kind acf_like_ar, acf_like_gaussian;
-const acf_like_kind *acf_like_find(const char *name); /* or NULL */
+extern const acf_like_kind acf_like_ar, acf_like_gaussian, acf_like_set;
+extern const acf_like_kind *const acf_like_kinds[]; /* in the order of the option `likelihood` */
 
 #endif

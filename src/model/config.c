@@ -3,6 +3,9 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define PAPER_LAYER "linear leaky rnn "
 
 /* The paper's sizes (its appendix); `ar` is its autoregressive baseline: no transformations. */
@@ -19,8 +22,12 @@ static const struct {
     {"paper", "likelihood-layers", "4"},
     {"paper", "components", "40"},
     {"paper", "scale-bound", "1"},
+    {"paper", "anchor", "0"},
+    {"paper", "likelihood", "ar"},
     {"paper", "identity", "0"},
     {"paper", "deep-context", "false"},
+    {"paper", "encode", "standard"},
+    {"paper", "dequantise", "false"},
     {"paper-2d", "flow",
      PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER},
     {"paper-2d", "mlp-width", "256"},
@@ -30,17 +37,41 @@ static const struct {
     {"paper-2d", "likelihood-layers", "2"},
     {"paper-2d", "components", "40"},
     {"paper-2d", "scale-bound", "1"},
+    {"paper-2d", "anchor", "0"},
+    {"paper-2d", "likelihood", "ar"},
     {"paper-2d", "identity", "0"},
     {"paper-2d", "deep-context", "false"},
+    {"paper-2d", "encode", "standard"},
+    {"paper-2d", "dequantise", "false"},
+    {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
     {"ar", "flow", ""},
     {"ar", "likelihood-units", "256"},
     {"ar", "likelihood-layers", "4"},
     {"ar", "components", "40"},
+    {"ar", "anchor", "0"},
+    {"ar", "likelihood", "ar"},
     {"ar", "identity", "0"},
     {"ar", "deep-context", "false"},
+    {"ar", "encode", "standard"},
+    {"ar", "dequantise", "false"},
 };
 
+/* What a model file means that does not say: options that came later, at the value under which nothing changes. */
+static const char *const later[][2] = {{"anchor", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
+                                        {"encode", "standard"}, {"dequantise", "false"}};
+
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
+
+acf_status acf_config_create_old(acf_options **out) {
+    acf_options *o;
+    acf_status status = ACF_OK;
+    ACF_TRY(acf_config_create(&o));
+    for (size_t i = 0; i < sizeof later / sizeof later[0] && !status; i++)
+        status = acf_opts_set_from(o, later[i][0], later[i][1], ACF_FROM_PRESET);
+    if (status) acf_opts_free(o);
+    else *out = o;
+    return status;
+}
 
 acf_status acf_config_finish(acf_options *o) {
     char text[32];
@@ -50,4 +81,45 @@ acf_status acf_config_finish(acf_options *o) {
         if (acf_text_same_name(presets[i].preset, text))
             ACF_TRY(acf_opts_set_from(o, presets[i].name, presets[i].value, ACF_FROM_PRESET));
     return ACF_OK;
+}
+
+/* ---- by width --------------------------------------------------------------------------------------------------------- */
+
+#define FLOW_MAX 1024
+
+int64_t acf_config_rows(int64_t D) { return acf_max(4, acf_min(ACF_BATCH_ROWS, ACF_BATCH_CELLS / acf_max(D, 1))); }
+
+/* Sets an option that nobody has set. */
+static acf_status suggest(acf_options *o, const char *name, int64_t value) {
+    char text[32];
+    if (acf_options_origin(o, name) != ACF_FROM_DEFAULT) return ACF_OK;
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return acf_opts_set_from(o, name, text, ACF_FROM_PRESET);
+}
+
+/* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
+static acf_status suggest_lowrank(acf_options *o) {
+    static const char full[] = "linear", low[] = "lowrank";
+    char flow[FLOW_MAX], preset[32];
+    acf_text name = acf_text_into(preset, sizeof preset);
+    ACF_TRY(acf_opts_write(o, "preset", &name));
+    if (acf_options_origin(o, "flow") != ACF_FROM_PRESET || !acf_text_same_name(preset, "flow")) return ACF_OK;
+    acf_text out = acf_text_into(flow, sizeof flow);
+    for (const char *at = acf_options_text(o, "flow"); *at;) {
+        size_t word = strcspn(at, " "), between = strspn(at + word, " ");
+        bool is_full = word == sizeof full - 1 && memcmp(at, full, word) == 0;
+        acf_text_add_bytes(&out, is_full ? low : at, is_full ? sizeof low - 1 : word);
+        acf_text_add_bytes(&out, at + word, between);
+        at += word + between;
+    }
+    return acf_opts_set_from(o, "flow", flow, ACF_FROM_PRESET);
+}
+
+acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D) {
+    int64_t reals = 0;
+    for (int64_t j = 0; j < D; j++) reals += column[j].classes == 0;
+    ACF_TRY(suggest(o, "batch", acf_config_rows(D)));
+    if (reals <= ACF_WIDTH_FULL) return ACF_OK;
+    if (reals > ACF_WIDTH_BASE) ACF_TRY(suggest_lowrank(o));
+    return suggest(o, "rank", ACF_WIDTH_RANK);
 }

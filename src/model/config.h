@@ -3,12 +3,39 @@
 #define ACF_MODEL_CONFIG_H
 
 #include "base/options.h"
+#include "data/table.h"
 
 /* A set with every option of base/option_table.h at its default, which is preset `default`. Gives *out; free with acf_opts_free. */
 acf_status acf_config_create(acf_options **out);
 
+/* The same for reading a model's config: what came after the first model files is off, so that a file which does not say is the model
+ * it was. A new option that changes the network enters the list there. */
+acf_status acf_config_create_old(acf_options **out);
+
 /* Fills in what the option `preset` stands for, wherever the user or a file has not said otherwise. To be called once all
  * options are set. Fails: ACF_EMEMORY. */
 acf_status acf_config_finish(acf_options *o);
+
+/* What depends on the width of the table, after acf_config_finish, again only where nobody has said otherwise. With d real columns:
+ *
+ *     flow, rank    A conditional matrix W0 + W_c of a row (flow/flow.h) has d² numbers, and d³ operations factorise it.
+ *                   up to ACF_WIDTH_FULL     `linear`, W_c full: the GRUs cost more than that, and it learns best
+ *                   up to ACF_WIDTH_BASE     `linear`, W_c of rank ACF_WIDTH_RANK: the network's output is d·r and not d²
+ *                   above                    `lowrank`, W0 diagonal too: nothing has d² numbers, nothing costs more than d·r²
+ *     batch         acf_config_rows(D): fewer rows where the table is wide, so that a step's memory is bounded
+ *
+ * The values found are recorded in the model like any others: a file says what its model is, whatever becomes of this rule.
+ * Borrows column (D). Fails: ACF_EMEMORY. */
+acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D);
+
+#define ACF_WIDTH_FULL 32
+#define ACF_WIDTH_BASE 512
+#define ACF_WIDTH_RANK 16
+
+/* Rows of a batch of a table with D columns: ACF_BATCH_ROWS, fewer where they would have more than ACF_BATCH_CELLS cells, but at
+ * least 4. A training step of the default model keeps some 8 KB for each modelled cell. */
+#define ACF_BATCH_ROWS 256
+#define ACF_BATCH_CELLS 65536
+int64_t acf_config_rows(int64_t D);
 
 #endif

@@ -1,6 +1,7 @@
 /* Fitted models and their files: see model.h and docs/format.md. */
 #include "model/model.h"
 
+#include "model/checksum.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 
@@ -41,6 +42,7 @@ void acf_fitted_free(acf_model *m) {
     if (!m) return;
     acf_net_free(m->net);
     acf_encoder_free(m->encoder);
+    acf_schema_free(m->schema);
     acf_opts_free(m->config);
     if (m->owns_dev) acf_device_close(m->dev);
     acf_release(m);
@@ -74,6 +76,22 @@ static acf_status encoder_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
+/* *out stays NULL where there is no schema. */
+static acf_status schema_text(const acf_model *m, char **out) {
+    json_t *value;
+    if (!m->schema) return ACF_OK;
+    ACF_TRY(acf_schema_to_json(m->schema, &value));
+    return json_text(value, out);
+}
+
+/* NULL where nothing is known. */
+static acf_status record_text(const acf_model *m, char **out) {
+    json_t *value;
+    if (!m->record.known) return ACF_OK;
+    ACF_TRY(acf_fit_record_to_json(&m->record, &value));
+    return json_text(value, out);
+}
+
 /* Every parameter as a tensor of the file, with its values on the host in `values` (one slab, or the slab itself). */
 static void list_tensors(const acf_params *ps, const acf_real *values, acf_st_tensor *list) {
     for (int i = 0; i < ps->n; i++) {
@@ -89,7 +107,7 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     acf_status status = ACF_OK;
     const acf_params *ps = acf_net_params(m->net);
     size_t bytes = (size_t)ps->total * sizeof(acf_real);
-    char *config = NULL, *encoder = NULL;
+    char *config = NULL, *encoder = NULL, *schema = NULL, *training = NULL;
     acf_real *values = acf_alloc(bytes, "the values of a model");
     acf_st_tensor *list = values ? acf_alloc((size_t)ps->n * sizeof *list, "a list of tensors") : NULL;
     if (!list) {
@@ -101,12 +119,22 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     list_tensors(ps, values, list);
     ACF_TRY_DONE(config_text(m, &config));
     ACF_TRY_DONE(encoder_text(m, &encoder));
-    const acf_st_text text[] = {{"format_version", "1"}, {"kind", "table"}, {"acflow", ACF_VERSION},
-                                {"config", config}, {"encoder", encoder}};
-    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, sizeof text / sizeof text[0]));
+    ACF_TRY_DONE(schema_text(m, &schema));
+    ACF_TRY_DONE(record_text(m, &training));
+    char sum[ACF_CHECKSUM_TEXT];
+    acf_st_text text[8] = {{"format_version", "2"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
+                           {"encoder", encoder}};
+    int texts = 5;
+    if (schema) text[texts++] = (acf_st_text){"schema", schema};
+    if (training) text[texts++] = (acf_st_text){"training", training};
+    acf_checksum_write(list, ps->n, text, texts, sum);
+    text[texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
+    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, texts));
 done:
     acf_release(config);
     acf_release(encoder);
+    acf_release(schema);
+    acf_release(training);
     acf_release(list);
     acf_release(values);
     return status;
@@ -135,7 +163,7 @@ static acf_status read_config(const acf_st *f, const char *path, acf_options **o
     json_t *value = NULL;
     acf_status status = ACF_OK;
     ACF_TRY_DONE(read_json(f, from, "config", &value));
-    ACF_TRY_DONE(acf_config_create(&o));
+    ACF_TRY_DONE(acf_config_create_old(&o));
     ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
     *out = o;
 done:
@@ -154,14 +182,66 @@ static acf_status read_encoder(const acf_st *f, const char *path, acf_encoder **
     return status;
 }
 
+/* Do schema and encoder speak of the same columns? A file in which they do not would answer for the wrong ones. */
+static acf_status check_schema(const char *path, const acf_schema *s, const acf_encoder *e) {
+    if (s->D != e->D)
+        return acf_fail(ACF_EMODEL, "%s, schema: it models %lld columns; the encoder has %lld", path, (long long)s->D, (long long)e->D);
+    for (int64_t j = 0; j < s->n; j++) {
+        const acf_field_spec *c = &s->column[j];
+        char where[ACF_FIELD_TEXT_MAX];
+        if (c->place < 0) continue;
+        const acf_column *own = &e->column[c->place];
+        if (acf_spec_classes(c) != own->classes || (own->name && strcmp(own->name, c->name) != 0))
+            return acf_fail(ACF_EMODEL, "%s, schema: %s is not the column the encoder has in its place", path,
+                            acf_field_text(where, c->name, j));
+    }
+    return ACF_OK;
+}
+
+/* Models made from a matrix have none. */
+static acf_status read_schema(const acf_st *f, const char *path, const acf_encoder *e, acf_schema **out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(path, "schema", name);
+    json_t *value;
+    acf_schema *s = NULL;
+    if (!acf_st_text_find(f, "schema")) return ACF_OK;
+    ACF_TRY(read_json(f, from, "schema", &value));
+    acf_status status = acf_schema_from_json(from, value, true, &s);
+    json_decref(value);
+    if (status == ACF_OK) status = check_schema(path, s, e);
+    if (status) acf_schema_free(s);
+    else *out = s;
+    return status;
+}
+
+/* A file may leave it out: one made by another program, or by hand. */
+static acf_status read_record(const acf_st *f, const char *path, acf_fit_record *out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(path, "training", name);
+    json_t *value;
+    if (!acf_st_text_find(f, "training")) return ACF_OK;
+    ACF_TRY(read_json(f, from, "training", &value));
+    acf_status status = acf_fit_record_from_json(from, value, out);
+    json_decref(value);
+    return status;
+}
+
+static bool declared(const acf_params *ps, const char *name) {
+    for (int i = 0; i < ps->n; i++)
+        if (strcmp(ps->list[i]->name, name) == 0) return true;
+    return false;
+}
+
 /* Is every declared parameter in the file with its shape, and none besides? Asked before there is memory for values: a small file
  * whose config describes a huge network is refused here. */
 static acf_status compare(const acf_st *f, const char *path, const acf_params *ps) {
     const acf_st_tensor *t;
-    if (acf_st_count(f) != ps->n)
-        return acf_fail(ACF_EMODEL, "%s: it has %lld tensors; its config describes a network of %d", path,
-                        (long long)acf_st_count(f), ps->n);
+    char name[ACF_EXCERPT_MAX];
     for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, ps->list[i]->name, ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
+    for (int64_t i = 0; acf_st_count(f) != ps->n && i < acf_st_count(f); i++)
+        if (!declared(ps, acf_st_at(f, i)->name))
+            return acf_fail(ACF_EMODEL, "%s: tensor '%s' is no part of the network that its config describes", path,
+                            acf_text_excerpt(name, acf_st_at(f, i)->name));
     return ACF_OK;
 }
 
@@ -194,6 +274,7 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     acf_encoder *encoder;
     acf_model *m = NULL;
     ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
+    ACF_TRY(acf_checksum_verify(f, path));
     ACF_TRY(acf_st_need_text(f, "kind", &kind));
     if (strcmp(kind, "table") != 0)
         return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table'", path, kind);
@@ -206,6 +287,8 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     status = assemble(dev, config, encoder, &m);
     if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
         status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
+    if (status == ACF_OK) status = read_schema(f, path, m->encoder, &m->schema);
+    if (status == ACF_OK) status = read_record(f, path, &m->record);
     if (status == ACF_OK) status = compare(f, path, acf_net_params(m->net));
     if (status == ACF_OK) status = acf_net_build(m->net, 0, false);
     if (status == ACF_OK) status = read_values(f, path, acf_net_params(m->net));

@@ -2,16 +2,20 @@
 #ifndef ACF_MODEL_MODEL_H
 #define ACF_MODEL_MODEL_H
 
+#include "data/schema.h"
+#include "model/fit_record.h"
 #include "model/net.h"
 
-#define ACF_MODEL_FORMAT 1 /* newest format_version this library reads, and the one it writes */
+#define ACF_MODEL_FORMAT 2 /* newest format_version this library reads, and the one it writes */
 
 typedef struct acf_model {
     acf_device *dev;     /* closed with the model when `owns_dev` is set */
     bool owns_dev;
     acf_options *config; /* recorded options; owned, like the rest */
     acf_encoder *encoder;
+    acf_schema *schema;  /* of the file the model was made from; NULL: made from a matrix */
     acf_net *net;
+    acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;
 
 /* Puts a model together. Keeps dev. Takes config and encoder over, also on failure. Gives *out; free with acf_fitted_free. */

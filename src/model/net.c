@@ -5,6 +5,9 @@
  *
  *     categories    x·b, b, m of the reals | b, m of the categories    | embeddings of the given ones
  *     reals         x·b, b, m of the reals | b, seen of the categories | embeddings of those given or modelled
+ *
+ * With context-width W, a network reads that vector once per row and puts W numbers of its own beside it. The recurrent networks run
+ * once per modelled cell, so what depends on the row alone is cheaper to work out here than in each of them.
  */
 #include "model/net.h"
 
@@ -12,18 +15,22 @@
 #include "ops/arith.h"
 #include "ops/concat.h"
 #include "ops/gather.h"
+#include "ops/mog.h"
 #include "ops/sqerr.h"
 
 #include <string.h>
 
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
+#define ANCHOR_WORK 60000 /* multiply-adds of a row's factors, K D³/3: beyond, the anchor would cost more than the networks */
+#define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
 
 /* The columns of one part of the table. */
 typedef struct part {
     int64_t D;
     int32_t *column; /* (D) their places in the table; owned */
     acf_param *identity; /* (D,E), or NULL: the networks are not told the column */
+    acf_mlp reader;      /* of the conditioning vector; layers = 0: none */
 } part;
 
 struct acf_net {
@@ -33,7 +40,9 @@ struct acf_net {
     part real, category;
     int32_t *first, *count; /* (category.D) classes; owned */
     acf_classes classes;
-    acf_chain chain; /* of the reals */
+    int64_t anchor_size; /* components; 0: none */
+    acf_param *anchor[3]; /* of the reals: weight (K), mean (K,D), cov (K,D,D) */
+    acf_chain chain;      /* behind it */
     acf_like like;
     acf_categories categories;
     acf_param *seen; /* (W,E): what known categories tell the reals' networks */
@@ -41,6 +50,13 @@ struct acf_net {
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
 int64_t acf_net_columns(const acf_net *net) { return net->D; }
+int64_t acf_net_anchor_size(const acf_net *net) { return net->anchor_size; }
+acf_param *const *acf_net_anchor(const acf_net *net) { return net->anchor; }
+
+const int32_t *acf_net_reals(const acf_net *net, int64_t *n) {
+    *n = net->real.D;
+    return net->real.column;
+}
 
 /* ---- creation ---------------------------------------------------------------------------------------------------------- */
 
@@ -94,12 +110,52 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
     };
 }
 
+/* As many components as the option says, or as the width allows: a table of 8 columns has room for all, one of 50 for one, and where
+ * not even one fits there is no anchor. */
+static acf_status declare_anchor(acf_net *net, const acf_options *o) {
+    const int64_t D = net->real.D, K = acf_min(acf_options_int(o, "anchor"), D > 1000 ? 0 : ANCHOR_WORK / acf_max(D * D * D / 3, 1));
+    if (K < 1) return ACF_OK;
+    net->anchor_size = K;
+    net->anchor[0] = acf_param_add(net->ps, "anchor.weight", ACF_INIT_CONST, 1, 1, &K);
+    net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, D});
+    net->anchor[2] = acf_param_add(net->ps, "anchor.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, D, D});
+    for (int i = 0; i < 3; i++) {
+        if (!net->anchor[i]) return acf_error_status();
+        net->anchor[i]->decay = false;
+    }
+    return ACF_OK;
+}
+
+/* Unit covariances. */
+static acf_status fill_anchor(acf_net *net) {
+    const int64_t K = net->anchor_size, D = net->real.D, n = K * D * D;
+    if (!K) return ACF_OK;
+    acf_real *cov = acf_alloc_zero((size_t)n * sizeof *cov, "covariances");
+    if (!cov) return ACF_EMEMORY;
+    for (int64_t i = 0; i < K * D; i++) cov[i * D + i % D] = 1;
+    acf_status status = acf_device_copy(net->dev, net->anchor[2]->t.data, cov, (size_t)n * sizeof *cov, ACF_TO_DEVICE);
+    acf_release(cov);
+    return status;
+}
+
+static const acf_like_kind *likelihood(const acf_options *o) { return acf_like_kinds[acf_options_choice(o, "likelihood")]; }
+
+/* Declares the part's reader; *context is widened by what it adds. */
+static acf_status declare_reader(acf_net *net, part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
+    int64_t width = acf_options_int(o, "context-width");
+    if (!width) return ACF_OK;
+    acf_mlp_shape shape = {*context, width, width, (int)acf_options_int(o, "context-layers"), ACF_RELU, 1};
+    *context += width;
+    return acf_mlp_declare(&p->reader, net->ps, name, &shape, site);
+}
+
 static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t context) {
+    ACF_TRY(declare_anchor(net, o));
+    ACF_TRY(declare_reader(net, &net->real, "context", o, READER_SITE, &context));
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
     ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &size));
-    bool gaussian = acf_options_choice(o, "likelihood") == 1;
-    net->like = (acf_like){.kind = gaussian ? &acf_like_gaussian : &acf_like_ar, .size = size};
+    net->like = (acf_like){.kind = likelihood(o), .size = size, .apart = net->chain.n > 0 || net->anchor_size > 0};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
@@ -112,6 +168,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
 
 static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t context) {
     int64_t identity = acf_options_int(o, "identity");
+    ACF_TRY(declare_reader(net, &net->category, "category-context", o, READER_SITE + ACF_MLP_LAYERS, &context));
     ACF_TRY(declare_identity(net, &net->category, "category-columns", identity));
     const acf_categories_shape shape = {
         .classes = net->classes,
@@ -121,6 +178,9 @@ static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t
         .units = acf_options_int(o, "likelihood-units"),
         .layers = (int)acf_options_int(o, "likelihood-layers"),
         .deep = acf_options_bool(o, "deep-context"),
+        .set = likelihood(o) == &acf_like_set,
+        .mask_at = 3 * net->real.D, /* see context() */
+        .class_at = 3 * net->real.D + 2 * net->category.D,
     };
     return acf_categories_declare(&net->categories, net->ps, "categories", &shape);
 }
@@ -153,7 +213,10 @@ done:
     return status;
 }
 
-acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) { return acf_params_build(net->ps, seed, train); }
+acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) {
+    ACF_TRY(acf_params_build(net->ps, seed, train));
+    return fill_anchor(net);
+}
 
 acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
                           acf_net **out) {
@@ -180,10 +243,12 @@ void acf_net_free(acf_net *net) {
 struct acf_view {
     const acf_net *net;
     const acf_batch *batch;
-    const acf_pass *pass;
+    acf_pass pass;    /* with the ids of the rows */
+    bool trains;      /* false: there is no pass */
     const acf_subset *u_real, *u_category;
     acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
     acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
+    const uint8_t *given; /* (N,Dr) on the device: b of the reals */
     uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
     int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
     const uint64_t *id;  /* (N) on the device */
@@ -233,6 +298,7 @@ static void see_reals(acf_tape *t, acf_view *v) {
     v->x = acf_tensor_input(t, x, 2, (int64_t[]){N, D});
     v->common = acf_tensor_input(t, c, 2, (int64_t[]){N, 3 * D});
     v->u_real = subset_of(t, p, v->batch, b, m);
+    if (v->net->anchor_size) v->given = to_device(t, b, (size_t)(N * D));
 }
 
 static void see_categories(acf_tape *t, acf_view *v) {
@@ -258,8 +324,9 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    *v = (acf_view){.net = net, .batch = batch, .pass = pass};
+    *v = (acf_view){.net = net, .batch = batch, .trains = pass};
     v->id = to_device(t, batch->id, (size_t)batch->N * sizeof *batch->id);
+    if (pass) v->pass = *pass, v->pass.row_id = v->id;
     see_reals(t, v); /* also without real columns: width 0, so that `common` is always there */
     if (net->category.D) see_categories(t, v);
     return t->failure.status ? NULL : v;
@@ -285,22 +352,74 @@ static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, con
     return acf_concat(t, 4, (acf_tensor *[]){v->common, b, m, classes});
 }
 
+/* The conditioning vector and, beside it, what the part's reader makes of it. */
+static acf_tensor *reading(acf_tape *t, const acf_view *v, const part *p, acf_tensor *context) {
+    if (!p->reader.layers) return context;
+    return acf_concat(t, 2, (acf_tensor *[]){context, acf_mlp_run(t, &p->reader, context, v->trains ? &v->pass : NULL)});
+}
+
 static acf_cond real_cond(acf_tape *t, const acf_view *v) {
-    return (acf_cond){.context = context(t, v, v->net->seen, v->seen), .u = v->u_real,
-                      .columns = acf_p(v->net->real.identity), .pass = v->pass};
+    return (acf_cond){.context = reading(t, v, &v->net->real, context(t, v, v->net->seen, v->seen)), .u = v->u_real,
+                      .columns = acf_p(v->net->real.identity), .pass = v->trains ? &v->pass : NULL};
 }
 
 static acf_cond category_cond(acf_tape *t, const acf_view *v) {
-    return (acf_cond){.context = context(t, v, v->net->categories.table, v->b), .u = v->u_category,
-                      .columns = acf_p(v->net->category.identity), .pass = v->pass};
+    return (acf_cond){.context = reading(t, v, &v->net->category, context(t, v, v->net->categories.table, v->b)), .u = v->u_category,
+                      .columns = acf_p(v->net->category.identity), .pass = v->trains ? &v->pass : NULL};
 }
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
 
+/* The anchor as it is asked about this batch; its numbers are constants to the tape. */
+static acf_mog anchor_of(acf_tape *t, const acf_view *v) {
+    const acf_net *net = v->net;
+    acf_tensor *p[3];
+    for (int i = 0; i < 3; i++) p[i] = acf_tensor_wrap(t, net->anchor[i]->t.data, net->anchor[i]->t.ndim, net->anchor[i]->t.dim);
+    return (acf_mog){p[0], p[1], p[2], v->x, v->given};
+}
+
+/* The modelled values as the chain gets them; *logdet stays NULL where there is no anchor. */
+static acf_tensor *behind_anchor(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
+    *logdet = NULL;
+    if (!v->net->anchor_size) return acf_gather_cells(t, v->x, v->u_real);
+    acf_mog g = anchor_of(t, v);
+    return acf_mog_normal(t, &g, v->u_real, logdet);
+}
+
+/* The way back from what the chain's inverse gives. */
+static acf_tensor *before_anchor(acf_tape *t, const acf_view *v, acf_tensor *z) {
+    if (!v->net->anchor_size) return z;
+    acf_mog g = anchor_of(t, v);
+    return acf_mog_value(t, &g, z, v->u_real);
+}
+
+/* z (T) and log|det| (N; may be NULL) of anchor and chain. */
+static acf_tensor *forward(acf_tape *t, const acf_view *v, const acf_cond *c, acf_tensor **logdet) {
+    acf_tensor *anchor, *z = acf_chain_forward(t, &v->net->chain, behind_anchor(t, v, &anchor), c, logdet);
+    if (logdet && anchor) *logdet = acf_add(t, *logdet, anchor);
+    return z;
+}
+
 static acf_tensor *logp_reals(acf_tape *t, const acf_view *v) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    acf_tensor *logdet, *z = acf_chain_forward(t, &v->net->chain, acf_gather_cells(t, v->x, c.u), &c, &logdet);
+    acf_tensor *logdet, *z = forward(t, v, &c, &logdet);
     return acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
+}
+
+const acf_subset *acf_net_modelled(const acf_view *v) { return v->u_real; }
+
+acf_tensor *acf_net_forward(acf_tape *t, acf_view *v, acf_tensor **logdet) {
+    if (!v) return &t->empty;
+    if (!v->net->real.D) return NULL;
+    acf_cond c = real_cond(t, v);
+    return forward(t, v, &c, logdet);
+}
+
+acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z) {
+    if (!v) return &t->empty;
+    if (!v->net->real.D) return NULL;
+    acf_cond c = real_cond(t, v);
+    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
 }
 
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
@@ -314,7 +433,8 @@ acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
 /* The inverse flow of the latent mean, (T). */
 static acf_tensor *best_guess(acf_tape *t, const acf_view *v) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    return acf_chain_inverse(t, &v->net->chain, v->net->like.kind->mean(t, &v->net->like, &behind), &c, NULL);
+    acf_tensor *mean = v->net->like.kind->mean(t, &v->net->like, &behind);
+    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, mean, &c, NULL));
 }
 
 acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
@@ -335,25 +455,31 @@ static acf_status put_reals(acf_tape *t, const acf_view *v, const acf_tensor *x,
     return ACF_OK;
 }
 
-/* Draws the modelled categories (d NULL: the most probable), puts them into out, and into `code`, where the reals see them. */
-static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
-    const part *p = &v->net->category;
+/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. *drawn (T) is on the
+ * host and lives on the tape. */
+static acf_status draw_categories(acf_tape *t, acf_view *v, const acf_draw *d, const int32_t **drawn) {
     const acf_subset *u = v->u_category;
     acf_cond c = category_cond(t, v);
-    const int32_t *drawn = acf_categories_draw(t, &v->net->categories, &c, d);
-    if (!drawn) return acf_tape_status(t);
-    size_t cells = (size_t)(v->batch->N * p->D);
+    const int32_t *made = acf_categories_draw(t, &v->net->categories, &c, d);
+    if (!made) return acf_tape_status(t);
+    size_t cells = (size_t)(v->batch->N * v->net->category.D);
     int32_t *code = acf_arena_alloc(t->host, cells * sizeof *code);
     int32_t *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
     if (!code || !host) return acf_tape_fail(t, NULL);
     ACF_TRY(acf_device_copy(t->dev, code, v->code, cells * sizeof *code, ACF_TO_HOST));
-    ACF_TRY(acf_device_copy(t->dev, host, drawn, (size_t)u->T * sizeof *host, ACF_TO_HOST));
+    ACF_TRY(acf_device_copy(t->dev, host, made, (size_t)u->T * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(t->dev));
-    for (int64_t k = 0; k < u->T; k++) {
-        code[u->cell[k]] = host[k];
-        out[u->row_of[k] * v->net->D + p->column[u->col_of[k]]] = (acf_real)host[k];
-    }
+    for (int64_t k = 0; k < u->T; k++) code[u->cell[k]] = host[k];
+    *drawn = host;
     return acf_device_copy(t->dev, v->code, code, cells * sizeof *code, ACF_TO_DEVICE);
+}
+
+static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
+    const acf_subset *u = v->u_category;
+    const int32_t *drawn;
+    ACF_TRY(draw_categories(t, v, d, &drawn));
+    for (int64_t k = 0; k < u->T; k++) out[u->row_of[k] * v->net->D + v->net->category.column[u->col_of[k]]] = (acf_real)drawn[k];
+    return ACF_OK;
 }
 
 static acf_status answer(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
@@ -363,7 +489,7 @@ static acf_status answer(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *
     if (!d) return put_reals(t, v, best_guess(t, v), out);
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, d);
-    return put_reals(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL), out);
+    return put_reals(t, v, before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL)), out);
 }
 
 acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
@@ -372,3 +498,40 @@ acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *o
 }
 
 acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) { return answer(t, v, NULL, out); }
+
+/* ---- one column at a time -------------------------------------------------------------------------------------------------- */
+
+/* Row i of out (N,n) = element i of every z (T), in the places of u. */
+static acf_status put_spread(acf_tape *t, const acf_subset *u, int n, acf_tensor *const *z, acf_real *out) {
+    acf_real *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
+    if (!host) return acf_tape_fail(t, NULL);
+    for (int k = 0; k < n; k++) {
+        ACF_TRY(acf_tape_check(t, z[k]));
+        ACF_TRY(acf_device_copy(t->dev, host, z[k]->data, (size_t)u->T * sizeof *host, ACF_TO_HOST));
+        ACF_TRY(acf_device_sync(t->dev));
+        for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * n + k] = host[p];
+    }
+    return ACF_OK;
+}
+
+static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
+    acf_tensor **z = acf_arena_alloc(t->host, (size_t)n * sizeof *z);
+    if (!z) return acf_tape_fail(t, NULL);
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
+    acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
+    for (int k = 0; k < n; k++) z[k] = before_anchor(t, v, z[k]);
+    ACF_TRY(acf_tape_status(t));
+    return put_spread(t, v->u_real, n, z, out);
+}
+
+acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
+    if (!v) return acf_tape_status(t);
+    if (v->net->category.D) {
+        const acf_subset *u = v->u_category;
+        const int32_t *best;
+        ACF_TRY(draw_categories(t, v, NULL, &best));
+        for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * n] = (acf_real)best[p];
+    }
+    return v->net->real.D ? spread_reals(t, v, n, out) : ACF_OK;
+}

@@ -30,6 +30,12 @@ void acf_net_free(acf_net *net);
 acf_params *acf_net_params(acf_net *net);
 int64_t acf_net_columns(const acf_net *net);
 
+/* The real columns, and the anchor of their values (ops/mog.h): its room for components, 0 where the network has none, and its parameters
+ * weight, mean and cov. A new network has standard normal ones, which change nothing; train/anchor.h fits them. */
+const int32_t *acf_net_reals(const acf_net *net, int64_t *n);
+int64_t acf_net_anchor_size(const acf_net *net);
+acf_param *const *acf_net_anchor(const acf_net *net);
+
 /* What a batch looks like to the network: made once per step, before any of the calls below. Lives on the tape. */
 typedef struct acf_view acf_view;
 /* Borrows the batch until the next begin. pass NULL: inference. NULL after a failure, which the calls below accept. */
@@ -38,6 +44,13 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
 /* (N): log p(x_u | x_o) in encoded units; 0 for a row with nothing to model. */
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v);
 
+/* What lies behind the transformations: z (T), packed over the modelled reals in rows and columns, and its log|det| (N; may be
+ * NULL); and the way back to x (T). NULL and &t->empty stand for a table without reals and for a failure. Nothing here is
+ * asked by users: it is where truths about the transformations can be seen. */
+acf_tensor *acf_net_forward(acf_tape *t, acf_view *v, acf_tensor **logdet);
+acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z);
+const acf_subset *acf_net_modelled(const acf_view *v);
+
 /* (N): squared error of the best guess over the row's modelled reals, differentiable; NULL when the table has no reals. */
 acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v);
 
@@ -45,5 +58,10 @@ acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v);
  * left alone. Tape not recording. d->at is not used; row ids are the batch's. */
 acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out);
 acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out);
+
+/* For rows that model one column each, p(x_j | x_o): out (N,n; encoded) gets a stratified sample of n values where it is a real, and
+ * its most probable class in the first place where it is a category; other rows are left alone. Every network is asked twice,
+ * whatever n. Tape not recording. */
+acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out);
 
 #endif

@@ -2,7 +2,7 @@
  * to their row, presets that build, and agreement with the same model in PyTorch. */
 #include "model/net.h"
 
-#include "harness/lab.h"
+#include "harness/net_lab.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 #include "ops/arith.h"
@@ -14,68 +14,39 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct bench {
-    acf_device *dev;
-    acf_tape *t;
-    acf_net *net;
-    acf_batch *batch;
-} bench;
+typedef acf_net_lab bench;
+
+/* Small networks, random weights away from the identity. */
+static void open_columns(bench *b, const char *likelihood, const char *flow, int64_t N, int64_t D, const acf_column *column) {
+    char set_flow[256], set_likelihood[64];
+    snprintf(set_flow, sizeof set_flow, "flow=%s", flow);
+    snprintf(set_likelihood, sizeof set_likelihood, "likelihood=%s", likelihood);
+    acf_net_lab_open(b, (const char *[]){set_flow, set_likelihood, NULL}, N, D, column);
+}
+
+static void open_bench(bench *b, const char *likelihood, const char *flow, int64_t N, int64_t D) {
+    open_columns(b, likelihood, flow, N, D, NULL);
+}
+static void close_bench(bench *b) { acf_net_lab_close(b); }
+static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NULL, false); }
+
+/* What the tests below run through: both autoregressive likelihoods. */
+static const char *const likelihoods[] = {"ar", "set"};
+enum { LIKELIHOODS = 2 };
 
 static void set(acf_options *o, const char *name, const char *value) {
     if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
 }
 
-/* Small networks, random weights away from the identity. */
-static void open_columns(bench *b, const char *flow, int64_t N, int64_t D, const acf_column *column) {
-    acf_options *o;
-    assert_int_equal(acf_config_create(&o), ACF_OK);
-    set(o, "flow", flow);
-    set(o, "mlp-width", "9"), set(o, "coupling-units", "8"), set(o, "likelihood-units", "8");
-    set(o, "components", "4"), set(o, "identity", "3");
-    assert_int_equal(acf_config_finish(o), ACF_OK);
-    assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
-    assert_int_equal(acf_tape_create(b->dev, NULL, &b->t), ACF_OK);
-    if (acf_net_create(b->dev, column, D, o, 5, false, &b->net)) fail_msg("%s", acf_error());
-    assert_int_equal(acf_batch_create(N, D, &b->batch), ACF_OK);
-    b->batch->N = N;
-    acf_params *ps = acf_net_params(b->net);
-    for (int k = 0; k < ps->n; k++)
-        for (int64_t i = 0; i < acf_tensor_count(&ps->list[k]->t); i++)
-            ps->list[k]->t.data[i] += (acf_real)acf_lab_random(60 + (uint64_t)k, i, -0.25, 0.25);
-    for (int64_t i = 0; i < N * D; i++) {
-        b->batch->x[i] = (acf_real)acf_lab_random(3, i, -1.5, 1.5);
-        b->batch->m[i] = acf_lab_random(4, i, 0, 1) < 0.8;
-        b->batch->b[i] = b->batch->m[i] && acf_lab_random(5, i, 0, 1) < 0.5;
-    }
-    for (int64_t i = 0; i < N; i++) b->batch->id[i] = 1000 + (uint64_t)i;
-    acf_opts_free(o);
-}
-
-static void open_bench(bench *b, const char *flow, int64_t N, int64_t D) { open_columns(b, flow, N, D, NULL); }
-
-static void close_bench(bench *b) {
-    acf_batch_free(b->batch);
-    acf_net_free(b->net);
-    acf_tape_free(b->t);
-    acf_device_close(b->dev);
-}
-
-static const acf_real *log_likelihoods(bench *b) {
-    acf_tape_begin(b->t, false);
-    acf_tensor *lp = acf_net_logp(b->t, acf_net_view(b->t, b->net, b->batch, NULL));
-    if (acf_tape_check(b->t, lp)) fail_msg("%s", acf_error());
-    return lp->data;
-}
-
 /* Three columns; mask says of each: 0 missing, 1 given, 2 modelled (at most two of them). The grid is even in t, x = sinh t: fine
  * near the middle and wide enough for the tails. */
-static void check_integral(const int mask[3]) {
+static void check_integral(const char *likelihood, const int mask[3]) {
     bench b;
-    int u[3], n = 0;
+    int u[3] = {0}, n = 0;
     for (int j = 0; j < 3; j++)
         if (mask[j] == 2) u[n++] = j;
     int64_t side = n == 2 ? 381 : 8001, N = n == 2 ? side * side : side;
-    open_bench(&b, "linear leaky rnn reverse affine coupling", N, 3);
+    open_bench(&b, likelihood, "linear leaky rnn reverse affine coupling", N, 3);
     double step = 12.0 / (double)(side - 1), sum = 0;
     for (int64_t i = 0; i < N; i++)
         for (int j = 0; j < 3; j++) {
@@ -100,7 +71,7 @@ static void every_question_integrates_to_one(void **state) {
     for (int code = 0; code < 27; code++) {
         int mask[3] = {code % 3, code / 3 % 3, code / 9}, modelled = 0;
         for (int j = 0; j < 3; j++) modelled += mask[j] == 2;
-        if (modelled < 3) check_integral(mask);
+        for (int k = 0; modelled < 3 && k < LIKELIHOODS; k++) check_integral(likelihoods[k], mask);
     }
 }
 
@@ -117,10 +88,10 @@ static void set_cell(bench *b, int64_t i, int j, int mask, double value, bool ca
 }
 
 /* Sum over the classes and integral over the first real (the second is given or missing) of p(x_u | x_o). */
-static void check_mixed(const int mask[4]) {
+static void check_mixed(const char *likelihood, const int mask[4]) {
     enum { GRID = 1201 };
     bench b;
-    open_columns(&b, "linear leaky rnn reverse affine", GRID * 6, 4, mixed);
+    open_columns(&b, likelihood, "linear leaky rnn reverse affine", GRID * 6, 4, mixed);
     double step = 12.0 / (GRID - 1), sum = 0;
     for (int64_t i = 0; i < GRID * 6; i++) {
         int64_t k = i % GRID, combo = i / GRID;
@@ -141,17 +112,18 @@ static void check_mixed(const int mask[4]) {
 
 static void mixed_questions_sum_to_one(void **state) {
     (void)state;
-    for (int code = 0; code < 54; code++) check_mixed((int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27});
+    for (int code = 0; code < 54; code++)
+        for (int k = 0; k < LIKELIHOODS; k++) check_mixed(likelihoods[k], (int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27});
 }
 
 /* A table of categories only: no flow at all. */
 static void categories_alone_sum_to_one(void **state) {
     (void)state;
-    for (int code = 0; code < 9; code++) {
-        int mask[2] = {code % 3, code / 3};
+    for (int code = 0; code < 9 * LIKELIHOODS; code++) {
+        int mask[2] = {code % 3, code / 3 % 3};
         bench b;
         double sum = 0;
-        open_columns(&b, "linear", 6, 2, letters);
+        open_columns(&b, likelihoods[code / 9], "linear", 6, 2, letters);
         for (int64_t i = 0; i < 6; i++) {
             set_cell(&b, i, 0, mask[0], (double)(i % 2), true);
             set_cell(&b, i, 1, mask[1], (double)(i / 2), true);
@@ -165,11 +137,10 @@ static void categories_alone_sum_to_one(void **state) {
 }
 
 /* Draws and guesses fill modelled cells with valid classes and finite numbers, and touch nothing else. */
-static void mixed_draws_fill_what_is_modelled(void **state) {
-    (void)state;
+static void check_mixed_draws(const char *likelihood) {
     enum { N = 300 };
     bench b;
-    open_columns(&b, "linear leaky rnn", N, 4, mixed);
+    open_columns(&b, likelihood, "linear leaky rnn", N, 4, mixed);
     for (int64_t i = 0; i < N; i++)
         for (int j = 0; j < 4; j++)
             set_cell(&b, i, j, (int)(acf_lab_random(31, i * 4 + j, 0, 3)), mixed[j].classes ? (double)(i % mixed[j].classes) : 0.3,
@@ -193,11 +164,15 @@ static void mixed_draws_fill_what_is_modelled(void **state) {
     close_bench(&b);
 }
 
-/* What is missing is never read: NaN and 1e30 there give the same bits. */
-static void missing_cells_are_never_read(void **state) {
+static void mixed_draws_fill_what_is_modelled(void **state) {
     (void)state;
+    for (int k = 0; k < LIKELIHOODS; k++) check_mixed_draws(likelihoods[k]);
+}
+
+/* What is missing is never read: NaN and 1e30 there give the same bits. */
+static void check_missing_cells(const char *likelihood) {
     bench b;
-    open_bench(&b, "linear leaky rnn reverse lowrank coupling rnn", 50, 6);
+    open_bench(&b, likelihood, "linear leaky rnn reverse lowrank coupling rnn", 50, 6);
     acf_real first[50], guess[300], other[300];
     for (int run = 0; run < 3; run++) {
         for (int i = 0; i < 300; i++)
@@ -214,11 +189,15 @@ static void missing_cells_are_never_read(void **state) {
     close_bench(&b);
 }
 
-/* A row's draws do not depend on the rows around it, nor on its place among them (to rounding: products are cut by shape). */
-static void draws_belong_to_their_row(void **state) {
+static void missing_cells_are_never_read(void **state) {
     (void)state;
+    for (int k = 0; k < LIKELIHOODS; k++) check_missing_cells(likelihoods[k]);
+}
+
+/* A row's draws do not depend on the rows around it, nor on its place among them (to rounding: products are cut by shape). */
+static void check_draws_of_rows(const char *likelihood) {
     bench b;
-    open_bench(&b, "linear leaky rnn", 40, 5);
+    open_bench(&b, likelihood, "linear leaky rnn", 40, 5);
     acf_real all[200] = {0}, one[5], again[200] = {0};
     acf_tape_begin(b.t, false);
     assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, all), ACF_OK);
@@ -235,6 +214,11 @@ static void draws_belong_to_their_row(void **state) {
             acf_assert_close((double)one[j], (double)all[i * 5 + j], 2000 * (double)ACF_REAL_EPS, "a row drawn alone");
     }
     close_bench(&b);
+}
+
+static void draws_belong_to_their_row(void **state) {
+    (void)state;
+    for (int k = 0; k < LIKELIHOODS; k++) check_draws_of_rows(likelihoods[k]);
 }
 
 static void presets_build(void **state) {

@@ -8,13 +8,30 @@
 typedef struct acf_pass {
     double dropout; /* rate in [0,1) */
     uint64_t seed;
-    uint32_t step;  /* which training step: its own masks */
+    uint32_t step;          /* which training step: its own masks */
+    const uint64_t *row_id; /* (N) in device memory; filled in by acf_net_view */
 } acf_pass;
 
-/* x with dropout. `site` tells the places of a model apart (below 4096), so that no two drop the same numbers. */
+/* The places of a model where numbers are dropped, each with room for a network's layers. */
+enum {
+    ACF_SITE_GAUSSIAN = 32,  /* the MLP of the Gaussian likelihood */
+    ACF_SITE_CATEGORY = 40,  /* the head of the categories */
+    ACF_SITE_AR = 48,        /* the GRU layers of the autoregressive likelihood, or the layers of the set's network */
+    ACF_SITE_CLASS_SET = 56, /* the layers of the categories' set */
+    ACF_SITE_FLOW = 64,      /* transformation i of a chain: its MLPs or GRU layers, from 64 + 16 i on */
+    ACF_SITE_FLOW_APART = 16
+};
+
+/* What is dropped at a site: nothing in inference. */
+static inline acf_drop acf_pass_drop(const acf_pass *pass, uint32_t site) {
+    if (!pass) return (acf_drop){.site = site};
+    return (acf_drop){.rate = pass->dropout, .seed = pass->seed, .step = pass->step, .site = site, .row_id = pass->row_id};
+}
+
+/* x with dropout. */
 static inline acf_tensor *acf_pass_dropout(acf_tape *t, const acf_pass *pass, acf_tensor *x, uint32_t site) {
-    if (!pass || pass->dropout <= 0) return x;
-    return acf_dropout(t, x, pass->dropout, (acf_place){.seed = pass->seed, .column = site << 20, .draw = pass->step});
+    acf_drop d = acf_pass_drop(pass, site);
+    return acf_dropout(t, x, &d);
 }
 
 #endif

@@ -88,7 +88,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_act = {"act", ACF_OP_act, {forward, backward}};
 
 acf_tensor *acf_act(acf_tape *t, acf_act_kind kind, acf_tensor *x) {
-    if ((unsigned)kind >= ACF_ACT_COUNT) return acf_reject(t, &acf_op_act, "there is no activation number %d", (int)kind);
+    if ((unsigned)kind >= ACF_ACT_COUNT) return acf_reject_value(t, &acf_op_act, "there is no activation number %d", (int)kind);
     acf_node *n = acf_node_new(t, &acf_op_act, sizeof(attrs), 1, &x);
     if (!n) return &t->empty;
     *(attrs *)n->attr = (attrs){kind};

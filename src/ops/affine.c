@@ -165,7 +165,7 @@ static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tenso
         return acf_reject(t, op, "x is %s and st is %s; expected (T) and (T, 2), or (T, 1) for a shift alone",
                           acf_tensor_shape(x, sx), acf_tensor_shape(st, ss));
     if (C == 2 && !(a.bound > 0 && isfinite(a.bound)))
-        return acf_reject(t, op, "the bound of the scale is %g; expected a positive number", a.bound);
+        return acf_reject_value(t, op, "the bound of the scale is %g; expected a positive number", a.bound);
     *(attrs *)n->attr = a;
     n->out[0] = acf_tensor_packed(t, a.u, 0);
     if (logdet) n->out[1] = acf_tensor_new(t, 1, &a.u->N);

@@ -2,21 +2,36 @@
 #ifndef ACF_OPS_DROPOUT_H
 #define ACF_OPS_DROPOUT_H
 
-#include "base/rng.h"
 #include "device/cpu.h"
+#include "ops/draw.h"
 #include "ops/ops.h"
 
-/* y = x k / (1 - rate), k = 0 with probability rate and else 1; any shape. On a tape that does not record, and for rate 0,
- * it is the identity: x itself comes back.
- *
- * k is a function of the place, so it is the same for any thread count. Row r and column c of x take word c mod 4 of the
- * block at (key.seed, stream DROPOUT, row key.row + r, column key.column + c/4, key.draw): the training step goes into
- * draw, and layers of one model need different columns (such as layer << 20), or they would drop the same numbers.
- * key.stream is not read. */
-acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, double rate, acf_place key);
+#define ACF_SITES 4096 /* places of a model that can be told apart */
 
-/* y (M,C) from x (M,C); keep (M,C), when not NULL, receives k for the backward. */
-void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, double rate, acf_place key,
+/* Which numbers are dropped. */
+typedef struct acf_drop {
+    double rate; /* in [0,1) */
+    uint64_t seed;
+    uint32_t step;          /* of training: each has its own masks */
+    uint32_t site;          /* the place in the model, below ACF_SITES: no two places drop the same numbers */
+    const uint64_t *row_id; /* (N) as in acf_draw; NULL: the index of the batch row */
+} acf_drop;
+
+/* y = x k / (1 - rate), k = 0 with probability rate and else 1. On a tape that does not record, and for rate 0, it is the identity:
+ * x itself comes back.
+ *
+ * k is a function of the place, so it is the same for any thread count, batch split and row order. A packed x (T,C) has a row for
+ * each cell of the table it models; any other x (N, ...) one for each row of the batch, which stands for column 0 here. Number c of
+ * the row that belongs to table row r and column j takes word c mod 4 of the block at
+ *
+ *     (seed, stream DROPOUT + site, row id of r, column j·⌈C/4⌉ + ⌊c/4⌋, draw = step)
+ *
+ * Fails: ACF_EUSAGE (rate, site), ACF_ESHAPE (columns times width beyond 2^32 blocks). */
+acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, const acf_drop *d);
+
+/* y (M,C) from x (M,C); keep (M,C), when not NULL, receives k for the backward. `at` says which cell a row stands for; left empty,
+ * row m is batch row m. */
+void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d, acf_cells at,
                          int64_t M, int64_t C);
 /* dx += dy keep / (1 - rate) over n elements. */
 void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const uint8_t *keep, double rate,

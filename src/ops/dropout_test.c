@@ -1,49 +1,50 @@
 /* Dropout: cases for the harness, statistics, determinism, refusals. */
 #include "ops/dropout.h"
 
-#include "harness/lab.h"
+#include "harness/naive.h"
 
 #include <math.h>
 #include <string.h>
 
-static const acf_place key = {.seed = 0x123456789abcdef, .row = 40, .column = 3 << 20, .draw = 9};
+/* Rows with numbers of their own, beyond 32 bits. */
+static uint64_t id[128];
+static acf_drop drop_of(double rate) {
+    for (int i = 0; i < 128; i++) id[i] = 0x100000000007u + 3 * (uint64_t)i;
+    return (acf_drop){.rate = rate, .seed = 0x123456789abcdef, .step = 9, .site = 77, .row_id = id};
+}
 
-/* Odd widths around the 64 words drawn at a time; more than are drawn in one piece in the threaded run. */
-static int64_t wide(const acf_lab *l) { return l->big ? 1100 : l->c->variant; }
+/* Odd widths around the 64 words drawn at a time; more than are drawn in one piece in the threaded run. Negative: not packed. */
+static int64_t wide(const acf_lab *l) { return l->big ? 1100 : l->c->variant < 0 ? -l->c->variant : l->c->variant; }
 
 /* The harness takes finite differences without recording, where dropout is the identity; so it records around the call.
  * Two masks on one input: its gradient gets two terms. */
 static void build(acf_lab *l) {
-    acf_place next = key;
-    next.draw++;
+    acf_drop now = drop_of(0.3), next = now;
+    next.step++;
     bool record = l->t->record;
-    acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, wide(l));
+    acf_tensor *x = l->c->variant < 0 ? acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, wide(l)}) : acf_leaf_packed(l, "x", -1, 1, wide(l));
     l->t->record = true;
-    acf_result(l, acf_dropout(l->t, x, 0.3, key));
-    acf_result(l, acf_dropout(l->t, x, 0.3, next));
+    acf_result(l, acf_dropout(l->t, x, &now));
+    acf_result(l, acf_dropout(l->t, x, &next));
     l->t->record = record;
 }
 
 static void naive(const acf_lab *l, double *const *out) {
     int64_t C = wide(l) ? wide(l) : 1;
-    for (int64_t j = 0; j < 2 * l->leaf[0].count; j++) {
-        acf_place at = key;
-        uint32_t word[4];
-        int64_t i = j / 2, k = j % 2;
-        at.draw += (uint32_t)k;
-        at.stream = ACF_STREAM_DROPOUT;
-        at.row += (uint64_t)(i / C);
-        at.column += (uint32_t)(i % C / 4);
-        acf_rng_bits(at, word);
-        bool kept = (double)word[i % C % 4] >= 0.3 * 4294967296.0 - 1;
-        out[k][i] = kept ? (double)l->leaf[0].value[i] / 0.7 : 0;
-    }
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < l->leaf[0].count; i++) {
+            acf_drop d = drop_of(0.3);
+            d.step += (uint32_t)k;
+            int64_t p = i / C, row = l->c->variant < 0 ? p : l->u->row_of[p], column = l->c->variant < 0 ? 0 : l->u->col_of[p];
+            out[k][i] = (double)l->leaf[0].value[i] * naive_drop(&d, row, column, i % C, C);
+        }
 }
 
 static const acf_case cases[] = {
     {"numbers", build, naive, .variant = 0, .big_N = 100},
     {"narrow", build, naive, .variant = 3, .big_N = 100},
     {"wide", build, naive, .variant = 71, .big_N = 100},
+    {"rows of a batch", build, naive, .variant = -37, .big_N = 100},
 };
 ACF_CASES(dropout, cases)
 
@@ -65,15 +66,15 @@ static void words_are_those_of_the_blocks(void **state) {
 }
 
 /* y of ones, and how many of them were kept. */
-static int64_t drop_ones(acf_lab *l, double rate, acf_place at, acf_tensor **out) {
+static int64_t drop_ones(acf_lab *l, acf_drop d, acf_tensor **out) {
     acf_lab_begin(l, true);
     acf_tensor *x = acf_tensor_new(l->t, 2, (int64_t[]){500, 200});
     for (int64_t i = 0; i < 100000; i++) x->data[i] = 1;
-    *out = acf_dropout(l->t, x, rate, at);
+    *out = acf_dropout(l->t, x, &d);
     int64_t kept = 0;
     for (int64_t i = 0; i < 100000; i++) {
         acf_real y = (*out)->data[i];
-        assert_true(y == 0 || y == (acf_real)(1 / (1 - rate)));
+        assert_true(y == 0 || y == (acf_real)(1 / (1 - d.rate)));
         kept += y != 0;
     }
     return kept;
@@ -86,25 +87,28 @@ static void keeps_the_right_share(void **state) {
     for (int k = 1; k < 10; k++) {
         acf_tensor *y;
         double rate = k / 10.0, sigma = sqrt(100000 * rate * (1 - rate));
-        int64_t kept = drop_ones(&l, rate, (acf_place){.seed = 3, .draw = (uint32_t)k}, &y);
+        int64_t kept = drop_ones(&l, (acf_drop){.rate = rate, .seed = 3, .step = (uint32_t)k}, &y);
         assert_true(fabs((double)kept - 100000 * (1 - rate)) < 5 * sigma);
     }
     acf_lab_close(&l);
 }
 
-/* Another step, seed, layer or first row drops other numbers: independent masks agree in half of the places. */
+/* Another step, seed, site or other rows drop other numbers: independent masks agree in half of the places. */
 static void other_places_other_masks(void **state) {
     (void)state;
-    static const acf_place other[] = {
-        {.seed = 1, .draw = 1}, {.seed = 2}, {.seed = 1, .column = 1 << 20}, {.seed = 1, .row = 1 << 20}};
+    static uint64_t far[500];
+    for (int i = 0; i < 500; i++) far[i] = 500 + (uint64_t)i;
+    const acf_drop other[] = {
+        {.rate = .5, .seed = 1, .step = 1}, {.rate = .5, .seed = 2}, {.rate = .5, .seed = 1, .site = 1},
+        {.rate = .5, .seed = 1, .row_id = far}};
     acf_lab l;
     acf_lab_open(&l, 2, 1, 1, ACF_MASK_ALL, 1);
     for (size_t k = 0; k < sizeof other / sizeof other[0]; k++) {
         static acf_real mask[100000];
         acf_tensor *y;
-        drop_ones(&l, 0.5, (acf_place){.seed = 1}, &y);
+        drop_ones(&l, (acf_drop){.rate = .5, .seed = 1}, &y);
         memcpy(mask, y->data, sizeof mask);
-        drop_ones(&l, 0.5, other[k], &y);
+        drop_ones(&l, other[k], &y);
         int64_t same = 0;
         for (int64_t i = 0; i < 100000; i++) same += mask[i] == y->data[i];
         assert_true(fabs((double)same - 50000) < 5 * sqrt(25000));
@@ -112,20 +116,60 @@ static void other_places_other_masks(void **state) {
     acf_lab_close(&l);
 }
 
-/* A batch cut in two drops the same numbers when the second part says which row it begins with. */
+/* No cell shares a block of random words with another: column j ends where j + 1 begins, for widths that 4 does not divide too. */
+static void columns_drop_other_numbers(void **state) {
+    (void)state;
+    enum { D = 40, C = 50 };
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_real x[D * C], y[D * C];
+    int32_t row[D] = {0}, column[D];
+    for (int j = 0; j < D; j++) column[j] = j;
+    for (int i = 0; i < D * C; i++) x[i] = 1;
+    acf_drop d = drop_of(0.5);
+    acf_dropout_fwd_cpu(dev, y, NULL, x, &d, (acf_cells){row, column}, D, C);
+    for (int a = 0; a < D; a++)
+        for (int b = 0; b < a; b++)
+            for (int shift = 0; shift < 4; shift++) { /* also not the same words a block on: 8 apart agree by chance once in 2^42 */
+                int same = 0;
+                for (int c = 0; c + 4 * shift < C; c++) same += y[a * C + c] == y[b * C + c + 4 * shift];
+                assert_true(same < C - 4 * shift);
+            }
+    acf_device_close(dev);
+}
+
+/* Wider than what is drawn in one piece. */
+static void a_wide_row_goes_on(void **state) {
+    (void)state;
+    enum { C = 2500 };
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_real x[C], y[C];
+    for (int c = 0; c < C; c++) x[c] = 1;
+    acf_drop d = drop_of(0.5);
+    acf_dropout_fwd_cpu(dev, y, NULL, x, &d, (acf_cells){NULL, NULL}, 1, C);
+    for (int c = 0; c < C; c++) assert_true((double)y[c] == naive_drop(&d, 0, 0, c, C));
+    acf_device_close(dev);
+}
+
+/* A batch cut in two, or in another order, drops the same numbers: rows are known by their ids. */
 static void a_split_batch_drops_the_same(void **state) {
     (void)state;
     enum { M = 10, C = 7 };
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_real x[M * C], whole[M * C], parts[M * C];
+    int32_t turned[M];
     for (int i = 0; i < M * C; i++) x[i] = 1;
-    acf_dropout_fwd_cpu(dev, whole, NULL, x, 0.5, key, M, C);
-    acf_place rest = key;
-    rest.row += 4;
-    acf_dropout_fwd_cpu(dev, parts, NULL, x, 0.5, key, 4, C);
-    acf_dropout_fwd_cpu(dev, parts + 4 * C, NULL, x, 0.5, rest, M - 4, C);
+    for (int i = 0; i < M; i++) turned[i] = M - 1 - i;
+    acf_drop d = drop_of(0.5), rest = d;
+    rest.row_id += 4;
+    acf_dropout_fwd_cpu(dev, whole, NULL, x, &d, (acf_cells){NULL, NULL}, M, C);
+    acf_dropout_fwd_cpu(dev, parts, NULL, x, &d, (acf_cells){NULL, NULL}, 4, C);
+    acf_dropout_fwd_cpu(dev, parts + 4 * C, NULL, x, &rest, (acf_cells){NULL, NULL}, M - 4, C);
     assert_memory_equal(whole, parts, sizeof whole);
+    acf_dropout_fwd_cpu(dev, parts, NULL, x, &d, (acf_cells){turned, NULL}, M, C);
+    for (int i = 0; i < M; i++) assert_memory_equal(whole + i * C, parts + (M - 1 - i) * C, C * sizeof *whole);
     acf_device_close(dev);
 }
 
@@ -136,7 +180,8 @@ static void a_dropped_nan_shows(void **state) {
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_real x[100], y[100];
     for (int i = 0; i < 100; i++) x[i] = (acf_real)NAN;
-    acf_dropout_fwd_cpu(dev, y, NULL, x, 0.5, key, 1, 100);
+    acf_drop d = drop_of(0.5);
+    acf_dropout_fwd_cpu(dev, y, NULL, x, &d, (acf_cells){NULL, NULL}, 1, 100);
     for (int i = 0; i < 100; i++) assert_true(isnan(y[i]));
     acf_device_close(dev);
 }
@@ -144,31 +189,40 @@ static void a_dropped_nan_shows(void **state) {
 static void identity_where_nothing_is_trained(void **state) {
     (void)state;
     acf_lab l;
+    acf_drop half = drop_of(0.5), none = drop_of(0);
     acf_lab_open(&l, 1, 4, 3, ACF_MASK_ALL, 1);
     acf_tensor *x = acf_leaf_packed(&l, "x", -1, 1, 2);
-    assert_ptr_equal(acf_dropout(l.t, x, 0.5, key), x);
+    assert_ptr_equal(acf_dropout(l.t, x, &half), x);
     acf_lab_begin(&l, true);
     x = acf_leaf_packed(&l, "x", -1, 1, 2);
-    assert_ptr_equal(acf_dropout(l.t, x, 0, key), x);
-    assert_ptr_not_equal(acf_dropout(l.t, x, 0.5, key), x);
+    assert_ptr_equal(acf_dropout(l.t, x, &none), x);
+    assert_ptr_not_equal(acf_dropout(l.t, x, &half), x);
     acf_lab_close(&l);
 }
 
-static void refuses_rates(void **state) {
+static void refuses(acf_lab *l, acf_tensor *x, acf_drop d, acf_status status, const char *sentence) {
+    assert_int_equal(acf_tensor_count(acf_dropout(l->t, x, &d)), 0);
+    assert_int_equal(acf_tape_status(l->t), status);
+    assert_string_equal(acf_error(), sentence);
+    acf_lab_begin(l, true);
+}
+
+static void refuses_what_it_cannot_key(void **state) {
     (void)state;
     acf_lab l;
-    acf_lab_open(&l, 1, 4, 3, ACF_MASK_ALL, 1);
-    const double rates[] = {-0.1, 1, (double)NAN};
-    for (int k = 0; k < 3; k++) {
-        acf_lab_begin(&l, k == 0);
-        acf_dropout(l.t, acf_tensor_new(l.t, 1, &l.N), rates[k], key);
-        assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
-        if (k == 1) assert_string_equal(acf_error(), "dropout: the rate is 1; expected 0 <= rate < 1");
-    }
+    acf_lab_open(&l, 1, 4, 3, ACF_MASK_NONE, 1);
+    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = -0.1}, ACF_EUSAGE, "dropout: the rate is -0.1; expected 0 <= rate < 1");
+    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = 1}, ACF_EUSAGE, "dropout: the rate is 1; expected 0 <= rate < 1");
+    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.rate = (double)NAN}, ACF_EUSAGE,
+            "dropout: the rate is nan; expected 0 <= rate < 1");
+    refuses(&l, acf_tensor_new(l.t, 1, &l.N), (acf_drop){.site = 4096}, ACF_EUSAGE, "dropout: site 4096; expected below 4096");
+    refuses(&l, acf_tensor_new(l.t, 2, (int64_t[]){0, (int64_t)1 << 35}), (acf_drop){.rate = .5}, ACF_ESHAPE,
+            "dropout: 1 columns of 34359738368 numbers each are more than random numbers can be keyed for");
     acf_lab_close(&l);
 }
 
 ACF_TESTS(dropout, cmocka_unit_test(words_are_those_of_the_blocks), cmocka_unit_test(keeps_the_right_share),
-          cmocka_unit_test(other_places_other_masks), cmocka_unit_test(a_split_batch_drops_the_same),
-          cmocka_unit_test(a_dropped_nan_shows), cmocka_unit_test(identity_where_nothing_is_trained),
-          cmocka_unit_test(refuses_rates))
+          cmocka_unit_test(other_places_other_masks), cmocka_unit_test(columns_drop_other_numbers),
+          cmocka_unit_test(a_wide_row_goes_on),
+          cmocka_unit_test(a_split_batch_drops_the_same), cmocka_unit_test(a_dropped_nan_shows),
+          cmocka_unit_test(identity_where_nothing_is_trained), cmocka_unit_test(refuses_what_it_cannot_key))

@@ -59,6 +59,25 @@ void acf_gaussian_logp_bwd_cpu(const acf_device *dev, acf_real *dz, acf_real *dm
 
 double acf_normal_tail(double e, bool upper) { return 0.5 * erfc((upper ? e : -e) * 0.70710678118654752440); }
 
+/* Halley's iteration on the tail itself, for e >= 0: from the leading terms of its expansion far out, and from the slope at 0
+ * near the middle, four or five rounds are enough. */
+static double upper_quantile(double tail) {
+    double s = sqrt(-2 * log(tail));
+    double e = tail < 0.1 ? s - (log(s) + ACF_HALF_LOG_2PI) / s : (0.5 - tail) * 2.50662827463100050242;
+    for (int i = 0; i < 12; i++) {
+        double u = (acf_normal_tail(e, true) - tail) * exp(0.5 * e * e + ACF_HALF_LOG_2PI), step = u / (1 - 0.5 * e * u);
+        e += step;
+        if (!(fabs(step) > 1e-15 * (1 + e))) break;
+    }
+    return e;
+}
+
+double acf_normal_quantile(double tail, bool upper) {
+    if (!(tail > 0 && tail < 1)) return (double)NAN;
+    double e = tail <= 0.5 ? upper_quantile(tail) : -upper_quantile(1 - tail);
+    return upper ? e : -e;
+}
+
 /* Numbers as integers in the same order, and back: from the lowest finite number up each is the last plus 1. */
 #define SIGN ((acf_bits)1 << (8 * sizeof(acf_bits) - 1))
 
@@ -207,7 +226,7 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *mean, acf_te
         return NULL;
     }
     if (!acf_scale_bounds_ok(lo, hi)) {
-        acf_reject(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
+        acf_reject_value(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
         return NULL;
     }
     *(attrs *)n->attr = (attrs){.lo = lo, .hi = hi};

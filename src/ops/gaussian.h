@@ -70,6 +70,10 @@ static inline double acf_visible(double mean) { return mean + 0.0 * mean; }
 /* P(E <= e), or with upper P(E > e), of the standard normal: no digit is lost in either tail. */
 double acf_normal_tail(double e, bool upper);
 
+/* The e whose acf_normal_tail(e, upper) is `tail`, in (0, 1), to a few units in the last place; a tail as small as doubles go
+ * keeps its digits. NaN outside (0, 1). */
+double acf_normal_quantile(double tail, bool upper);
+
 /* P(Z <= z) or, with upper, P(Z > z) of some distribution. */
 typedef double (*acf_tail)(const void *distribution, double z, bool upper);
 

@@ -254,9 +254,9 @@ static void refuses_what_does_not_fit(void **state) {
     acf_gaussian_logp(l.t, packed(&l), packed(&l), acf_tensor_packed(l.t, l.u, 2), -1, 1);
     expect(&l, ACF_ESHAPE, NULL);
     acf_gaussian_cdf(l.t, packed(&l), packed(&l), packed(&l), 1, -1);
-    expect(&l, ACF_ESHAPE, "gaussian_cdf: the log-scale is bounded by [1, -1]; expected -300 <= lo <= hi <= 300");
+    expect(&l, ACF_EUSAGE, "gaussian_cdf: the log-scale is bounded by [1, -1]; expected -300 <= lo <= hi <= 300");
     acf_gaussian_logp(l.t, packed(&l), packed(&l), packed(&l), (double)NAN, 1);
-    expect(&l, ACF_ESHAPE, NULL);
+    expect(&l, ACF_EUSAGE, NULL);
     acf_gaussian_quantile(l.t, acf_tensor_new(l.t, 1, (int64_t[]){2}), packed(&l), packed(&l), -1, 1);
     expect(&l, ACF_ESHAPE, NULL);
     other = acf_tensor_new(l.t, 1, (int64_t[]){6});
@@ -301,7 +301,21 @@ static void shows_infinite_means_without_a_z(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(gaussian, cmocka_unit_test(shows_infinite_means_without_a_z), cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
+/* Both tails, as far as doubles go. */
+static void normal_quantiles_invert_tails(void **state) {
+    (void)state;
+    for (int upper = 0; upper < 2; upper++)
+        for (double e = -8; e < 37; e += 0.0713) {
+            double tail = acf_normal_tail(e, upper), far = upper ? e : -e;
+            if (tail > 1 - 1e-9) continue; /* so near to 1 that e is not in its digits */
+            double error = 1e-15 * tail / exp(-0.5 * e * e - ACF_HALF_LOG_2PI); /* what the rounding of the tail costs */
+            assert_true(fabs(acf_normal_quantile(tail, upper) - e) <= 10 * error + 1e-14 * (1 + fabs(far)));
+        }
+    assert_true(acf_normal_quantile(0.5, false) == 0);
+    assert_true(isnan(acf_normal_quantile(0, false)) && isnan(acf_normal_quantile(1, true)) && isnan(acf_normal_quantile((double)NAN, true)));
+}
+
+ACF_TESTS(gaussian, cmocka_unit_test(normal_quantiles_invert_tails), cmocka_unit_test(shows_infinite_means_without_a_z), cmocka_unit_test(stays_finite_far_out), cmocka_unit_test(shows_infinite_inputs),
           cmocka_unit_test(density_integrates_to_one), cmocka_unit_test(search_is_exact),
           cmocka_unit_test(tails_are_accurate), cmocka_unit_test(exp_double_is_accurate),
           cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(refuses_probabilities_of_zero_and_one))

@@ -264,8 +264,11 @@ acf_tensor *acf_gru_seq(acf_tape *t, acf_tensor *x, acf_tensor *cond, const acf_
     return acf_node_run(t, n);
 }
 
-acf_tensor *acf_gru_stack(acf_tape *t, acf_tensor *x, acf_tensor *c, int layers, const acf_gru *w, const acf_subset *u) {
-    for (int l = 0; l < layers; l++) x = acf_gru_seq(t, x, acf_gru_condition(t, c, &w[l]), &w[l], u);
+acf_tensor *acf_gru_stack(acf_tape *t, acf_tensor *x, acf_tensor *c, int layers, const acf_gru *w, const acf_subset *u,
+                          const acf_drop *drop) {
+    acf_drop here = drop ? *drop : (acf_drop){.rate = 0};
+    for (int l = 0; l < layers; l++, here.site++)
+        x = acf_dropout(t, acf_gru_seq(t, x, acf_gru_condition(t, c, &w[l]), &w[l], u), &here);
     return x;
 }
 

@@ -12,6 +12,7 @@
 #ifndef ACF_OPS_GRU_H
 #define ACF_OPS_GRU_H
 
+#include "ops/dropout.h"
 #include "ops/linear.h"
 
 #define ACF_GRU_GATES 3
@@ -31,8 +32,10 @@ acf_tensor *acf_gru_condition(acf_tape *t, acf_tensor *c, const acf_gru *w);
 /* One layer over the packed sequences of u: x (T,I) -> (T,H). cond (N,3H) from acf_gru_condition, or NULL. */
 acf_tensor *acf_gru_seq(acf_tape *t, acf_tensor *x, acf_tensor *cond, const acf_gru *w, const acf_subset *u);
 
-/* Several layers, each on the outputs of the one before and, where it has wc, on c (N,C; may be NULL). */
-acf_tensor *acf_gru_stack(acf_tape *t, acf_tensor *x, acf_tensor *c, int layers, const acf_gru *w, const acf_subset *u);
+/* Several layers, each on the outputs of the one before and, where it has wc, on c (N,C; may be NULL). drop, unless NULL, acts on
+ * what layer l hands on (at site drop->site + l), never on the state it keeps for its own next step. */
+acf_tensor *acf_gru_stack(acf_tape *t, acf_tensor *x, acf_tensor *c, int layers, const acf_gru *w, const acf_subset *u,
+                          const acf_drop *drop);
 
 /* One step: x (n,I), h (at least n rows, H) -> (n,H), rows in rank order. h NULL is the zero state. With a subset, n is the
  * number of rows active at the step, row k of x and h belongs to batch row u->row[k], and so does its row of cond (N,3H);

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SEQ, SEQ_COND, STACK, STEP, STEP_COND, STEP_FIRST, WIDE };
+enum { SEQ, SEQ_COND, STACK, DROPPED, STEP, STEP_COND, STEP_FIRST, WIDE };
+static bool stacked(int kind) { return kind == STACK || kind == DROPPED; }
+static const acf_drop half = {.rate = 0.5, .seed = 8, .step = 3, .site = 20};
 
 static int64_t units(const acf_lab *l) { return l->big ? 33 : 3; }
 static int64_t inputs(const acf_lab *l) { return l->c->variant == WIDE ? 5 : l->big ? 17 : 2; }
@@ -26,13 +28,15 @@ static acf_gru layer(acf_lab *l, int64_t I, bool cond) {
 /* Leaves of the sequence cases: x, [c], then wx, [wc], bx, wh, bh for each layer. */
 static void build_seq(acf_lab *l) {
     int kind = l->c->variant;
-    bool cond = kind == SEQ_COND || kind == STACK;
+    bool cond = kind == SEQ_COND || stacked(kind), record = l->t->record;
     acf_tensor *x = acf_leaf_packed(l, "x", -1, 1, inputs(l)), *c = NULL;
     if (cond) c = acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONDITIONS});
     acf_gru w[2];
     w[0] = layer(l, inputs(l), cond);
-    if (kind == STACK) w[1] = layer(l, units(l), cond);
-    acf_result(l, acf_gru_stack(l->t, x, c, kind == STACK ? 2 : 1, w, l->u));
+    if (stacked(kind)) w[1] = layer(l, units(l), cond);
+    if (kind == DROPPED) l->t->record = true; /* finite differences too: otherwise nothing is dropped */
+    acf_result(l, acf_gru_stack(l->t, x, c, stacked(kind) ? 2 : 1, w, l->u, kind == DROPPED ? &half : NULL));
+    l->t->record = record;
 }
 
 static naive_gru naive_layer_at(const acf_lab *l, int first, bool cond) {
@@ -42,11 +46,11 @@ static naive_gru naive_layer_at(const acf_lab *l, int first, bool cond) {
 
 /* Row by row, step by step, layer by layer. */
 static void naive_seq(const acf_lab *l, double *const *out) {
-    int kind = l->c->variant, layers = kind == STACK ? 2 : 1;
-    bool cond = kind == SEQ_COND || kind == STACK;
+    int kind = l->c->variant, layers = stacked(kind) ? 2 : 1;
+    bool cond = kind == SEQ_COND || stacked(kind);
     int64_t H = units(l), I = inputs(l);
     naive_gru w[2] = {naive_layer_at(l, 1 + cond, cond)};
-    if (kind == STACK) w[1] = naive_layer_at(l, 7, cond);
+    if (stacked(kind)) w[1] = naive_layer_at(l, 7, cond);
     for (int64_t i = 0; i < l->N; i++) {
         double state[2][64] = {{0}}, next[64], x[64];
         for (int64_t s = 0; s < l->u->size[i]; s++) {
@@ -56,6 +60,9 @@ static void naive_seq(const acf_lab *l, double *const *out) {
                 naive_gru_step(w[k], k ? H : I, H, CONDITIONS, x, cond ? l->leaf[1].value + i * CONDITIONS : NULL, state[k], next);
                 memcpy(state[k], next, sizeof next);
                 memcpy(x, next, sizeof next);
+                acf_drop d = half;
+                d.site += (uint32_t)k;
+                for (int64_t j = 0; kind == DROPPED && j < H; j++) x[j] *= naive_drop(&d, i, l->u->col_of[p], j, H);
             }
             memcpy(out[0] + p * H, x, (size_t)H * sizeof(double));
         }
@@ -92,6 +99,7 @@ static const acf_case cases[] = {
     {"one layer", build_seq, naive_seq, .variant = SEQ},
     {"one layer with conditioning", build_seq, naive_seq, .variant = SEQ_COND},
     {"two layers with conditioning", build_seq, naive_seq, .variant = STACK, .big_N = 300},
+    {"two layers with dropout", build_seq, naive_seq, .variant = DROPPED, .big_N = 300},
     {"more inputs than units", build_seq, naive_seq, .variant = WIDE},
     {"step", build_step, naive_one_step, .variant = STEP},
     {"step with conditioning", build_step, naive_one_step, .variant = STEP_COND},

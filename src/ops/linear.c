@@ -91,7 +91,7 @@ acf_tensor *acf_linear(acf_tape *t, acf_tensor *x, acf_tensor *w, acf_tensor *b,
     if (b && acf_tensor_count(b) != w->dim[0])
         return acf_reject(t, &acf_op_linear, "the bias has %lld elements; w is %s, so expected %lld",
                           (long long)acf_tensor_count(b), acf_tensor_shape(w, sw), (long long)w->dim[0]);
-    if ((unsigned)act >= ACF_ACT_COUNT) return acf_reject(t, &acf_op_linear, "there is no activation number %d", (int)act);
+    if ((unsigned)act >= ACF_ACT_COUNT) return acf_reject_value(t, &acf_op_linear, "there is no activation number %d", (int)act);
     ((attrs *)n->attr)->act = act;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){x->dim[0], w->dim[0]});
     acf_tensor_inherit(n->out[0], x);

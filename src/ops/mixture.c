@@ -230,6 +230,28 @@ void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_
     }
 }
 
+/* The last component with a weight takes what rounding leaves of q. */
+static double stratum_one(const mixture *m, double q, double lo, double hi) {
+    double w[ACF_MAX_COMPONENTS], left = q;
+    int64_t k = 0, last = 0;
+    weights(w, m);
+    for (int64_t i = 0; i < m->K; i++)
+        if (w[i] > 0) last = i;
+    for (; k < last && left >= w[k]; k++) left -= w[k];
+    double within = fmin(fmax(left / w[k], 1e-12), 1 - 1e-12); /* a component never goes on for ever */
+    return acf_visible(m->mean[k]) + exp(acf_clamp_scale(m->scale[k], lo, hi)) * acf_normal_quantile(within, false);
+}
+
+void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q, int64_t q_step,
+                                 int64_t T, int64_t K, double lo, double hi) {
+    ACF_PARALLEL(dev, T * (K * 4 + 256))
+    for (int64_t i = 0; i < T; i++) {
+        mixture m;
+        read_mixture(&m, p + i * 3 * K, K);
+        z[i] = acf_real_from(stratum_one(&m, (double)q[i * q_step], lo, hi));
+    }
+}
+
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
 typedef struct attrs {
@@ -294,11 +316,21 @@ static acf_status quantile_forward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
+static acf_status stratum_forward(acf_tape *t, acf_node *n) {
+    const attrs *a = n->attr;
+    const acf_tensor *q = n->in[1];
+    ACF_TRY(acf_check_probability(q, n->out[0]));
+    acf_mixture_stratum_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, q->data, acf_tensor_count(q) == 1 ? 0 : 1,
+                                n->out[0]->dim[0], a->K, a->lo, a->hi);
+    return ACF_OK;
+}
+
 const acf_op acf_op_mixture_logp = {"mixture_logp", ACF_OP_mixture_logp, {logp_forward, logp_backward}};
 const acf_op acf_op_mixture_mean = {"mixture_mean", ACF_OP_mixture_mean, {mean_forward, mean_backward}};
 const acf_op acf_op_mixture_sample = {"mixture_sample", ACF_OP_mixture_sample, {sample_forward, NULL}};
 const acf_op acf_op_mixture_cdf = {"mixture_cdf", ACF_OP_mixture_cdf, {cdf_forward, NULL}};
 const acf_op acf_op_mixture_quantile = {"mixture_quantile", ACF_OP_mixture_quantile, {quantile_forward, NULL}};
+const acf_op acf_op_mixture_stratum = {"mixture_stratum", ACF_OP_mixture_stratum, {stratum_forward, NULL}};
 
 /* One value for each row of p, laid out alike. */
 static bool one_each(const acf_tensor *x, const acf_tensor *p) {
@@ -313,14 +345,14 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tenso
     acf_node *n = acf_node_new(t, op, sizeof(attrs), 2, (acf_tensor *[]){p, other});
     if (!n) return NULL;
     if (K < 1 || K > ACF_MAX_COMPONENTS) {
-        acf_reject(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
+        acf_reject_value(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
     } else if (p->ndim != 2 || p->dim[1] != 3 * K) {
         acf_reject(t, op, "p is %s; expected (T, %lld), that is 3K", acf_tensor_shape(p, sp), (long long)(3 * K));
     } else if (other && !one_each(other, p) && !(one_for_all && acf_tensor_count(other) == 1)) {
         acf_reject(t, op, "p is %s and %c is %s; expected one for each row of p", acf_tensor_shape(p, sp),
                    one_for_all ? 'q' : 'z', acf_tensor_shape(other, so));
     } else if (!acf_scale_bounds_ok(lo, hi)) {
-        acf_reject(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
+        acf_reject_value(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
     } else {
         *(attrs *)n->attr = (attrs){.K = K, .lo = lo, .hi = hi};
         n->out[0] = acf_tensor_new(t, 1, p->dim);
@@ -347,6 +379,11 @@ acf_tensor *acf_mixture_cdf(acf_tape *t, acf_tensor *p, acf_tensor *z, int64_t K
 
 acf_tensor *acf_mixture_quantile(acf_tape *t, acf_tensor *p, acf_tensor *q, int64_t K, double lo, double hi) {
     acf_node *n = checked(t, &acf_op_mixture_quantile, p, q, true, K, lo, hi);
+    return n ? acf_node_run(t, n) : &t->empty;
+}
+
+acf_tensor *acf_mixture_stratum(acf_tape *t, acf_tensor *p, acf_tensor *q, int64_t K, double lo, double hi) {
+    acf_node *n = checked(t, &acf_op_mixture_stratum, p, q, true, K, lo, hi);
     return n ? acf_node_run(t, n) : &t->empty;
 }
 

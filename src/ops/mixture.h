@@ -33,6 +33,11 @@ acf_tensor *acf_mixture_cdf(acf_tape *t, acf_tensor *p, acf_tensor *z, int64_t K
  * and names the place: the quantiles of 0 and 1 are infinite. No derivative. */
 acf_tensor *acf_mixture_quantile(acf_tape *t, acf_tensor *p, acf_tensor *q, int64_t K, double lo, double hi);
 
+/* (T): a number distributed as the mixture when q is uniform on (0, 1): q's place among the cumulated weights chooses a component, and
+ * its place within that weight the quantile of it. Like the quantile it turns evenly spaced q into a stratified sample, though not
+ * an ascending one, at a fraction of the cost: one softmax and one normal quantile. q, its limits and failures as there. */
+acf_tensor *acf_mixture_stratum(acf_tape *t, acf_tensor *p, acf_tensor *q, int64_t K, double lo, double hi);
+
 /* logp (T); r (T,K) receives the responsibilities w_k N_k / Σ_j w_j N_j, NULL = not kept. */
 void acf_mixture_logp_fwd_cpu(const acf_device *dev, acf_real *logp, acf_real *r, const acf_real *p, const acf_real *z,
                               int64_t T, int64_t K, double lo, double hi);
@@ -53,5 +58,7 @@ void acf_mixture_cdf_fwd_cpu(const acf_device *dev, acf_real *cdf, const acf_rea
 /* q[i * q_step]: 1 for q (T), 0 for one q; all in (0, 1). */
 void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q,
                                   int64_t q_step, int64_t T, int64_t K, double lo, double hi);
+void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q, int64_t q_step,
+                                 int64_t T, int64_t K, double lo, double hi);
 
 #endif

@@ -118,6 +118,27 @@ static void naive_quantile(const acf_lab *l, double *const *out) {
         }
 }
 
+static void build_stratum(acf_lab *l) {
+    acf_tensor *p = leaf_p(l);
+    acf_result(l, acf_mixture_stratum(l->t, p, acf_leaf_packed(l, "q", 0.01, 0.99, 0), K_of(l), lo_of(l), hi_of(l)));
+    acf_result(l, acf_mixture_stratum(l->t, p, acf_leaf(l, "one q", 0.6, 0.9, 0, NULL), K_of(l), lo_of(l), hi_of(l)));
+}
+
+/* The component that q falls into, and by bisection the point below which it has the share of its weight that q leaves. */
+static void naive_stratum(const acf_lab *l, double *const *out) {
+    for (int j = 0; j < 2; j++)
+        for (int64_t i = 0; i < l->u->T; i++) {
+            double left = (double)l->leaf[1 + j].value[j ? 0 : i], w = 1, m = 0, s = 1, a = -9, b = 9;
+            for (int64_t k = 0; k < K_of(l); k++) {
+                component(l, i, k, &w, &m, &s);
+                if (left < w) break;
+                left -= w;
+            }
+            for (int n = 0; n < 100; n++) *(0.5 * erfc(-(a + b) / 2 / sqrt(2)) < left / w ? &a : &b) = (a + b) / 2;
+            out[j][i] = m + s * a;
+        }
+}
+
 static const acf_case cases[] = {
     {"logp", build_logp, naive_logp, .variant = INSIDE},
     {"logp, clamped below", build_logp, naive_logp, .variant = CLAMPED_BELOW},
@@ -132,6 +153,8 @@ static const acf_case cases[] = {
     {"sample", build_sample, naive_sample, .variant = CLAMPED_BELOW, .no_grad = true, .hides_nonfinite = true},
     {"cdf", build_cdf, naive_cdf, .variant = CLAMPED_BELOW, .no_grad = true},
     /* a NaN as probability is refused as one outside (0, 1) */
+    {"stratum", build_stratum, naive_stratum, .variant = CLAMPED_ABOVE, .no_grad = true, .may_fail_nonfinite = true,
+     .hides_nonfinite = true},
     {"quantile", build_quantile, naive_quantile, .variant = CLAMPED_ABOVE, .no_grad = true, .may_fail_nonfinite = true},
 };
 ACF_CASES(mixture, cases)
@@ -253,6 +276,27 @@ static void quantile_inverts_cdf(void **state) {
         for (int i = 0; i < n; i++)
             assert_true(fabs((double)point[i] - (double)z[i]) <=
                         4 * eps * (fabs((double)z[i]) + exp(-(double)logp[i])));
+    }
+    acf_lab_close(&l);
+}
+
+/* Evenly spaced levels give a sample of the mixture, far more even than a random one: no more than a few of n points between the
+ * two distribution functions. */
+static void strata_follow_the_cdf(void **state) {
+    (void)state;
+    enum { n = 400 };
+    acf_real q[n], z[n], cdf[n];
+    acf_lab l;
+    open_lab(&l);
+    EACH_SHAPE(s) {
+        for (int i = 0; i < n; i++) q[i] = ACF_R((i + 0.5) / n);
+        acf_mixture_stratum_fwd_cpu(l.dev, z, copies(s, n), q, 1, n, s->K, LO, HI);
+        acf_mixture_cdf_fwd_cpu(l.dev, cdf, params, z, n, s->K, LO, HI);
+        for (int i = 0; i < n; i++) {
+            double below = 0;
+            for (int k = 0; k < n; k++) below += (cdf[k] < cdf[i]) + 0.5 * (cdf[k] == cdf[i]);
+            assert_true(fabs(below / n - (double)cdf[i]) <= ((double)s->K + 1) / n);
+        }
     }
     acf_lab_close(&l);
 }
@@ -487,11 +531,11 @@ static void refuses_what_does_not_fit(void **state) {
     acf_mixture_logp(l.t, acf_tensor_packed(l.t, l.u, 9), acf_tensor_new(l.t, 1, (int64_t[]){6}), 3, -1, 1);
     expect(&l, ACF_ESHAPE, "mixture_logp: p is (6 packed, 9) and z is (6); expected one for each row of p");
     acf_mixture_mean(l.t, acf_tensor_packed(l.t, l.u, 0), 0);
-    expect(&l, ACF_ESHAPE, "mixture_mean: K is 0; expected 1 to 1024 components");
+    expect(&l, ACF_EUSAGE, "mixture_mean: K is 0; expected 1 to 1024 components");
     acf_mixture_mean(l.t, acf_tensor_packed(l.t, l.u, 3 * 1025), 1025);
-    expect(&l, ACF_ESHAPE, NULL);
+    expect(&l, ACF_EUSAGE, NULL);
     acf_mixture_cdf(l.t, acf_tensor_packed(l.t, l.u, 3), acf_tensor_packed(l.t, l.u, 0), 1, -1, 301);
-    expect(&l, ACF_ESHAPE, "mixture_cdf: the log-scale is bounded by [-1, 301]; expected -300 <= lo <= hi <= 300");
+    expect(&l, ACF_EUSAGE, "mixture_cdf: the log-scale is bounded by [-1, 301]; expected -300 <= lo <= hi <= 300");
     acf_mixture_sample(l.t, acf_tensor_new(l.t, 2, (int64_t[]){6, 3}), 1, -1, 1, &(acf_draw){.seed = 1});
     expect(&l, ACF_ESHAPE, NULL);
     acf_real one = 1;
@@ -519,7 +563,7 @@ static void shows_infinite_means(void **state) {
 }
 
 ACF_TESTS(mixture, cmocka_unit_test(shows_infinite_means), cmocka_unit_test(density_mean_and_cdf_agree), cmocka_unit_test(cdf_slope_is_density),
-          cmocka_unit_test(quantile_inverts_cdf), cmocka_unit_test(quantile_is_accurate_in_the_tails),
+          cmocka_unit_test(quantile_inverts_cdf), cmocka_unit_test(strata_follow_the_cdf), cmocka_unit_test(quantile_is_accurate_in_the_tails),
           cmocka_unit_test(samples_follow_the_cdf), cmocka_unit_test(one_component_is_the_gaussian),
           cmocka_unit_test(logits_may_be_shifted), cmocka_unit_test(stays_finite_far_out),
           cmocka_unit_test(looks_at_every_component),

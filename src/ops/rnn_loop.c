@@ -282,7 +282,7 @@ static bool is_matrix(const acf_tensor *x, int64_t rows, int64_t cols) {
 static bool layers_fit(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t E) {
     char a[ACF_SHAPE_TEXT], b[ACF_SHAPE_TEXT];
     if (w->layers < 1 || w->layers > ACF_RNN_LAYERS) {
-        acf_reject(t, op, "%d layers; expected 1 to %d", w->layers, ACF_RNN_LAYERS);
+        acf_reject_value(t, op, "%d layers; expected 1 to %d", w->layers, ACF_RNN_LAYERS);
         return false;
     }
     int64_t H = w->gru[0].wh->dim[1];
@@ -317,7 +317,7 @@ static bool head_fits(acf_tape *t, const acf_op *op, const acf_rnn *w, int64_t H
         acf_reject(t, op, "the head's biases have %lld and %lld elements; expected %lld and %lld",
                    (long long)count_or(w->b1, F), (long long)count_or(w->b2, O), (long long)F, (long long)O);
     else if ((unsigned)w->act >= ACF_ACT_COUNT)
-        acf_reject(t, op, "there is no activation number %d", (int)w->act);
+        acf_reject_value(t, op, "there is no activation number %d", (int)w->act);
     return t->failure.status == ACF_OK;
 }
 
@@ -335,9 +335,9 @@ static bool fits(acf_tape *t, const acf_op *op, const acf_rnn *w, const acf_tens
 static bool mixture_fits(acf_tape *t, const acf_op *op, int64_t K, double lo, double hi) {
     if (t->failure.status) return false;
     if (K < 1 || K > ACF_MAX_COMPONENTS)
-        acf_reject(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
+        acf_reject_value(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
     else if (!acf_scale_bounds_ok(lo, hi))
-        acf_reject(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
+        acf_reject_value(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
     return t->failure.status == ACF_OK;
 }
 
@@ -372,7 +372,7 @@ acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_te
     if (z->ndim != 1 || z->sub != u)
         return acf_reject(t, &acf_op_rnn_inverse, "z is %s; expected (%lld packed)", acf_tensor_shape(z, s), (long long)u->T);
     if ((O != 1 && O != 2) || !(bound > 0 && isfinite(bound)))
-        return acf_reject(t, &acf_op_rnn_inverse, "%lld outputs and bound %g; expected 1 or 2 outputs, a positive bound",
+        return acf_reject_value(t, &acf_op_rnn_inverse, "%lld outputs and bound %g; expected 1 or 2 outputs, a positive bound",
                           (long long)O, bound);
     return loop(t, &acf_op_rnn_inverse, w, z, known, c, (attrs){.kind = INVERSE, .O = O, .bound = bound}, u);
 }
@@ -389,11 +389,11 @@ acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf
                 (attrs){.kind = SAMPLE, .O = 3 * K, .K = K, .lo = lo, .hi = hi, .draw = *d}, u);
 }
 
-acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c,
-                        const acf_subset *u) {
+acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c, const acf_subset *u,
+                        const acf_drop *drop) {
     if (t->failure.status || !fits(t, &acf_op_gru_seq, w, known, w->w2->dim[0], u)) return &t->empty;
     acf_tensor *x = acf_gather_prev(t, v, u, ACF_RNN_START);
     x = known ? acf_concat(t, 2, (acf_tensor *[]){x, known}) : acf_tensor_view(t, x, 2, (int64_t[]){u->T, 1});
-    acf_tensor *h = acf_gru_stack(t, x, c, w->layers, w->gru, u);
+    acf_tensor *h = acf_gru_stack(t, x, c, w->layers, w->gru, u, drop);
     return acf_linear(t, acf_linear(t, h, w->w1, w->b1, w->act), w->w2, w->b2, ACF_IDENTITY);
 }

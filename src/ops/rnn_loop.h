@@ -8,7 +8,8 @@
  *     acf_rnn_mean     value i = mean of the mixture the net describes             (best guess)
  *     acf_rnn_sample   value i = a draw from it                                    (sampling, imputation)
  *
- * A loop is one node with one backward through time, not steps times layers of them: the products of a step stay small, but
+ * Dropout acts in acf_rnn_seq alone, which is where likelihoods are trained; the loops run without, so the best-guess term of a loss
+ * sees the network whole. A loop is one node with one backward through time, not steps times layers of them: the products of a step stay small, but
  * every weight gradient is one product over all steps. */
 #ifndef ACF_OPS_RNN_LOOP_H
 #define ACF_OPS_RNN_LOOP_H
@@ -28,9 +29,10 @@ typedef struct acf_rnn {
     acf_act_kind act;            /* of the head's hidden layer */
 } acf_rnn;
 
-/* (T,O) from the values v (T) of all steps; known (T,E) or NULL, c (N,C) or NULL. */
-acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c,
-                        const acf_subset *u);
+/* (T,O) from the values v (T) of all steps; known (T,E) or NULL, c (N,C) or NULL. drop as in acf_gru_stack: between the layers,
+ * and between the last one and the head; NULL: none. */
+acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c, const acf_subset *u,
+                        const acf_drop *drop);
 
 /* (T): the x with z = x e^s + shift, s = bound tanh(raw / bound), (raw, shift) = net(x before); O = 2, or O = 1: s = 0. */
 acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c, double bound,

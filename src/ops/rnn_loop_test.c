@@ -3,6 +3,8 @@
 
 #include "harness/naive.h"
 #include "ops/affine.h"
+#include "ops/concat.h"
+#include "ops/gather.h"
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
@@ -112,7 +114,7 @@ static void inverse_undoes_the_coupling(void **state) {
         acf_lab_begin(&l, record);
         acf_tensor *known, *c, *x = acf_leaf_packed(&l, "x", -2, 2, 0);
         acf_rnn w = network(&l, VARIANT(INVERSE, 2, 1), &known, &c);
-        acf_tensor *z = acf_affine_forward(l.t, x, acf_rnn_seq(l.t, &w, x, known, c, l.u), BOUND, l.u, NULL);
+        acf_tensor *z = acf_affine_forward(l.t, x, acf_rnn_seq(l.t, &w, x, known, c, l.u, NULL), BOUND, l.u, NULL);
         acf_tensor *back = acf_rnn_inverse(l.t, &w, z, known, c, BOUND, l.u);
         assert_int_equal(acf_tape_status(l.t), ACF_OK);
         for (int64_t p = 0; p < l.u->T; p++)
@@ -129,7 +131,7 @@ static void mean_is_its_own_sequence(void **state) {
     acf_tensor *known, *c;
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
     acf_tensor *mean = acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
-    acf_tensor *again = acf_mixture_mean(l.t, acf_rnn_seq(l.t, &w, mean, known, c, l.u), COMPONENTS);
+    acf_tensor *again = acf_mixture_mean(l.t, acf_rnn_seq(l.t, &w, mean, known, c, l.u, NULL), COMPONENTS);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int64_t p = 0; p < l.u->T; p++)
         acf_assert_close((double)again->data[p], (double)mean->data[p], 100 * (double)ACF_REAL_EPS, "chained mean");
@@ -145,7 +147,7 @@ static void sample_is_its_own_sequence(void **state) {
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
     const acf_draw d = {.seed = 9, .draw = 2};
     acf_tensor *z = acf_rnn_sample(l.t, &w, known, c, COMPONENTS, -5, 2, &d, l.u);
-    acf_tensor *again = acf_mixture_sample(l.t, acf_rnn_seq(l.t, &w, z, known, c, l.u), COMPONENTS, -5, 2, &d);
+    acf_tensor *again = acf_mixture_sample(l.t, acf_rnn_seq(l.t, &w, z, known, c, l.u, NULL), COMPONENTS, -5, 2, &d);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int64_t p = 0; p < l.u->T; p++)
         acf_assert_close((double)again->data[p], (double)z->data[p], 1000 * (double)ACF_REAL_EPS, "chained sample");
@@ -177,7 +179,7 @@ static void refuses_what_does_not_fit(void **state) {
     z = acf_leaf_packed(&l, "z", -1, 1, 0);
     w = network(&l, VARIANT(INVERSE, 1, 1), &known, &c);
     acf_rnn_inverse(l.t, &w, z, known, c, 0, l.u);
-    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    assert_int_equal(acf_tape_status(l.t), ACF_EUSAGE);
     acf_lab_close(&l);
 }
 
@@ -220,9 +222,9 @@ static void refuses_a_broken_network(void **state) {
             acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
             acf_rnn w = network(&l, VARIANT(MEAN, 1, 1), &known, &c);
             break_network(&l, wrong, &w, &c);
-            if (seq) acf_rnn_seq(l.t, &w, v, known, c, l.u);
+            if (seq) acf_rnn_seq(l.t, &w, v, known, c, l.u, NULL);
             else acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
-            assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+            assert_int_equal(acf_tape_status(l.t), wrong == NO_ACTIVATION || wrong == TOO_MANY_LAYERS ? ACF_EUSAGE : ACF_ESHAPE);
             if (!strstr(acf_error(), wrong_sentence[wrong])) fail_msg("mistake %d: %s", wrong, acf_error());
             acf_lab_close(&l);
         }
@@ -244,7 +246,7 @@ static void refuses_other_mixtures(void **state) {
             }
             if (sample) acf_rnn_sample(l.t, &w, known, c, K[k], lo[k], hi[k], &(acf_draw){.seed = 1}, l.u);
             else acf_rnn_mean(l.t, &w, known, c, K[k], l.u);
-            assert_int_equal(acf_tape_status(l.t), sample || k < 4 ? ACF_ESHAPE : ACF_OK);
+            assert_int_equal(acf_tape_status(l.t), sample || k < 4 ? ACF_EUSAGE : ACF_OK);
             acf_lab_close(&l);
         }
 }
@@ -259,14 +261,35 @@ static void biases_of_the_head_are_optional(void **state) {
     acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
     w.b1 = w.b2 = NULL;
     acf_tensor *mean = acf_rnn_mean(l.t, &w, known, c, COMPONENTS, l.u);
-    acf_tensor *again = acf_mixture_mean(l.t, acf_rnn_seq(l.t, &w, mean, known, c, l.u), COMPONENTS);
+    acf_tensor *again = acf_mixture_mean(l.t, acf_rnn_seq(l.t, &w, mean, known, c, l.u, NULL), COMPONENTS);
     assert_int_equal(acf_tape_backward(l.t, acf_mean(l.t, mean)), ACF_OK);
     for (int64_t p = 0; p < l.u->T; p++)
         acf_assert_close((double)again->data[p], (double)mean->data[p], 100 * (double)ACF_REAL_EPS, "no biases");
     acf_lab_close(&l);
 }
 
-ACF_TESTS(rnn_loop, cmocka_unit_test(inverse_undoes_the_coupling), cmocka_unit_test(mean_is_its_own_sequence),
+/* Dropout acts behind every layer: the head sees what is left of the last one's output, the loops see all. */
+static void the_sequence_alone_has_dropout(void **state) {
+    (void)state;
+    acf_lab l;
+    const acf_drop half = {.rate = 0.5, .seed = 4, .step = 1, .site = 50};
+    open_told(&l, 17, 6);
+    acf_lab_begin(&l, true);
+    acf_tensor *known, *c, *v = acf_leaf_packed(&l, "v", -1, 1, 0);
+    acf_rnn w = network(&l, VARIANT(MEAN, 2, 1), &known, &c);
+    acf_tensor *out = acf_rnn_seq(l.t, &w, v, known, c, l.u, &half), *whole = acf_rnn_seq(l.t, &w, v, known, c, l.u, NULL);
+    acf_tensor *x = acf_concat(l.t, 2, (acf_tensor *[]){acf_gather_prev(l.t, v, l.u, ACF_RNN_START), known});
+    acf_tensor *h = acf_gru_stack(l.t, x, c, 2, w.gru, l.u, &half);
+    acf_tensor *again = acf_linear(l.t, acf_linear(l.t, h, w.w1, w.b1, w.act), w.w2, w.b2, ACF_IDENTITY);
+    assert_int_equal(acf_tape_status(l.t), ACF_OK);
+    int64_t n = acf_tensor_count(out), same = 0;
+    assert_memory_equal(out->data, again->data, (size_t)n * sizeof *out->data);
+    for (int64_t i = 0; i < n; i++) same += out->data[i] == whole->data[i];
+    assert_true(same < n / 4); /* rows of a cell whose six numbers were all kept */
+    acf_lab_close(&l);
+}
+
+ACF_TESTS(rnn_loop, cmocka_unit_test(the_sequence_alone_has_dropout), cmocka_unit_test(inverse_undoes_the_coupling), cmocka_unit_test(mean_is_its_own_sequence),
           cmocka_unit_test(sample_is_its_own_sequence), cmocka_unit_test(refuses_what_does_not_fit),
           cmocka_unit_test(refuses_a_broken_network), cmocka_unit_test(refuses_other_mixtures),
           cmocka_unit_test(biases_of_the_head_are_optional))

@@ -198,7 +198,7 @@ acf_tensor *acf_submatrix(acf_tape *t, acf_tensor *base, acf_tensor *a, acf_tens
     char sa[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, &acf_op_submatrix, sizeof(attrs), 3, (acf_tensor *[]){base, a, b});
     if (!n) return &t->empty;
-    if (r < 1) return acf_reject(t, n->op, "the rank is %lld; expected 1 or more", (long long)r);
+    if (r < 1) return acf_reject_value(t, n->op, "the rank is %lld; expected 1 or more", (long long)r);
     if (!is_matrix(a, u->N, u->D * r) || !is_matrix(b, u->N, u->D * r))
         return acf_reject(t, n->op, "a is %s and b is %s; expected (%lld, %lld) for both: %lld columns times rank %lld",
                           acf_tensor_shape(a, sa), acf_tensor_shape(b, sb), (long long)u->N, (long long)(u->D * r),

@@ -11,6 +11,7 @@
 #include <cairo.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -168,42 +169,65 @@ static size_t numbered(const char *p, const char *end) {
     return 0;
 }
 
-/* One pass over the names of the SVG: the k-th different number becomes k, which is never longer, so the text shrinks in place. seen has
- * room for n names; returns how many there are. With seen NULL they are only counted. */
-static int64_t renumber(acf_canvas *c, int64_t *seen) {
-    int64_t names = 0, different = 0;
-    const char *p = c->data, *end = p + c->n_data;
-    char *out = c->data;
-    while (p < end) {
-        const char before = *p;
-        if (seen) *out++ = *p;
-        p++;
-        const size_t n = before == '"' || before == '#' ? numbered(p, end) : 0;
+/* The number behind the n letters of a name at p; *rest is what follows it. */
+static int64_t number_at(const char *p, size_t n, const char *end, const char **rest) {
+    int64_t number = 0;
+    for (p += n; p < end && *p >= '0' && *p <= '9'; p++) number = number * 10 + (*p - '0');
+    *rest = p;
+    return number;
+}
+
+/* The numbers of all names in the SVG, as often as they occur, into seen; with seen NULL they are only counted. */
+static int64_t collect_numbers(const acf_canvas *c, int64_t *seen) {
+    int64_t names = 0;
+    const char *end = c->data + c->n_data, *rest;
+    for (const char *p = c->data; p < end; p++) {
+        const size_t n = *p == '"' || *p == '#' ? numbered(p + 1, end) : 0;
         if (n == 0) continue;
+        const int64_t number = number_at(p + 1, n, end, &rest);
+        if (seen) seen[names] = number;
         names++;
-        int64_t number = 0, k = 0;
-        const char *digit = p + n;
-        for (; digit < end && *digit >= '0' && *digit <= '9'; digit++) number = number * 10 + (*digit - '0');
-        if (!seen) continue;
-        while (k < different && seen[k] != number) k++;
-        if (k == different) seen[different++] = number;
-        memmove(out, p, n);
-        char text[ACF_NUMBER_MAX];
-        const size_t length = (size_t)snprintf(text, sizeof text, "%lld", (long long)k);
-        ACF_ASSERT(length <= (size_t)(digit - p) - n);
-        memcpy(out + n, text, length);
-        out += n + length, p = digit;
     }
-    if (seen) c->n_data = (size_t)(out - c->data);
     return names;
 }
 
+static int by_number(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Writes each number as its rank among the `different` ones in `rank`, which ascend. A rank is at most the number, whatever order the
+ * names come in, so the text shrinks in place. */
+static void renumber(acf_canvas *c, const int64_t *rank, size_t different) {
+    const char *p = c->data, *end = p + c->n_data, *rest;
+    char *out = c->data;
+    while (p < end) {
+        const char before = *p;
+        *out++ = *p++;
+        const size_t n = before == '"' || before == '#' ? numbered(p, end) : 0;
+        if (n == 0) continue;
+        const int64_t number = number_at(p, n, end, &rest), *at = bsearch(&number, rank, different, sizeof *rank, by_number);
+        char text[ACF_NUMBER_MAX];
+        const size_t length = (size_t)snprintf(text, sizeof text, "%lld", (long long)(at - rank));
+        ACF_ASSERT(length <= (size_t)(rest - p) - n);
+        memmove(out, p, n);
+        memcpy(out + n, text, length);
+        out += n + length, p = rest;
+    }
+    c->n_data = (size_t)(out - c->data);
+}
+
 static acf_status number_anew(acf_canvas *c) {
-    size_t bytes;
-    if (!acf_bytes(renumber(c, NULL), sizeof(int64_t), &bytes)) return ACF_EMEMORY;
+    const int64_t names = collect_numbers(c, NULL);
+    size_t bytes, different = 0;
+    if (!acf_bytes(names, sizeof(int64_t), &bytes)) return ACF_EMEMORY;
     int64_t *seen = acf_alloc(bytes, "the names of a picture's parts");
     if (!seen) return ACF_EMEMORY;
-    renumber(c, seen);
+    collect_numbers(c, seen);
+    qsort(seen, (size_t)names, sizeof *seen, by_number);
+    for (int64_t i = 0; i < names; i++)
+        if (different == 0 || seen[i] != seen[different - 1]) seen[different++] = seen[i];
+    renumber(c, seen, different);
     acf_release(seen);
     return ACF_OK;
 }

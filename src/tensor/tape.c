@@ -32,6 +32,7 @@ void acf_tape_begin(acf_tape *t, bool record) {
     acf_arena_reset(t->host);
     acf_arena_reset(t->mem);
     t->last = NULL;
+    t->spare = NULL;
     t->op = NULL;
     t->n_nodes = 0;
     t->record = record;
@@ -64,15 +65,28 @@ acf_status acf_tape_fail(acf_tape *t, const acf_op *op) {
 
 acf_status acf_tape_status(acf_tape *t) { return t->failure.status ? acf_failure_restore(&t->failure) : ACF_OK; }
 
-acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) {
+static acf_tensor *reject(acf_tape *t, const acf_op *op, acf_status status, const char *fmt, va_list ap) {
     char sentence[ACF_SENTENCE_MAX];
-    va_list ap;
-    va_start(ap, fmt);
     vsnprintf(sentence, sizeof sentence, fmt, ap);
-    va_end(ap);
-    acf_fail(ACF_ESHAPE, "%s", sentence);
+    acf_fail(status, "%s", sentence);
     acf_tape_fail(t, op);
     return &t->empty;
+}
+
+acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    acf_tensor *empty = reject(t, op, ACF_ESHAPE, fmt, ap);
+    va_end(ap);
+    return empty;
+}
+
+acf_tensor *acf_reject_value(acf_tape *t, const acf_op *op, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    acf_tensor *empty = reject(t, op, ACF_EUSAGE, fmt, ap);
+    va_end(ap);
+    return empty;
 }
 
 /* Index of the first element that is not finite, or -1. */
@@ -211,10 +225,42 @@ acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int
     return &t->empty;
 }
 
+/* ---- gradients: at any time only those between the nodes that have run back and the others are needed, some per cent of all.
+ * Shapes repeat from layer to layer, so a list of what was handed back finds nearly always one that fits. */
+
+typedef struct acf_spare {
+    struct acf_spare *next;
+    acf_real *data;
+    int64_t n;
+} acf_spare;
+
+/* The smallest spare piece of n numbers, or up to a quarter more (which are lost when it comes back); else new ones. */
+static acf_real *take_spare(acf_tape *t, int64_t n) {
+    acf_spare **best = NULL;
+    for (acf_spare **s = &t->spare; *s; s = &(*s)->next)
+        if ((*s)->n >= n && (*s)->n - n <= n / 4 && (!best || (*s)->n < (*best)->n)) best = s;
+    if (!best) return acf_tape_reals(t, n);
+    acf_real *data = (*best)->data;
+    *best = (*best)->next;
+    return data;
+}
+
+/* The gradient of what a node made, once its backward has read it. */
+static void hand_back(acf_tape *t, acf_tensor *x) {
+    acf_spare *s = x->grad ? acf_arena_alloc(t->host, sizeof *s) : NULL;
+    if (!s) return; /* no memory to remember it: it waits for the next begin */
+    *s = (acf_spare){t->spare, x->grad, acf_tensor_count(x)};
+    t->spare = s;
+    x->grad = NULL;
+#ifdef ACF_DEBUG
+    if (t->dev->memory.host) memset(s->data, 0xFF, (size_t)s->n * sizeof *s->data); /* NaN for whoever still looks */
+#endif
+}
+
 acf_real *acf_grad(acf_tape *t, acf_tensor *x) {
     if (!x || !x->needs_grad) return NULL;
     if (!x->grad) {
-        acf_real *g = acf_tape_reals(t, acf_tensor_count(x));
+        acf_real *g = take_spare(t, acf_tensor_count(x));
         if (!g) return NULL;
         if (acf_device_zero(t->dev, g, (size_t)acf_tensor_count(x) * sizeof(acf_real))) {
             acf_tape_fail(t, NULL);
@@ -333,6 +379,7 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
         acf_status status = kernel_of(t, n->op)->backward(t, n);
         if (status) acf_tape_fail(t, n->op);
         ACF_TRY(acf_tape_status(t));
+        for (int i = 0; i < n->n_out; i++) hand_back(t, n->out[i]);
     }
     t->op = NULL;
     return ACF_OK;

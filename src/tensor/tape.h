@@ -50,6 +50,7 @@ struct acf_tape {
     const acf_kernel *kernels; /* another device's, by op id; NULL: each op's cpu kernels */
     acf_arena *host, *mem;     /* nodes and attributes; numbers */
     acf_node *last;
+    struct acf_spare *spare;   /* gradients that were read for the last time, to be used again */
     const acf_op *op;          /* being called, or run backwards: failures in it carry its name; NULL between operations */
     int64_t n_nodes;
     bool record;         /* false: scoring and sampling, nothing is kept for a backward */
@@ -65,7 +66,9 @@ void acf_tape_free(acf_tape *t);
 /* Forgets every node and tensor of the step before, and its failure. */
 void acf_tape_begin(acf_tape *t, bool record);
 
-/* Runs the derivatives of `loss` (one element, made by an operation) back to the parameters, adding to their gradients.
+/* Runs the derivatives of `loss` (one element, made by an operation) back to the parameters, adding to their gradients. What an
+ * operation made keeps its numbers but not its gradient: that is read once, by this operation's backward, and its memory is
+ * then the next one's. Only parameters and inputs keep theirs.
  * Returns the step's first failure; a loss that is not finite is ACF_ENUMERIC and names the first operation with such an
  * output, its row and column. Once per begin: operations reuse what they kept as scratch (a second call is ACF_EUSAGE). */
 acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss);
@@ -110,8 +113,10 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in);
 /* Runs the node's forward and records it; returns out[0], or the empty tensor after a failure. */
 acf_tensor *acf_node_run(acf_tape *t, acf_node *n);
-/* Refuses a call: ACF_ESHAPE with the op's name and a sentence. Returns the empty tensor. */
+/* Refuses a call with the op's name and a sentence: ACF_ESHAPE where tensors do not fit together, ACF_EUSAGE for a number that is
+ * out of its range (a rate, a bound, a rank). Both return the empty tensor. */
 acf_tensor *acf_reject(acf_tape *t, const acf_op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+acf_tensor *acf_reject_value(acf_tape *t, const acf_op *op, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Makes the tape fail with the thread's last error, prefixed by the op's name; NULL: that of the op being called, if any. */
 acf_status acf_tape_fail(acf_tape *t, const acf_op *op);
 

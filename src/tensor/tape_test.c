@@ -154,9 +154,91 @@ static void what_is_not_needed_is_not_computed(void **state) {
     acf_tensor *unused = mul(b.t, b.w, b.v), *fixed = mul(b.t, x, x), *y = mul(b.t, fixed, b.w);
     assert_int_equal(acf_tape_backward(b.t, sum(b.t, y)), ACF_OK);
     assert_true(!unused->grad && !fixed->grad && !x->grad); /* nothing flows where no parameter is */
-    assert_true(!fixed->needs_grad && y->needs_grad && y->grad);
+    assert_true(!fixed->needs_grad && y->needs_grad);
     expect(b.w->grad, 1, 1, 1, 1, 1, 1);
     expect(b.v->grad, 0, 0, 0, 0, 0, 0);
+    close_bench(&b);
+}
+
+/* A chain of products x ← x·v: however long, two of its gradients are alive at a time, and what it made can still be read. */
+static void gradients_are_used_again(void **state) {
+    (void)state;
+    size_t extra[2];
+    for (int k = 0; k < 2; k++) {
+        bench b;
+        open_bench(&b);
+        acf_tensor *x = b.w, *first = NULL;
+        for (int i = 0; i < (k ? 50 : 5); i++) {
+            x = mul(b.t, x, b.v);
+            if (!first) first = x;
+        }
+        acf_tensor *loss = sum(b.t, x);
+        size_t before = acf_arena_used(b.t->mem);
+        assert_int_equal(acf_tape_backward(b.t, loss), ACF_OK);
+        extra[k] = acf_arena_used(b.t->mem) - before;
+        assert_true(!x->grad && !first->grad);
+        expect(first->data, 2, 4, 6, 8, 10, 12);
+        double power = pow(2, k ? 50 : 5); /* d(w vⁿ)/dw = vⁿ */
+        expect(b.w->grad, power, power, power, power, power, power);
+        close_bench(&b);
+    }
+    assert_int_equal(extra[0], extra[1]);
+}
+
+/* y (n) = x, a scalar, n times. */
+static acf_status spread_forward(acf_tape *t, acf_node *n) {
+    (void)t;
+    for (int64_t i = 0; i < acf_tensor_count(n->out[0]); i++) n->out[0]->data[i] = n->in[0]->data[0];
+    return ACF_OK;
+}
+
+static acf_status spread_backward(acf_tape *t, acf_node *n) {
+    acf_real *g = acf_grad(t, n->in[0]);
+    for (int64_t i = 0; g && i < acf_tensor_count(n->out[0]); i++) g[0] += n->out[0]->grad[i];
+    return acf_tape_status(t);
+}
+
+/* A scalar: the sum of all elements of all inputs. */
+static acf_status total_forward(acf_tape *t, acf_node *n) {
+    (void)t;
+    n->out[0]->data[0] = 0;
+    for (int k = 0; k < n->n_in; k++)
+        for (int64_t i = 0; i < acf_tensor_count(n->in[k]); i++) n->out[0]->data[0] += n->in[k]->data[i];
+    return ACF_OK;
+}
+
+static acf_status total_backward(acf_tape *t, acf_node *n) {
+    for (int k = 0; k < n->n_in; k++) {
+        acf_real *g = acf_grad(t, n->in[k]);
+        for (int64_t i = 0; g && i < acf_tensor_count(n->in[k]); i++) g[i] += n->out[0]->grad[0];
+    }
+    return acf_tape_status(t);
+}
+
+static const acf_op op_spread = {"spread", -1, {spread_forward, spread_backward}};
+static const acf_op op_total = {"total", -1, {total_forward, total_backward}};
+
+/* Gradients of many sizes, some alive all the time, others handed on: none touches another. With a = Σw and y = a repeated s times,
+ * the loss is the sum of y + y³ over all sizes. */
+static void gradients_do_not_overlap(void **state) {
+    (void)state;
+    static const int64_t size[] = {70, 8, 64, 9, 40, 1, 32, 33, 8, 100, 16, 24};
+    enum { SIZES = sizeof size / sizeof *size };
+    bench b;
+    open_bench(&b);
+    acf_tensor *a = sum(b.t, b.w), *part[2 * SIZES];
+    double expected = 0;
+    for (int k = 0; k < SIZES; k++) {
+        acf_node *n = acf_node_new(b.t, &op_spread, 0, 1, &a);
+        n->out[0] = acf_tensor_new(b.t, 1, &size[k]);
+        acf_tensor *y = acf_node_run(b.t, n);
+        part[2 * k] = y, part[2 * k + 1] = sum(b.t, mul(b.t, mul(b.t, y, y), y));
+        expected += (double)size[k] * (1 + 3 * 21.0 * 21.0);
+    }
+    acf_node *n = acf_node_new(b.t, &op_total, 0, 2 * SIZES, part);
+    n->out[0] = acf_tensor_new(b.t, 0, NULL);
+    assert_int_equal(acf_tape_backward(b.t, acf_node_run(b.t, n)), ACF_OK);
+    expect(b.w->grad, expected, expected, expected, expected, expected, expected);
     close_bench(&b);
 }
 
@@ -378,8 +460,8 @@ static void views_share_data_and_gradient(void **state) {
     acf_tensor *h = mul(b.t, b.w, b.v), *flat = acf_tensor_view(b.t, h, 1, (int64_t[]){6});
     assert_true(flat->data == h->data && flat->ndim == 1 && flat->dim[0] == 6);
     acf_tensor *loss = sum(b.t, mul(b.t, flat, acf_tensor_view(b.t, h, 2, (int64_t[]){3, 2}))); /* (w v)²: 2 w v² */
+    assert_true(flat->grad && flat->grad == h->grad);
     assert_int_equal(acf_tape_backward(b.t, loss), ACF_OK);
-    assert_true(flat->grad == h->grad);
     expect(b.w->grad, 8, 16, 24, 32, 40, 48);
     close_bench(&b);
 }
@@ -514,7 +596,9 @@ static void a_node_costs_little(void **state) {
 }
 
 ACF_TESTS(tape, cmocka_unit_test(gradients_of_a_product), cmocka_unit_test(a_weight_used_twice_accumulates),
-          cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(a_loss_that_depends_on_no_parameter),
+          cmocka_unit_test(what_is_not_needed_is_not_computed), cmocka_unit_test(gradients_are_used_again),
+          cmocka_unit_test(gradients_do_not_overlap),
+          cmocka_unit_test(a_loss_that_depends_on_no_parameter),
           cmocka_unit_test(refuses_a_loss_that_is_not_one_number),
           cmocka_unit_test(refuses_a_second_backward), cmocka_unit_test(the_first_failure_sticks_until_begin),
           cmocka_unit_test(a_failing_kernel_is_named),

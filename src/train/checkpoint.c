@@ -1,7 +1,7 @@
 /* Checkpoints: see checkpoint.h. A save is bound by the disk; the hash of the table runs at some GB/s. */
 #include "train/checkpoint.h"
 
-#include "model/safetensors.h"
+#include "model/checksum.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,11 +26,14 @@ static uint64_t data_hash(const acf_train_data *d) {
     for (int64_t j = 0; j < d->table->D; j++) {
         hash = mix_real(mix_real(hash, d->encoder->mean[j]), d->encoder->scale[j]);
         hash = mix(hash, (uint64_t)d->encoder->column[j].classes);
+        hash = mix_real(hash, acf_resolution_step(d->encoder->resolution[j]));
+        for (int32_t k = 0; k < d->encoder->warp[j].n; k++) hash = mix_real(hash, d->encoder->warp[j].t[k]);
     }
     if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
     const acf_rows *rows = d->rows; /* which rows, in which order: by three of them */
     const int64_t probe[] = {0, rows->n / 2, rows->n - 1};
     for (int k = 0; k < 3; k++) hash = mix(hash, (uint64_t)acf_rows_at(rows, probe[k]));
+    for (int64_t i = 0; d->table->id && i < d->table->N; i++) hash = mix(hash, d->table->id[i]);
     return mix(hash, d->table->first_id);
 }
 
@@ -38,7 +41,7 @@ static uint64_t data_hash(const acf_train_data *d) {
 static json_t *hash_text(uint64_t hash) { return json_sprintf("%016llx", (unsigned long long)hash); }
 
 static json_t *describe_data(const acf_trainer *tr) {
-    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->rows.n, "columns", (json_int_t)tr->data.table->D, "hash",
+    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->rows.n, "columns", (json_int_t)tr->data.table->D, "checksum",
                      hash_text(data_hash(&tr->data)));
 }
 
@@ -60,10 +63,11 @@ static json_t *describe_network(const acf_trainer *tr) {
 
 static json_t *describe_state(const acf_trainer *tr) {
     const acf_train_state *s = &tr->state;
-    json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "step", (json_int_t)s->step, "updates",
+    json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "step", (json_int_t)s->step, "updates",
                           (json_int_t)s->updates, "epoch", (json_int_t)tr->walk.epoch, "row", (json_int_t)tr->walk.at,
                           "validated", (json_int_t)s->validated, "best_step", (json_int_t)s->best_step, "stale",
-                          (json_int_t)s->stale, "skipped", (json_int_t)s->skipped, "skipped_in_row", (json_int_t)s->in_row);
+                          (json_int_t)s->stale, "skipped", (json_int_t)s->skipped, "skipped_in_row", (json_int_t)s->in_row,
+                          "seconds", tr->seconds);
     if (o && isfinite(s->best) && json_object_set_new(o, "best", json_real(s->best))) json_decref(o), o = NULL;
     return o;
 }
@@ -99,8 +103,10 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), describe_data(tr)};
     char *text[TEXTS] = {0};
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
-    const acf_st_text texts[] = {{"format_version", "1"}, {"kind", KIND}, {"state", text[0]}, {"options", text[1]},
-                                 {"network", text[2]}, {"data", text[3]}};
+    char sum[ACF_CHECKSUM_TEXT];
+    acf_st_text texts[] = {{"format_version", "1"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
+                           {"options", text[1]}, {"network", text[2]}, {"data", text[3]}, {ACF_CHECKSUM_KEY, sum}};
+    const int n_texts = sizeof texts / sizeof *texts;
     acf_real *slab[SLABS];
     acf_st_tensor tensor[SLABS];
     slabs_of(tr, slab);
@@ -108,7 +114,8 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     for (int i = 0; i < n; i++)
         tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
                                     .dim = {acf_net_params(tr->net)->total}, .data = slab[i]};
-    ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, sizeof texts / sizeof *texts));
+    acf_checksum_write(tensor, n, texts, n_texts - 1, sum);
+    ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, n_texts));
 done:
     for (int i = 0; i < TEXTS; i++) json_decref(value[i]), acf_release(text[i]);
     return status;
@@ -165,8 +172,17 @@ static acf_status compare(const acf_st *f, acf_json_source from, const char *key
     return status;
 }
 
+static acf_status same_library(const acf_st *f, acf_json_source from) {
+    const char *version;
+    char shown_version[ACF_EXCERPT_MAX];
+    ACF_TRY(acf_st_need_text(f, "acflow", &version));
+    if (strcmp(version, ACF_VERSION) == 0) return ACF_OK;
+    return acf_fail(ACF_EMODEL, "%s: the checkpoint is of acflow %s, this is " ACF_VERSION "; go on with that version, or begin anew",
+                    from.name, acf_text_excerpt(shown_version, version));
+}
+
 static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr) {
-    static const char *const limits[] = {"steps", "epochs", "patience", NULL};
+    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", NULL};
     acf_status status = ACF_OK;
     int64_t version;
     const char *kind = acf_st_text_find(f, "kind");
@@ -176,9 +192,12 @@ static acf_status belongs(const acf_st *f, acf_json_source from, const acf_train
         goto done;
     }
     ACF_TRY_DONE(acf_st_version(f, ACF_CHECKPOINT_VERSION, &version));
+    ACF_TRY_DONE(acf_checksum_verify(f, from.name));
+    ACF_TRY_DONE(same_library(f, from));
+    /* What the user has said first: data (cells are held out by seed) and network follow from it. */
+    ACF_TRY_DONE(compare(f, from, "options", "other options", tr->options, free_ones));
+    ACF_TRY_DONE(compare(f, from, "data", "another table", data, NULL));
     ACF_TRY_DONE(compare(f, from, "network", "another network", network, NULL));
-    ACF_TRY_DONE(compare(f, from, "data", "other data", data, NULL));
-    ACF_TRY_DONE(compare(f, from, "options", "other options", tr->options, limits));
 done:
     json_decref(network);
     json_decref(data);
@@ -205,6 +224,7 @@ static acf_status parse_state(acf_json_source from, const json_t *o, acf_trainer
     ACF_TRY(count(from, o, "skipped_in_row", s->skipped, &s->in_row));
     ACF_TRY(count(from, o, "epoch", UINT32_MAX, &epoch));
     ACF_TRY(count(from, o, "row", to->rows.n - 1, &at));
+    ACF_TRY(acf_json_real(from, o, "seconds", &to->seconds));
     s->best = INFINITY;
     if (json_object_get(o, "best")) ACF_TRY(acf_json_real(from, o, "best", &s->best));
     return acf_batches_seek(&to->walk, (uint32_t)epoch, at);
@@ -215,7 +235,7 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     acf_json_source from = {path, ACF_EMODEL};
     acf_st *f = NULL;
     json_t *state = NULL;
-    acf_trainer to = *tr; /* what of it changes is held by value: state and walk */
+    acf_trainer to = *tr; /* what of it changes is held by value: state, walk, seconds */
     acf_real *slab[SLABS];
     const acf_st_tensor *found;
     const int64_t total = acf_net_params(tr->net)->total;
@@ -234,7 +254,7 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
         }
     }
     for (int i = 0; i < n; i++) ACF_TRY_DONE(acf_st_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
-    tr->state = to.state, tr->walk = to.walk;
+    tr->state = to.state, tr->walk = to.walk, tr->seconds = to.seconds;
 done:
     json_decref(state);
     acf_st_close(f);

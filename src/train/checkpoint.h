@@ -5,13 +5,16 @@
  *     metadata   format_version   1
  *                kind             acflow checkpoint
  *                state            numbers of acf_train_state, and the position in the walk over the rows
+ *                acflow           version of the library
  *                options          what the trainer was created with (recorded ones)
  *                network          name and shape of each parameter
  *                data             rows, columns, and a hash of every cell, scale and held-out choice
  *
  * A safetensors file beside the model's: optimiser state is four times its size and of no use to who only asks questions.
- * Replaced atomically. Loading compares everything first and refuses what does not belong together; only the options that say
- * when to stop (steps, epochs, patience) may differ. A longer run then follows its own, longer decay from there on. */
+ * Replaced atomically. Loading compares everything first and refuses what does not belong together, another version of the library
+ * too: the bits would differ. Only the options that say when to stop (steps, epochs, patience) and how large steps are (lr, warmup,
+ * decay, decay-to, clip) may differ: a run may go on for longer, or with a smaller lr after it diverged. A longer run then follows
+ * its own, longer decay from there on. */
 #ifndef ACF_TRAIN_CHECKPOINT_H
 #define ACF_TRAIN_CHECKPOINT_H
 

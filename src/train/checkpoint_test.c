@@ -135,24 +135,26 @@ static void what_is_of_something_else_is_refused(void **state) {
     save(&l);
     acf_train_lab_close(&l);
     refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "coupling-units=9", NULL},
-            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of another network: flow.2");
-    refused(standard, acf_train_lab_table(N, D + 1, 0.2, 0, 3), "the checkpoint is of another network: ");
-    refused(standard, acf_train_lab_table(N + 1, D, 0.2, 0, 3), "is of other data: rows is 150 there and 151 here");
-    refused(standard, one_cell_changed(), "the checkpoint is of other data: hash is ");
-    refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "lr=0.02", NULL},
-            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: lr is 0.01 there and 0.02 here");
+            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: coupling-units is 8 there and 9 here");
+    refused(standard, acf_train_lab_table(N, D + 1, 0.2, 0, 3), "the checkpoint is of another table: columns is 4 there and 5 here");
+    refused(standard, acf_train_lab_table(N + 1, D, 0.2, 0, 3), "is of another table: rows is 150 there and 151 here");
+    refused(standard, one_cell_changed(), "the checkpoint is of another table: checksum is ");
+    refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "dropout=0.25", NULL},
+            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: dropout is 0.05 there and 0.25 here");
+    refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "seed=2", NULL},
+            acf_train_lab_table(N, D, 0.2, 0, 3), "the checkpoint is of other options: seed is 1 there and 2 here");
     refused((const char *[]){"steps=40", "valid-every=7", "guess-weight=0.1", "scale-bound=1.5", NULL},
             acf_train_lab_table(N, D, 0.2, 0, 3), "of other options: scale-bound is 2");
 }
 
-/* Only when to stop may change. */
+/* Only when to stop and how large steps are may change. */
 static void a_run_may_be_made_longer(void **state) {
     (void)state;
     acf_train_lab a, b;
     open_lab(&a, 1, standard);
     run(&a, true);
     save(&a);
-    open_lab(&b, 1, (const char *[]){"steps=0", "epochs=9", "patience=3", "valid-every=7", "guess-weight=0.1", NULL});
+    open_lab(&b, 1, (const char *[]){"steps=0", "epochs=9", "patience=3", "lr=0.001", "warmup=0", "decay=linear", "decay-to=0.5", "clip=1", "valid-every=7", "guess-weight=0.1", NULL});
     load(&b);
     acf_train_lab_same(&a, &b);
     acf_train_lab_close(&a);
@@ -169,6 +171,7 @@ static void tamper(const char *key, const char *value) {
     for (int64_t i = 0; i < acf_st_text_count(f); i++) {
         text[n] = *acf_st_text_at(f, i);
         if (strcmp(text[n].key, key) == 0) text[n].value = value;
+        else if (strcmp(text[n].key, "checksum") == 0) text[n].value = NULL; /* it would speak first */
         n += text[n].value != NULL;
     }
     for (int64_t i = 0; i < acf_st_count(f); i++)
@@ -179,7 +182,7 @@ static void tamper(const char *key, const char *value) {
 
 #define STATE(epoch, row, skipped)                                                                                     \
     "{\"step\":20,\"updates\":20,\"epoch\":" epoch ",\"row\":" row ",\"validated\":14,\"best_step\":14,\"stale\":0,"   \
-    "\"skipped\":" skipped ",\"skipped_in_row\":0,\"best\":1.5}"
+    "\"skipped\":" skipped ",\"skipped_in_row\":0,\"seconds\":1,\"best\":1.5}"
 
 static void damaged_files_are_refused(void **state) {
     (void)state;
@@ -188,6 +191,9 @@ static void damaged_files_are_refused(void **state) {
     } cases[] = {
         {"kind", NULL, "this is no checkpoint of training"},
         {"format_version", "2", "update acflow"},
+        {"checksum", "0123456789abcdef", "but it says 0123456789abcdef; the file is damaged: copy it again"},
+        {"acflow", "0.0.9", "the checkpoint is of acflow 0.0.9, this is " ACF_VERSION "; go on with that version, or begin anew"},
+        {"acflow", NULL, "acflow"},
         {"state", NULL, "state"},
         {"state", "[]", "the metadata 'state' is not an object; the file is damaged"},
         {"state", "{\"step\":20}", "updates"},

@@ -15,9 +15,11 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .dropout = acf_options_real(o, "dropout"),
         .average = acf_options_real(o, "average"),
         .loss = {.per_column = acf_options_choice(o, "loss-per") == 1, .guess_weight = acf_options_real(o, "guess-weight")},
+        .encoding = {.warp = acf_options_choice(o, "encode") == 1, .dequantise = acf_options_bool(o, "dequantise")},
         .valid = acf_options_real(o, "valid"),
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),
+        .bf16 = acf_options_choice(o, "precision") == 1,
         .seed = (uint64_t)acf_options_int(o, "seed"),
     };
     ACF_TRY(acf_masks_parse(acf_options_text(o, "masks"), &s.masks));

@@ -4,6 +4,7 @@
 #define ACF_TRAIN_TRAIN_OPTIONS_H
 
 #include "base/options.h"
+#include "data/encode.h"
 #include "data/masks.h"
 #include "train/loss.h"
 #include "train/schedule.h"
@@ -16,10 +17,12 @@ typedef struct acf_train_settings {
     double weight_decay, dropout;
     double average; /* beta of the averaged weights; 0: off */
     acf_masks masks;
+    acf_encoding encoding;
     acf_loss loss;
     double valid;        /* fraction of the observed cells held out */
     int64_t valid_every; /* steps; 0: once an epoch */
     int64_t patience;    /* validations without a better one; 0: no limit */
+    bool bf16;           /* large products of a step in bf16 (device/bf16.h); validation and queries stay float */
     uint64_t seed;
 } acf_train_settings;
 

@@ -5,6 +5,13 @@
 
 #include <string.h>
 
+/* Where the options of training begin; before them are those of a model, which are all recorded. */
+static int first_of_training(void) {
+    int i = 0;
+    while (strcmp(acf_option_table[i].name, "batch") != 0) i++;
+    return i;
+}
+
 static void defaults_make_settings(void **state) {
     (void)state;
     acf_options *o = NULL;
@@ -15,7 +22,7 @@ static void defaults_make_settings(void **state) {
     assert_true(s.steps > 0 && s.patience > 0 && s.valid > 0 && s.average > 0);
     assert_int_equal(s.schedule.decay, ACF_DECAY_COSINE);
     assert_int_equal(s.masks.n, 3); /* conditionals, joint and marginals: one model for every question */
-    for (int i = acf_option_general; i < acf_option_count; i++) assert_true(acf_option_table[i].flags & ACF_OPTION_RECORDED);
+    for (int i = acf_option_reading; i < first_of_training(); i++) assert_true(acf_option_table[i].flags & ACF_OPTION_RECORDED);
     acf_opts_free(o);
 }
 
@@ -25,19 +32,23 @@ static void every_option_arrives(void **state) {
         {"batch", "7"}, {"steps", "11"}, {"epochs", "13"}, {"lr", "0.5"}, {"warmup", "17"}, {"decay", "linear"},
         {"decay-to", "0.25"}, {"clip", "0.75"}, {"weight-decay", "0.125"}, {"dropout", "0.375"}, {"average", "0.625"},
         {"masks", "joint"}, {"guess-weight", "19"}, {"loss-per", "column"}, {"valid", "0.0625"}, {"valid-every", "23"},
-        {"patience", "29"}, {"seed", "9007199254740991"}};
+        {"patience", "29"}, {"precision", "bf16"}, {"seed", "9007199254740991"}};
     enum { SET = sizeof set / sizeof *set };
     acf_options *o = NULL;
     acf_train_settings s;
     assert_int_equal(acf_opts_create(acf_option_table, acf_option_count, &o), ACF_OK);
-    assert_string_equal(acf_option_table[acf_option_count - SET].name, set[0][0]); /* the last of the table, all of them */
+    for (int i = first_of_training(), k = 0; i < acf_option_count; i++) { /* those that are recorded, all of them, in order */
+        if (!(acf_option_table[i].flags & ACF_OPTION_RECORDED)) continue;
+        assert_in_range(k, 0, SET - 1);
+        assert_string_equal(acf_option_table[i].name, set[k++][0]);
+    }
     for (int i = 0; i < SET; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
     assert_int_equal(acf_train_settings_read(o, &s), ACF_OK);
     assert_true(s.batch == 7 && s.steps == 11 && s.epochs == 13 && s.schedule.lr == 0.5 && s.schedule.warmup == 17);
     assert_true(s.schedule.decay == ACF_DECAY_LINEAR && s.schedule.to == 0.25 && s.clip == 0.75 && s.weight_decay == 0.125);
     assert_true(s.dropout == 0.375 && s.average == 0.625 && s.masks.n == 1 && s.masks.part[0].kind == ACF_MASK_JOINT);
     assert_true(s.loss.guess_weight == 19 && s.loss.per_column && s.valid == 0.0625 && s.valid_every == 23);
-    assert_true(s.patience == 29 && s.seed == 9007199254740991u);
+    assert_true(s.patience == 29 && s.bf16 && s.seed == 9007199254740991u);
     acf_opts_free(o);
 }
 

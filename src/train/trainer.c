@@ -4,7 +4,9 @@
  * is done here for a step (rows, masks, bookkeeping) is below a percent of that. */
 #include "train/trainer.h"
 
+#include "device/cpu.h"
 #include "ops/adam.h"
+#include "train/anchor.h"
 
 #include <math.h>
 #include <time.h>
@@ -12,6 +14,7 @@
 #define BETA1 0.9
 #define BETA2 0.999
 #define EPS 1e-8
+#define LOSS_STEPS 50  /* that the reported mean loss reaches back */
 #define VALID_APART 50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
 
 /* ---- creation ---------------------------------------------------------------------------------------------------------- */
@@ -26,10 +29,16 @@ acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const
         acf_holdout_free(h);
         h = NULL;
     }
-    acf_status status = acf_encoder_fit(table, rows, h, encoder);
-    if (status) acf_holdout_free(h);
-    else *hold = h;
-    return status;
+    acf_encoder *e = NULL;
+    acf_status status = acf_encoder_fit(table, rows, h, &e);
+    if (!status) status = acf_encoder_shape(e, table, rows, h, &set.encoding);
+    if (status) {
+        acf_holdout_free(h);
+        acf_encoder_free(e);
+        return status;
+    }
+    *hold = h, *encoder = e;
+    return ACF_OK;
 }
 
 static acf_params *params(const acf_trainer *tr) { return acf_net_params(tr->net); }
@@ -52,6 +61,8 @@ static acf_status check(acf_trainer *tr) {
     if (acf_net_columns(tr->net) != tr->data.table->D)
         return acf_fail(ACF_ESHAPE, "a network of %lld columns for a table of %lld", (long long)acf_net_columns(tr->net),
                         (long long)tr->data.table->D);
+    if (tr->set.bf16 && !acf_cpu_has_bf16())
+        return acf_fail(ACF_EDEVICE, "the option 'precision' is bf16, but this CPU has no AVX512-BF16; use precision float");
     if (!params(tr)->grad) return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
     if (!(tr->held = acf_alloc((size_t)tr->data.table->D, "held-out cells"))) return ACF_EMEMORY;
     if (!has_cells(tr))
@@ -97,6 +108,7 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
     ACF_TRY_DONE(check(tr));
     ACF_TRY_DONE(start_walk(tr));
     ACF_TRY_DONE(make_memory(tr));
+    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);
@@ -129,21 +141,17 @@ static void next_batch(acf_trainer *tr) {
         acf_batch_fill(device(tr), b, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_TRAIN, tr->row, n);
         acf_masks_draw(device(tr), &tr->set.masks, tr->set.seed, (uint32_t)tr->state.step, n, b->D, b->id, b->b, b->m);
     } while (acf_loss_rows(b) == 0);
+    acf_batch_dequantise(device(tr), b, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, (uint32_t)tr->state.step);
 }
 
 static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
-    acf_tape *t = tr->tape;
     acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
     ACF_TRY(acf_params_zero_grad(params(tr)));
-    acf_tape_begin(t, true);
-    acf_tensor *loss = acf_loss_make(t, tr->net, tr->batch, &pass, &tr->set.loss);
-    ACF_TRY(acf_tape_backward(t, loss));
-    ACF_TRY(acf_grad_norm(params(tr), &now->norm));
-    acf_real value;
-    ACF_TRY(acf_device_copy(device(tr), &value, loss->data, sizeof value, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(device(tr)));
-    now->loss = (double)value;
-    return ACF_OK;
+    device(tr)->bf16 = tr->set.bf16; /* for this call only: whatever is reported comes from float */
+    acf_status status = acf_loss_backward(tr->tape, tr->net, tr->batch, &pass, &tr->set.loss, &now->loss);
+    device(tr)->bf16 = false;
+    ACF_TRY(status);
+    return acf_grad_norm(params(tr), &now->norm);
 }
 
 static acf_status update(acf_trainer *tr, const acf_train_step *now) {
@@ -192,10 +200,25 @@ static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real 
 
 static bool averaged(const acf_trainer *tr) { return tr->set.average > 0 && tr->state.updates > 0; }
 
+/* Sum over the held-out cells in the batch of log |dz/dt|: from a density of encoded values to one of standardised values. */
+static double warp_slopes(const acf_trainer *tr) {
+    const acf_encoder *e = tr->data.encoder;
+    const acf_batch *b = tr->batch;
+    double sum = 0;
+    for (int64_t k = 0; k < b->N * b->D; k++) {
+        int64_t i = k / b->D, j = k % b->D;
+        if (!b->m[k] || b->b[k] || !e->warp[j].n) continue;
+        double x = acf_tab_row(tr->data.table, tr->row[i])[j];
+        sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x, tr->set.seed, b->id[i], ACF_NOISE_FIXED)) - e->log_jacobian[j];
+    }
+    return sum;
+}
+
 /* *sum += log p of the held-out cells of the first n rows in tr->row. */
 static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
     acf_tape *t = tr->tape;
     acf_batch_fill(device(tr), tr->batch, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
+    acf_batch_dequantise(device(tr), tr->batch, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, ACF_NOISE_FIXED);
     acf_tape_begin(t, false);
     acf_tensor *logp = acf_net_logp(t, acf_net_view(t, tr->net, tr->batch, NULL));
     ACF_TRY(acf_tape_check(t, logp));
@@ -204,6 +227,7 @@ static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
     ACF_TRY(acf_device_copy(device(tr), host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(tr)));
     for (int64_t i = 0; i < n; i++) *sum += (double)host[i];
+    *sum += warp_slopes(tr);
     return ACF_OK;
 }
 
@@ -280,40 +304,105 @@ static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train
     return steps || epochs || patience || stopped;
 }
 
-static void report(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train_progress *p) {
-    p->step = tr->state.step, p->epoch = tr->walk.epoch;
-    p->best = tr->state.best, p->skipped = tr->state.skipped;
+/* Steps from one validation to the next. */
+static int64_t steps_apart(const acf_trainer *tr) {
+    int64_t epoch = acf_batches_count(&tr->walk);
+    return tr->set.valid_every ? tr->set.valid_every : acf_ceil_div(VALID_APART, epoch) * epoch;
+}
+
+/* What a run measures of itself, for its reports. */
+typedef struct meter {
+    double begun, before;  /* clock at the start; seconds of earlier runs */
+    double spent, rows;    /* in steps alone */
+    int64_t steps, losses; /* taken; of them finite */
+    double loss[LOSS_STEPS];
+} meter;
+
+static void count_step(meter *m, acf_train_progress *p, double spent) {
+    m->spent += spent, m->rows += (double)p->last.rows, m->steps++;
+    p->rows_per_second = m->spent > 0 ? m->rows / m->spent : 0;
+    if (p->last.skipped) return;
+    m->loss[m->losses++ % LOSS_STEPS] = p->last.loss;
+    int64_t n = acf_min(m->losses, LOSS_STEPS);
+    p->loss = 0;
+    for (int64_t k = 0; k < n; k++) p->loss += m->loss[k] / (double)n;
+}
+
+/* Fills in the rest and hands it out. What is left is reckoned from all time so far, validation included. */
+static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m, acf_train_progress *p) {
+    const acf_train_state *s = &tr->state;
+    double each = (seconds() - m->begun) / (double)acf_max(m->steps, 1);
+    int64_t limit = tr->set.schedule.total, patience = tr->data.hold ? tr->set.patience : 0;
+    tr->seconds = m->before + (seconds() - m->begun);
+    p->state = s, p->step = s->step, p->epoch = tr->walk.epoch;
+    p->left = limit ? each * (double)acf_max(limit - s->step, 0) : (double)NAN;
+    p->left_early = patience ? each * (double)acf_max((patience - s->stale) * steps_apart(tr) - (s->step - s->validated), 0)
+                             : (double)NAN;
+    if (p->left_early > p->left) p->left_early = p->left;
     if (hooks->report) hooks->report(hooks->ctx, p);
 }
 
 acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end) {
     static const acf_train_hooks none = {0};
-    acf_train_progress p = {.valid = NAN, .last = {.loss = NAN, .norm = NAN}};
+    acf_train_progress p = {.loss = NAN, .valid = NAN, .last = {.loss = NAN, .norm = NAN}};
     acf_train_end why;
-    double spent = 0, rows = 0;
+    meter m = {.begun = seconds(), .before = tr->seconds};
     if (!hooks) hooks = &none;
     if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->data.hold) && !hooks->stop)
         return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with cells held out");
     while (!ended(tr, hooks, &why)) {
         double begun = seconds();
         ACF_TRY(acf_trainer_step(tr, &p.last));
-        spent += seconds() - begun, rows += (double)p.last.rows;
-        p.rows_per_second = spent > 0 ? rows / spent : 0;
+        count_step(&m, &p, seconds() - begun);
         p.validated = validation_due(tr);
         if (p.validated) ACF_TRY(judge(tr, &p.valid));
-        report(tr, hooks, &p);
+        report(tr, hooks, &m, &p);
     }
     if (tr->data.hold && why <= ACF_END_EPOCHS && tr->state.validated < tr->state.step) {
         ACF_TRY(judge(tr, &p.valid));
         p.validated = true;
-        report(tr, hooks, &p);
+        report(tr, hooks, &m, &p);
     }
+    tr->seconds = m.before + (seconds() - m.begun);
     if (end) *end = why;
     return ACF_OK;
 }
+
+/* ---- the weights to keep -------------------------------------------------------------------------------------------------- */
 
 acf_status acf_trainer_finish(acf_trainer *tr) {
     acf_params *ps = params(tr);
     if (tr->best && isfinite(tr->state.best)) return copy_slab(tr, ps->value, tr->best);
     return averaged(tr) ? copy_slab(tr, ps->value, ps->average) : ACF_OK;
+}
+
+/* ACF_OK when some row has a finite joint density with the weights in `value`. Row by row: one odd row does not condemn them. */
+static acf_status some_row_is_finite(acf_trainer *tr) {
+    acf_status status = ACF_ENUMERIC;
+    int64_t n = acf_min(tr->rows.n, tr->walk.size);
+    for (int64_t k = 0; k < n && status == ACF_ENUMERIC; k++) {
+        tr->row[0] = acf_rows_at(&tr->rows, k);
+        acf_batch_fill(device(tr), tr->batch, tr->data.table, tr->data.encoder, NULL, ACF_BATCH_TRAIN, tr->row, 1);
+        acf_tape_begin(tr->tape, false);
+        status = acf_tape_check(tr->tape, acf_net_logp(tr->tape, acf_net_view(tr->tape, tr->net, tr->batch, NULL)));
+    }
+    return status;
+}
+
+/* Averaged weights go first here too: they are the steadier ones. The last ones wait in the gradients' slab. */
+acf_status acf_trainer_rescue(acf_trainer *tr) {
+    acf_params *ps = params(tr);
+    if (tr->best && isfinite(tr->state.best)) return acf_trainer_finish(tr);
+    ACF_TRY(copy_slab(tr, ps->grad, ps->value));
+    ACF_TRY(acf_trainer_finish(tr));
+    acf_status status = some_row_is_finite(tr);
+    if (status != ACF_ENUMERIC || !averaged(tr)) return status;
+    ACF_TRY(copy_slab(tr, ps->value, ps->grad));
+    return some_row_is_finite(tr);
+}
+
+acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
+    return (acf_fit_record){.known = true, .end = end, .rows = tr->rows.n, .held = tr->data.hold ? tr->data.hold->held : 0,
+                            .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped,
+                            .valid = tr->state.best, .valid_step = tr->state.best_step, .seconds = tr->seconds};
 }

@@ -17,6 +17,7 @@
 #ifndef ACF_TRAIN_TRAINER_H
 #define ACF_TRAIN_TRAINER_H
 
+#include "model/fit_record.h"
 #include "train/train_options.h"
 
 #include <signal.h>
@@ -58,16 +59,19 @@ typedef struct acf_trainer {
     uint8_t *held;    /* (D) */
     acf_real *best;   /* a slab; NULL when nothing is held out */
     acf_train_state state;
+    double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 } acf_trainer;
 
-/* Holds out the fraction `valid` of the cells (*hold = NULL when that leaves none) and fits the encoder to the others. Borrows
+/* Holds out the fraction `valid` of the cells (*hold = NULL when that leaves none) and fits the encoder to the others, as `encode`
+ * and `dequantise` say. Borrows
  * all. Gives both. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const acf_options *o, acf_holdout **hold,
                              acf_encoder **encoder);
 
 /* A trainer at its first step. net must have been created with train. Keeps net and what data points to; borrows o, which has
  * the options of train_options.h and may have others. Gives *out; free with acf_trainer_free.
- * Fails: ACF_EUSAGE, ACF_ESHAPE (columns of net, table and encoder), ACF_EDATA (no cell to learn from), ACF_EMEMORY. */
+ * Fails: ACF_EUSAGE, ACF_ESHAPE (columns of net, table and encoder), ACF_EDATA (no cell to learn from), ACF_EDEVICE (bf16 on a CPU
+ * without it), ACF_EMEMORY. */
 acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const acf_options *o, acf_trainer **out);
 void acf_trainer_free(acf_trainer *tr); /* NULL is allowed */
 
@@ -83,18 +87,20 @@ typedef struct acf_train_step {
  * last cause), ACF_EMEMORY and others of the tape; then the step has not happened, and weights and position are as before. */
 acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out);
 
-/* Mean -log p, in encoded units, of all held-out cells given the other observed ones of their rows, per cell; with averaged
+/* Mean -log p, in units where real columns have deviation 1, of all held-out cells given the other observed ones of their rows, per cell; with averaged
  * weights where averaging is on. Changes nothing. Fails: ACF_EUSAGE (nothing is held out), ACF_ENUMERIC, ACF_EMEMORY. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll);
 
 typedef struct acf_train_progress {
+    const acf_train_state *state; /* after this step: step, best, best_step, stale, skipped */
     acf_train_step last;
     int64_t step, epoch; /* taken; complete */
     bool validated;      /* a validation follows this step: valid is new */
+    double loss;         /* mean of the last 50 that were finite, of this run; NaN before the first */
     double valid;        /* the run's last validation, INFINITY when it was not finite, NaN before the first */
-    double best;         /* the best one, INFINITY before the first */
     double rows_per_second; /* of this run's steps, validation not counted */
-    int64_t skipped;
+    double left;         /* seconds to the last step the limits allow; NaN: there is no limit */
+    double left_early;   /* seconds to the end if no validation gets better from now on; NaN: that ends nothing */
 } acf_train_progress;
 
 typedef struct acf_train_hooks {
@@ -102,8 +108,6 @@ typedef struct acf_train_hooks {
     void *ctx;
     const volatile sig_atomic_t *stop; /* not 0: end after this step. NULL: none */
 } acf_train_hooks;
-
-typedef enum acf_train_end { ACF_END_STEPS, ACF_END_EPOCHS, ACF_END_PATIENCE, ACF_END_STOPPED } acf_train_end;
 
 /* Steps until a limit of the options is reached, patience is at its end or the stop flag is set, and says in *end which
  * (NULL allowed). At the end of steps or epochs the last weights are validated too. hooks may be NULL. The network is left
@@ -114,5 +118,12 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
 /* Puts the weights to keep into the network: the best validated ones, else the averaged, else the last. A run can't be
  * continued after it. */
 acf_status acf_trainer_finish(acf_trainer *tr);
+
+/* The same after a run that failed with ACF_ENUMERIC: the first of these that gives some row of the table a finite density.
+ * Fails: ACF_ENUMERIC (none of them does), ACF_EMEMORY. */
+acf_status acf_trainer_rescue(acf_trainer *tr);
+
+/* What a model should record of the run so far. */
+acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end);
 
 #endif

@@ -6,7 +6,7 @@ try xyzzy
 try --verison
 try help inof
 try help info more
-try info extra
+try info one two
 try info --thread 3
 try info --threads
 try info --threads many

@@ -8,7 +8,7 @@
 static const char *const standard[] = {"flow=linear leaky rnn",  "mlp-width=12",         "mlp-layers=1", "coupling-units=8",
                                        "likelihood-units=10",    "likelihood-layers=1",  "components=3", "identity=3",
                                        "batch=32",               "steps=30",             "warmup=5",     "lr=0.01",
-                                       "valid-every=10",         NULL};
+                                       "valid-every=10",         "anchor=0",             NULL};
 
 static void set(acf_options *o, const char *const *list) {
     for (; list && *list; list++) {

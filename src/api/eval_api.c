@@ -1,0 +1,64 @@
+/* Public evaluation: see acflow.h; the work is in infer/evaluate.h. */
+#include "api/door.h"
+#include "infer/evaluate.h"
+
+/* What a fit inside an evaluation needs. */
+typedef struct fitting {
+    const acf_options *o;
+    acf_fit_callback callback;
+    void *ctx;
+} fitting;
+
+static acf_status fit(void *ctx, const acf_table *shown, acf_model **out) {
+    const fitting *f = ctx;
+    return acf_model_fit(shown, f->o, f->callback, f->ctx, out);
+}
+
+acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const acf_model *m, const acf_options *o,
+                        acf_fit_callback callback, void *ctx, acf_evaluation **out) {
+    ACF_NEED(truth);
+    ACF_NEED(o);
+    ACF_NEED(out);
+    if (!acf_opts_find(o, "eval-hide"))
+        return acf_fail(ACF_EUSAGE, "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
+    fitting f = {o, callback, ctx};
+    return acf_evaluate(
+        &(acf_eval_job){.truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)}, out);
+}
+
+void acf_eval_free(acf_evaluation *e) { acf_evaluation_free(e); }
+
+int acf_eval_methods(const acf_evaluation *e) { return e ? e->methods : 0; }
+
+const char *acf_eval_method(const acf_evaluation *e, int method) { return e ? acf_evaluation_method(method) : NULL; }
+
+acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, acf_scores *out) {
+    ACF_NEED(e);
+    ACF_NEED(out);
+    if (method < 0 || method >= e->methods)
+        return acf_fail(ACF_EUSAGE, "acf_eval_scores: method %d; expected 0 to %d", method, e->methods - 1);
+    if (column < -1 || column >= e->columns)
+        return acf_fail(ACF_EUSAGE, "acf_eval_scores: column %lld; expected 0 to %lld, or -1 for all", (long long)column,
+                        (long long)e->columns - 1);
+    *out = *acf_evaluation_scores(e, method, column);
+    return ACF_OK;
+}
+
+acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(e);
+    ACF_NEED_ROOM(out, cap);
+    acf_text t = acf_text_into(out, cap);
+    acf_evaluation_text(e, &t);
+    return acf_text_done(&t, needed);
+}
+
+acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(e);
+    ACF_NEED_ROOM(out, cap);
+    json_t *j;
+    ACF_TRY(acf_evaluation_json(e, &j));
+    acf_text t = acf_text_into(out, cap);
+    acf_json_write(&t, j, 2);
+    json_decref(j);
+    return acf_text_done(&t, needed);
+}

@@ -1,0 +1,78 @@
+/* What a model is, as numbers, as JSON for programs and as lines for people: see acflow.h. */
+#include "api/door.h"
+#include "model/model.h"
+
+int64_t acf_model_columns(const acf_model *m) { return m ? m->encoder->D : 0; }
+
+static bool has_column(const acf_model *m, int64_t j) { return m && j >= 0 && j < m->encoder->D; }
+
+const char *acf_model_column_name(const acf_model *m, int64_t column) {
+    return has_column(m, column) ? m->encoder->column[column].name : NULL;
+}
+
+int32_t acf_model_column_classes(const acf_model *m, int64_t column) {
+    return has_column(m, column) ? m->encoder->column[column].classes : -1;
+}
+
+/* Without the gaps of the slab. */
+int64_t acf_model_parameters(const acf_model *m) {
+    int64_t n = 0;
+    const acf_params *ps = m ? acf_net_params(m->net) : NULL;
+    for (int i = 0; ps && i < ps->n; i++) n += acf_tensor_count(&ps->list[i]->t);
+    return n;
+}
+
+/* The members in output order; each is NULL after a failure, and released by who packs them. */
+acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(m);
+    ACF_NEED_ROOM(out, cap);
+    acf_status status = ACF_OK;
+    json_t *encoder = NULL, *options = NULL, *training = NULL, *all = NULL;
+    ACF_TRY_DONE(acf_encoder_to_json(m->encoder, &encoder));
+    ACF_TRY_DONE(acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &options));
+    if (m->record.known) ACF_TRY_DONE(acf_fit_record_to_json(&m->record, &training));
+    all = json_pack("{s:O, s:O, s:I, s:O?}", "columns", json_object_get(encoder, "columns"), "options", options, "parameters",
+                    (json_int_t)acf_model_parameters(m), "training", training);
+    if (!all) {
+        status = acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
+        goto done;
+    }
+    acf_text t = acf_text_into(out, cap);
+    acf_json_write(&t, all, 2);
+    status = acf_text_done(&t, needed);
+done:
+    json_decref(encoder);
+    json_decref(options);
+    json_decref(training);
+    json_decref(all);
+    return status;
+}
+
+#define WIDTH 20 /* of the first word of a line */
+
+static void column_line(const acf_column *c, int64_t j, acf_text *t) {
+    char name[ACF_EXCERPT_MAX];
+    acf_text_addf(t, "  %-*s ", WIDTH, c->name ? acf_text_excerpt(name, c->name) : "(no name)");
+    if (c->classes) acf_text_addf(t, "category of %d classes", c->classes);
+    else acf_text_add(t, "real");
+    acf_text_addf(t, ", column %lld\n", (long long)j);
+}
+
+acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(m);
+    ACF_NEED_ROOM(out, cap);
+    acf_text t = acf_text_into(out, cap);
+    acf_text_addf(&t, "parameters: %lld\ntraining: ", (long long)acf_model_parameters(m));
+    acf_fit_record_text(&m->record, &t);
+    acf_text_addf(&t, "\ncolumns: %lld\n", (long long)m->encoder->D);
+    for (int64_t j = 0; j < m->encoder->D; j++) column_line(&m->encoder->column[j], j, &t);
+    acf_text_add(&t, "options:\n");
+    for (int i = 0; i < acf_opts_count(m->config); i++) {
+        const acf_option *d = acf_opts_row(m->config, i);
+        if (!(d->flags & ACF_OPTION_RECORDED)) continue;
+        acf_text_addf(&t, "  %-*s ", WIDTH, d->name);
+        ACF_TRY(acf_opts_write(m->config, d->name, &t));
+        acf_text_add(&t, "\n");
+    }
+    return acf_text_done(&t, needed);
+}

@@ -1,0 +1,55 @@
+/* acflow fit: a model from a table with holes. */
+#include "cli/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *output, *log_path;
+static const cli_flag flags[] = {
+    {"output", 'o', "FILE", "where the model goes (safetensors); needed", &output},
+    {"log", 0, "FILE", "write every step as a line of JSON, for acflow plot training", &log_path},
+};
+enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+static const cli_page page = {
+    "fit", "TABLE -o MODEL [OPTIONS]",
+    "Learns one model of the table, which may have holes: CSV, TSV and the like, plain or gzip, an NPY matrix, or - for standard input.\n"
+    "Columns are typed from their cells and shown. The model answers every question about the columns: see impute, score, sample.",
+    "  acflow fit patients.csv -o patients.safetensors\n"
+    "  acflow fit patients.csv -o m.safetensors --types zip=category,id=identifier --missing -999\n"
+    "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000      ^C ends it;\n"
+    "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000 --resume     goes on\n",
+    CLI_ALL};
+
+/* Trains, then saves; the checkpoint has done its service once the model is there. */
+static int fit(cli_job *job, const char *path) {
+    acf_table *t = NULL;
+    acf_model *m = NULL;
+    char checkpoint[4096] = "";
+    if (acf_table_read(path, job->o, &t) != ACF_OK) return cli_failed("fit");
+    char *text = job->quiet ? NULL : cli_text("fit", (cli_writer)acf_table_describe, t);
+    if (text) fputs(text, stderr);
+    free(text);
+    int code = cli_fit_table(job, t, log_path, &m);
+    if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
+    if (!code && acf_options_get(job->o, "checkpoint", checkpoint, sizeof checkpoint, NULL) == ACF_OK && *checkpoint) unlink(checkpoint);
+    acf_model_free(m);
+    acf_table_free(t);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    cli_job job;
+    int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
+    if (code >= 0) return code;
+    if (job.n_rest != 1) code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
+    else if (!output) code = cli_usage("fit", "where should the model go? -o FILE");
+    else if (strcmp(output, argv[0]) == 0) code = cli_usage("fit", "the model would overwrite its table '%s'", output);
+    else code = fit(&job, argv[0]);
+    cli_job_close(&job);
+    return code;
+}
+
+const cli_command cli_fit = {"fit", "learn a model of a table with holes", run, &page, flags, FLAGS};

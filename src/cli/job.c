@@ -1,0 +1,216 @@
+/* What subcommands share: see job.h. */
+#include "cli/job.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- pages and flags ----------------------------------------------------------------------------------------------------- */
+
+acf_status cli_page_options(const cli_page *page, acf_options **out) {
+    const cli_options which = page->options;
+    if (which == CLI_GENERAL) return acf_options_create_general(out);
+    return which == CLI_READING ? acf_options_create_reading(out) : acf_options_create(out);
+}
+
+static void show_flag(const cli_flag *f) {
+    if (f->letter) cli_print("  -%c, ", f->letter);
+    else cli_print("  ");
+    cli_print("--%s%s%s\n      %s\n", f->name, f->metavar ? " " : "", f->metavar ? f->metavar : "", f->help);
+}
+
+static const cli_flag common[] = {
+    {"config", 0, "FILE", "read options from a JSON file, such as {\"threads\": 2}; flags win over it", NULL},
+    {"progress", 0, "MODE", "how training shows itself: auto (a line on a terminal), bar, json (an object a line) or none", NULL, "auto|bar|json|none"},
+    {"quiet", 'q', NULL, "say nothing but errors", NULL},
+    {"help", 'h', NULL, "show this page", NULL},
+};
+enum { COMMON = sizeof common / sizeof common[0] };
+
+int cli_page_flags(const cli_page *page, const cli_flag *flags, int n_flags, cli_flag out[CLI_FLAGS_MAX]) {
+    int n = 0;
+    for (int i = 0; i < n_flags; i++) out[n++] = flags[i];
+    for (int i = 0; i < COMMON; i++)
+        if (page->options == CLI_ALL || strcmp(common[i].name, "progress") != 0) out[n++] = common[i];
+    return n;
+}
+
+int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags) {
+    acf_options *o;
+    cli_print("Usage: acflow %s %s\n\n%s\n\n", page->name, page->usage, page->about);
+    cli_flag all[CLI_FLAGS_MAX];
+    const int n = cli_page_flags(page, flags, n_flags, all);
+    for (int i = 0; i < n; i++) show_flag(&all[i]);
+    if (cli_page_options(page, &o) != ACF_OK) return cli_failed(page->name);
+    char *text = cli_text(page->name, (cli_writer)acf_options_help, o);
+    acf_options_free(o);
+    if (!text) return acf_status_exit(acf_error_status());
+    cli_print("\nOptions:\n%s\nExamples:\n%s", text, page->examples);
+    free(text);
+    return 0;
+}
+
+static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, char **argv) {
+    acf_flag all[CLI_FLAGS_MAX];
+    const char **own[COMMON] = {&job->config, &job->progress, &job->quiet, &job->help};
+    int n = 0;
+    for (int i = 0; i < n_flags; i++) all[n++] = (acf_flag){flags[i].name, flags[i].letter, flags[i].metavar != NULL, flags[i].value};
+    for (int i = 0; i < COMMON; i++)
+        if (job->page->options == CLI_ALL || own[i] != &job->progress)
+            all[n++] = (acf_flag){common[i].name, common[i].letter, common[i].metavar != NULL, own[i]};
+    acf_status status = acf_options_parse(job->o, all, n, argc, argv, &job->n_rest);
+    cli_listen(job->o);
+    if (status != ACF_OK) return cli_failed(job->page->name);
+    if (job->help) return cli_show_page(job->page, flags, n_flags);
+    if (job->config && acf_options_load(job->o, job->config) != ACF_OK) return cli_failed(job->page->name);
+    if (job->quiet && acf_options_set(job->o, "log-level", "error") != ACF_OK) return cli_failed(job->page->name);
+    cli_listen(job->o);
+    static const char *const modes[] = {"auto", "bar", "json", "none"};
+    bool known = !job->progress;
+    for (int i = 0; i < 4 && !known; i++) known = strcmp(job->progress, modes[i]) == 0;
+    return known ? -1 : cli_usage(job->page->name, "--progress is '%s'; expected auto, bar, json or none", job->progress);
+}
+
+int cli_job_open(cli_job *job, const cli_page *page, const cli_flag *flags, int n_flags, int argc, char **argv) {
+    *job = (cli_job){.page = page};
+    if (cli_page_options(page, &job->o) != ACF_OK) return cli_failed(page->name);
+    int code = parse(job, flags, n_flags, argc, argv);
+    if (code >= 0) cli_job_close(job);
+    return code;
+}
+
+void cli_job_close(cli_job *job) {
+    acf_options_free(job->o);
+    job->o = NULL;
+}
+
+bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most, long long *out) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (*text && !*end && !errno && v >= least && v <= most) {
+        *out = v;
+        return true;
+    }
+    cli_usage(command, "--%s is '%s'; expected a whole number from %lld to %lld", flag, text, least, most);
+    return false;
+}
+
+/* ---- text and tables ------------------------------------------------------------------------------------------------------ */
+
+char *cli_text(const char *command, cli_writer write, const void *object) {
+    size_t needed = 0;
+    acf_status status = write(object, NULL, 0, &needed);
+    char *text = status == ACF_OK || status == ACF_ESPACE ? malloc(needed + 1) : NULL;
+    if (text && write(object, text, needed + 1, NULL) == ACF_OK) return text;
+    free(text);
+    cli_failed(command);
+    return NULL;
+}
+
+void cli_say_warnings(const acf_table *t) {
+    for (int i = 0; i < acf_table_warnings(t); i++) cli_say(CLI_WARN, "%s", acf_table_warning(t, i));
+}
+
+/* ---- training -------------------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+/* The first signal ends training after its step; the default is back in place for the second. */
+static void on_signal(int sig) {
+    interrupted = 1;
+    signal(sig, SIG_DFL);
+}
+
+typedef struct show {
+    bool bar, json;
+    double shown; /* seconds of training at the last line */
+    FILE *log;
+} show;
+
+static void put_number(FILE *f, const char *name, double v) {
+    if (isfinite(v)) fprintf(f, ", \"%s\": %.9g", name, v);
+    else fprintf(f, ", \"%s\": null", name);
+}
+
+static void put_json(FILE *f, const acf_fit_report *r) {
+    fprintf(f, "{\"step\": %lld, \"steps\": %lld, \"epoch\": %lld", (long long)r->step, (long long)r->steps, (long long)r->epoch);
+    put_number(f, "loss", r->loss);
+    put_number(f, "mean_loss", r->mean_loss);
+    put_number(f, "valid", r->valid);
+    put_number(f, "best", r->best);
+    fprintf(f, ", \"validated\": %s, \"best_step\": %lld", r->validated ? "true" : "false", (long long)r->best_step);
+    put_number(f, "rows_per_second", r->rows_per_second);
+    put_number(f, "elapsed", r->elapsed);
+    put_number(f, "eta", r->eta);
+    fprintf(f, ", \"skipped\": %lld}\n", (long long)r->skipped);
+}
+
+/* "1 m 20 s" */
+static const char *duration(char *out, size_t cap, double s) {
+    if (!isfinite(s)) snprintf(out, cap, "-");
+    else if (s < 60) snprintf(out, cap, "%.0f s", s);
+    else if (s < 3600) snprintf(out, cap, "%.0f m %02.0f s", floor(s / 60), fmod(s, 60));
+    else snprintf(out, cap, "%.0f h %02.0f m", floor(s / 3600), floor(fmod(s, 3600) / 60));
+    return out;
+}
+
+static void put_bar(const acf_fit_report *r) {
+    char left[32], valid[48] = "";
+    const double eta = fmin(isfinite(r->eta) ? r->eta : INFINITY, isfinite(r->eta_early) ? fmax(r->eta_early, 0) : INFINITY);
+    if (isfinite(r->valid)) snprintf(valid, sizeof valid, "  held out %.4f (best %.4f)", r->valid, r->best);
+    fprintf(stderr, "\r\033[Kstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f rows/s  at most %s left", (long long)r->step, r->steps ? "/" : "",
+            (long long)r->steps, (long long)r->epoch, r->mean_loss, valid, r->rows_per_second, duration(left, sizeof left, eta));
+    fflush(stderr);
+}
+
+static int report(void *ctx, const acf_fit_report *r) {
+    show *s = ctx;
+    if (s->log) put_json(s->log, r);
+    const bool last = r->steps && r->step == r->steps;
+    if ((s->bar || s->json) && (r->elapsed - s->shown >= 0.2 || last || (s->json && r->validated))) {
+        s->shown = r->elapsed;
+        if (s->bar) put_bar(r);
+        else put_json(stderr, r);
+    }
+    return interrupted;
+}
+
+/* What became of the training, said. */
+static int ended(cli_job *job, acf_status status, bool model) {
+    char path[4096] = "";
+    if (status == ACF_OK) return 0;
+    if (status != ACF_EINTERRUPT) return cli_failed(job->page->name);
+    if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path)
+        cli_say(CLI_ERROR, "interrupted; its state is in '%s': the same command with --resume goes on", path);
+    else cli_say(CLI_ERROR, "interrupted%s; with --checkpoint FILE the next time it could go on", model ? "" : " before there was a model");
+    return acf_status_exit(status);
+}
+
+int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out) {
+    const char *mode = job->progress ? job->progress : "auto";
+    show s = {.json = strcmp(mode, "json") == 0};
+    s.bar = strcmp(mode, "bar") == 0 || (strcmp(mode, "auto") == 0 && !job->quiet && isatty(STDERR_FILENO));
+    if (log && !(s.log = fopen(log, "w"))) {
+        cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
+        return acf_status_exit(ACF_EIO);
+    }
+    interrupted = 0;
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    acf_status status = acf_model_fit(t, job->o, report, &s, out);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (s.bar && s.shown > 0) fputc('\n', stderr);
+    const bool log_failed = s.log && fclose(s.log) != 0;
+    int code = ended(job, status, *out != NULL);
+    if (!code && log_failed) {
+        cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
+        code = acf_status_exit(ACF_EIO);
+    }
+    return code;
+}

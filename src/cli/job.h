@@ -1,0 +1,66 @@
+/* What the subcommands that work on tables share: their pages, their flags, tables and models from files, and training that shows how it
+ * goes. */
+#ifndef ACF_CLI_JOB_H
+#define ACF_CLI_JOB_H
+
+#include "cli/cli.h"
+
+/* A flag with its line in the help. */
+typedef struct cli_flag {
+    const char *name;
+    char letter;
+    const char *metavar; /* "FILE"; NULL: it takes no value */
+    const char *help;
+    const char **value;  /* as acf_flag's */
+    const char *choices; /* "a|b|c", what the completion offers; NULL: no such list */
+} cli_flag;
+
+/* Which options of the table a command has. */
+typedef enum cli_options { CLI_GENERAL, CLI_READING, CLI_ALL } cli_options;
+
+/* A subcommand's page. */
+typedef struct cli_page {
+    const char *name, *usage, *about, *examples;
+    cli_options options;
+} cli_page;
+
+#define CLI_FLAGS_MAX 24 /* of a command, with those that every one has */
+
+/* A run of a subcommand: its options, and the flags every one has. */
+typedef struct cli_job {
+    const cli_page *page;
+    acf_options *o;
+    const char *config, *quiet, *progress, *help; /* NULL: not given */
+    int n_rest;                                   /* arguments, moved to the front of argv */
+} cli_job;
+
+/* The command's own flags, then those every one has; returns how many. */
+int cli_page_flags(const cli_page *page, const cli_flag *flags, int n_flags, cli_flag out[CLI_FLAGS_MAX]);
+
+/* The options a command has, at their defaults. Gives *out; free it with acf_options_free. Fails as acf_options_create. */
+acf_status cli_page_options(const cli_page *page, acf_options **out);
+
+/* Prints the page with these flags and the command's options. */
+int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags);
+
+/* Reads the command line and the config file. Returns -1 to go on; else the exit code, and the job is closed already. Close with
+ * cli_job_close. */
+int cli_job_open(cli_job *job, const cli_page *page, const cli_flag *flags, int n_flags, int argc, char **argv);
+void cli_job_close(cli_job *job);
+
+/* Says a table's warnings. */
+void cli_say_warnings(const acf_table *t);
+
+/* Text of any length from the library; free it. NULL, and said, when there is none. */
+typedef acf_status (*cli_writer)(const void *object, char *out, size_t cap, size_t *needed);
+char *cli_text(const char *command, cli_writer write, const void *object);
+
+/* Trains on t with the job's options, showing progress on stderr; ^C and SIGTERM end it after the step, and a second ^C at once. The model
+ * of an interrupted run is given too. log: a file that gets every report as a line of JSON; NULL: none. Returns 0 or the exit code (130:
+ * interrupted), having said why. */
+int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out);
+
+/* A number within the text, whole, from least to most; false, and said, when it is not. */
+bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most, long long *out);
+
+#endif

@@ -1,0 +1,133 @@
+/* Man pages in the classic macros (man(7)), which every roff knows: see manual.h.
+ *
+ *     cli_page, cli_flag  --->  .TH .SH NAME SYNOPSIS DESCRIPTION  OPTIONS  EXAMPLES  SEE ALSO
+ *     acf_options_help    --------------------------------------------^     (its paragraphs, refilled)
+ *
+ * Text is left-adjusted and not hyphenated: names of options and files should be found by a search in the page. No date, so that the same
+ * sources give the same bytes. */
+#include "cli/manual.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* n bytes as roff text that prints as it stands: typewriter quotes and dashes, so that what is copied from a page works. */
+static void put(const char *text, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char c = text[i];
+        if (c == '\\') cli_print("\\e");
+        else if (c == '-') cli_print("\\-");
+        else if (c == '\'') cli_print("\\(aq");
+        else if (c == '"') cli_print("\\(dq");
+        else if (c == '^') cli_print("\\(ha");
+        else if (c == '~') cli_print("\\(ti");
+        else if (c == '`') cli_print("\\(ga");
+        else cli_print(c == '.' && i == 0 ? "\\&%c" : "%c", c); /* a dot that begins a line would be a request */
+    }
+}
+
+static void put_text(const char *text) { put(text, strlen(text)); }
+
+/* Lines of text. One that is indented stands as it is, blanks and all; the others are filled to paragraphs. */
+static void put_lines(const char *text) {
+    bool verbatim = false;
+    while (*text) {
+        const size_t n = strcspn(text, "\n");
+        if ((*text == ' ') != verbatim) cli_print((verbatim = !verbatim) ? ".PP\n.nf\n" : ".fi\n.PP\n");
+        put(text, n);
+        cli_print("\n");
+        text += n + (text[n] == '\n');
+    }
+    if (verbatim) cli_print(".fi\n");
+}
+
+/* name as in man's own index: ACFLOW-FIT. */
+static void put_head(const char *command, const char *about) {
+    cli_print(".\\\" Printed by acflow help --man.\n.TH ACFLOW");
+    if (*command) cli_print("\\-");
+    for (const char *s = command; *s; s++) cli_print("%c", toupper((unsigned char)*s));
+    cli_print(" 1 \"\" \"acflow %s\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\nacflow%s%s \\- ", acf_version(), *command ? "\\-" : "", command);
+    put_text(about);
+    cli_print("\n.SH SYNOPSIS\n.B acflow%s%s\n", *command ? " " : "", command);
+}
+
+static void put_flag(const cli_flag *f) {
+    cli_print(".TP\n");
+    if (f->letter) cli_print("\\fB\\-%c\\fR, ", f->letter);
+    cli_print("\\fB\\-\\-");
+    put_text(f->name);
+    cli_print("\\fR");
+    if (f->metavar) cli_print(" \\fI%s\\fR", f->metavar);
+    cli_print("\n");
+    put_text(f->help);
+    cli_print("\n");
+}
+
+/* The paragraphs of acf_options_help: "  --name N", then deeper lines of text. */
+static void put_options(const char *text) {
+    while (*text) {
+        const size_t n = strcspn(text, "\n"), blanks = strspn(text, " "), word = strcspn(text + blanks, " \n");
+        if (blanks == 2) {
+            cli_print(".TP\n\\fB");
+            put(text + blanks, word);
+            cli_print("\\fR\\fI");
+            put(text + blanks + word, n - blanks - word);
+            cli_print("\\fR");
+        } else put(text + blanks, n - blanks);
+        cli_print("\n");
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* The other pages, as --help lists them; a comma behind each but the last. */
+static void put_see_also(const cli_program *p, const cli_command *self) {
+    cli_print(".SH SEE ALSO\n");
+    if (self) cli_print(".BR acflow (1),\n");
+    const cli_command *last = p->commands[p->n - 1] == self ? p->commands[p->n - 2] : p->commands[p->n - 1];
+    for (int i = 0; i < p->n; i++)
+        if (p->commands[i] != self) cli_print(".BR acflow\\-%s (1)%s\n", p->commands[i]->name, p->commands[i] == last ? "" : ",");
+}
+
+int cli_print_man(const cli_program *p, const cli_command *c) {
+    acf_options *o;
+    cli_flag flags[CLI_FLAGS_MAX];
+    const int n = cli_page_flags(c->page, c->flags, c->n_flags, flags);
+    if (cli_page_options(c->page, &o) != ACF_OK) return cli_failed(c->name);
+    char *options = cli_text(c->name, (cli_writer)acf_options_help, o);
+    acf_options_free(o);
+    if (!options) return acf_status_exit(acf_error_status());
+    put_head(c->name, c->summary);
+    put_text(c->page->usage);
+    cli_print("\n.SH DESCRIPTION\n");
+    put_lines(c->page->about);
+    cli_print(".SH OPTIONS\n");
+    for (int i = 0; i < n; i++) put_flag(&flags[i]);
+    put_options(options);
+    cli_print(".SH EXAMPLES\n");
+    put_lines(c->page->examples);
+    put_see_also(p, c);
+    free(options);
+    return 0;
+}
+
+int cli_print_program_man(const cli_program *p) {
+    static const cli_flag help = {"help", 'h', NULL, "show a page in brief; behind a command, its own", NULL};
+    static const cli_flag version = {"version", 0, NULL, "show the version", NULL};
+    put_head("", p->about);
+    put_text("COMMAND [OPTIONS]");
+    cli_print("\n.SH COMMANDS\n");
+    for (int i = 0; i < p->n; i++) {
+        cli_print(".TP\n.B %s\n", p->commands[i]->name);
+        put_text(p->commands[i]->summary);
+        cli_print("; see\n.BR acflow\\-%s (1)\n", p->commands[i]->name);
+    }
+    cli_print(".SH OPTIONS\n");
+    put_flag(&help);
+    put_flag(&version);
+    cli_print(".SH EXIT STATUS\n");
+    put_lines(p->exit_codes);
+    cli_print(".SH EXAMPLES\n");
+    put_lines(p->examples);
+    put_see_also(p, NULL);
+    return 0;
+}

@@ -1,0 +1,265 @@
+/* acflow plot: pictures of tables, models and training. */
+#include "cli/job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *output, *model_path, *column, *columns, *given, *rows_text, *draws_text, *title;
+static const cli_flag flags[] = {
+    {"output", 'o', "FILE", "the picture, .png or .svg; needed", &output},
+    {"model", 'm', "FILE", "a model from acflow fit (imputed, conditional, pairs)", &model_path},
+    {"column", 0, "NAME", "whose density is drawn (conditional)", &column},
+    {"rows", 0, "LIST", "of these rows of the table, such as 1,17 (conditional; at most 8)", &rows_text},
+    {"given", 0, "LIST", "or given these values, such as age=40,sex=F (conditional)", &given},
+    {"columns", 0, "LIST", "which columns, 2 to 8 (pairs; default the first five)", &columns},
+    {"draws", 0, "M", "completed tables that are looked at (imputed; 5)", &draws_text},
+    {"title", 0, "TEXT", "instead of the figure's own", &title},
+};
+enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+static const cli_page page = {
+    "plot", "KIND [FILE] -o PICTURE [OPTIONS]",
+    "KIND is\n"
+    "  missing      which cells of a table are missing\n"
+    "  imputed      what a model fills in, beside what was observed\n"
+    "  conditional  what a model expects of a column, in some rows or given some values\n"
+    "  pairs        columns against each other: the table, and draws of the model\n"
+    "  training     how training went, from the file of acflow fit --log",
+    "  acflow plot missing patients.csv -o missing.png\n"
+    "  acflow plot imputed patients.csv --model m.safetensors -o imputed.svg\n"
+    "  acflow plot conditional patients.csv --model m.safetensors --column bmi --rows 1,2,3 -o bmi.png\n"
+    "  acflow plot conditional --model m.safetensors --column bmi --given age=40,sex=F -o bmi.png\n"
+    "  acflow plot training fit.log -o training.png\n",
+    CLI_READING};
+
+/* What a figure is made of. */
+typedef struct scene {
+    cli_job *job;
+    const char *path;
+    acf_model *m;
+    acf_table *t;
+    acf_session *s;
+    acf_plot_column *texts;
+    acf_plot_options o;
+} scene;
+
+/* How the columns' values are written: names of classes, dates. NULL when memory ran out, which is no reason not to draw. */
+static acf_plot_column *column_texts(const acf_table *t) {
+    const int64_t D = acf_table_columns(t);
+    acf_plot_column *list = calloc((size_t)D, sizeof *list);
+    for (int64_t j = 0; list && j < D; j++) {
+        const char *kind = acf_table_kind(t, j);
+        const int32_t classes = acf_table_classes(t, j);
+        if (kind && strcmp(kind, "date") == 0) list[j].seconds = 86400;
+        if (kind && strcmp(kind, "time") == 0) list[j].seconds = 1;
+        char **labels = classes ? calloc((size_t)classes, sizeof *labels) : NULL;
+        for (int32_t k = 0; labels && k < classes; k++) {
+            size_t needed = 0;
+            acf_table_format(t, j, k, NULL, 0, &needed);
+            if ((labels[k] = malloc(needed + 1))) acf_table_format(t, j, k, labels[k], needed + 1, NULL);
+        }
+        list[j].labels = (const char *const *)labels;
+    }
+    return list;
+}
+
+static void free_texts(const acf_table *t, acf_plot_column *list) {
+    for (int64_t j = 0; list && j < acf_table_columns(t); j++) {
+        for (int32_t k = 0; list[j].labels && k < acf_table_classes(t, j); k++) free((void *)list[j].labels[k]);
+        free((void *)list[j].labels);
+    }
+    free(list);
+}
+
+static int open_scene(scene *v, bool model) {
+    if (model && !model_path) return cli_usage("plot", "by which model? --model FILE");
+    if (!v->path) return cli_usage("plot", "which table?");
+    if (model && acf_model_load(model_path, v->job->o, &v->m) != ACF_OK) return cli_failed("plot");
+    if ((v->m ? acf_table_read_for(v->path, v->m, v->job->o, &v->t) : acf_table_read(v->path, v->job->o, &v->t)) != ACF_OK)
+        return cli_failed("plot");
+    cli_say_warnings(v->t);
+    v->o.columns = v->texts = column_texts(v->t);
+    return v->m && acf_session_create(v->m, &v->s) != ACF_OK ? cli_failed("plot") : 0;
+}
+
+static size_t cells_of(const acf_table *t) { return (size_t)(acf_table_rows(t) * acf_table_columns(t)); }
+
+static int plot_missing(scene *v) {
+    int code = open_scene(v, false);
+    return code ? code : acf_plot_missing(output, &v->o, v->t) == ACF_OK ? 0 : cli_failed("plot");
+}
+
+static int plot_imputed(scene *v) {
+    long long draws = 5;
+    if (draws_text && !cli_number("plot", "draws", draws_text, 1, 1000, &draws)) return 2;
+    int code = open_scene(v, true);
+    if (code) return code;
+    const size_t size = cells_of(v->t);
+    double *x = malloc((size_t)draws * size * sizeof *x);
+    if (!x) return acf_status_exit(ACF_EMEMORY);
+    for (long long k = 0; !code && k < draws; k++)
+        if (acf_session_draw(v->s, v->t, NULL, NULL, 1, (uint32_t)k, x + (size_t)k * size) != ACF_OK) code = cli_failed("plot");
+    if (!code && acf_plot_imputed(output, &v->o, v->t, x, (int32_t)draws) != ACF_OK) code = cli_failed("plot");
+    free(x);
+    return code;
+}
+
+/* A table of the rows that are asked about, with their labels. */
+static int pick_rows(scene *v, acf_table **out, char label[8][32], int *n) {
+    const int64_t N = acf_table_rows(v->t), D = acf_table_columns(v->t);
+    double *x = malloc(8 * (size_t)D * sizeof *x);
+    int32_t *classes = malloc((size_t)D * sizeof *classes);
+    const char **names = malloc((size_t)D * sizeof *names);
+    int code = x && classes && names ? 0 : acf_status_exit(ACF_EMEMORY);
+    *n = 0;
+    for (const char *p = rows_text; !code && *p;) {
+        char *end;
+        long long row = strtoll(p, &end, 10);
+        if (end == p || (*end && *end != ',') || row < 1 || row > N)
+            code = cli_usage("plot", "--rows is '%s'; expected row numbers from 1 to %lld with commas between", rows_text, (long long)N);
+        else if (*n == 8) code = cli_usage("plot", "more than 8 rows do not fit in one picture");
+        else {
+            memcpy(x + *n * D, acf_table_values(v->t) + (row - 1) * D, (size_t)D * sizeof *x);
+            snprintf(label[(*n)++], 32, "row %lld", row);
+            p = end + (*end == ',');
+        }
+    }
+    for (int64_t j = 0; !code && j < D; j++) classes[j] = acf_table_classes(v->t, j), names[j] = acf_table_name(v->t, j);
+    if (!code && acf_table_create(x, NULL, *n, D, classes, names, out) != ACF_OK) code = cli_failed("plot");
+    free(x);
+    free(classes);
+    free(names);
+    return code;
+}
+
+static int plot_conditional(scene *v) {
+    acf_table *rows = NULL;
+    char label[8][32];
+    const char *labels[8];
+    int n = 0, code = 0;
+    int64_t j;
+    if (!column) return cli_usage("plot", "of which column? --column NAME");
+    if (!rows_text == !given) return cli_usage("plot", "either --rows of the table or --given values");
+    if (rows_text) {
+        code = open_scene(v, true);
+        if (!code) code = pick_rows(v, &rows, label, &n);
+    } else {
+        if (!model_path) return cli_usage("plot", "by which model? --model FILE");
+        if (acf_model_load(model_path, v->job->o, &v->m) != ACF_OK || acf_session_create(v->m, &v->s) != ACF_OK ||
+            acf_table_blank(v->m, 1, given, &rows) != ACF_OK) code = cli_failed("plot");
+        snprintf(label[n++], 32, "%.31s", given);
+    }
+    for (int i = 0; i < n; i++) labels[i] = label[i];
+    if (!code && acf_table_find(rows, column, &j) != ACF_OK) code = cli_failed("plot");
+    if (!code && acf_plot_conditional(output, &v->o, v->s, rows, j, labels) != ACF_OK) code = cli_failed("plot");
+    acf_table_free(rows);
+    return code;
+}
+
+static int plot_pairs(scene *v) {
+    int64_t pick[8];
+    int n = 0, code = open_scene(v, true);
+    char name[1024];
+    for (const char *p = columns; !code && p && *p;) {
+        size_t length = strcspn(p, ",");
+        if (n == 8 || length >= sizeof name) return cli_usage("plot", "more than 8 columns do not fit in one picture");
+        memcpy(name, p, length), name[length] = 0;
+        if (acf_table_find(v->t, name, &pick[n++]) != ACF_OK) code = cli_failed("plot");
+        p += length + (p[length] == ',');
+    }
+    for (; !code && !columns && n < 5 && n < acf_table_columns(v->t); n++) pick[n] = n;
+    if (code) return code;
+    acf_table *blank = NULL; /* new rows, as many as are readable in a picture */
+    const int64_t rows = acf_table_rows(v->t) < 1000 ? acf_table_rows(v->t) : 1000;
+    double *x = malloc((size_t)(rows * acf_table_columns(v->t)) * sizeof *x);
+    if (!x || acf_table_blank(v->m, rows, NULL, &blank) != ACF_OK || acf_session_draw(v->s, blank, NULL, NULL, 1, 0, x) != ACF_OK ||
+        acf_plot_pairs(output, &v->o, v->t, x, rows, pick, n) != ACF_OK) code = cli_failed("plot");
+    acf_table_free(blank);
+    free(x);
+    return code;
+}
+
+/* A number behind "name": in a line of JSON that acflow wrote; NaN where it is null or not there. */
+static double number_of(const char *line, const char *name) {
+    char key[64];
+    snprintf(key, sizeof key, "\"%s\": ", name);
+    const char *at = strstr(line, key);
+    char *end;
+    if (!at) return (double)NAN;
+    double v = strtod(at + strlen(key), &end);
+    return end == at + strlen(key) ? (double)NAN : v;
+}
+
+static int plot_training(scene *v) {
+    if (!v->path) return cli_usage("plot", "which log? The file of acflow fit --log");
+    FILE *f = fopen(v->path, "r");
+    char line[2048];
+    acf_fit_report *list = NULL;
+    size_t n = 0, cap = 0;
+    int code = 0;
+    if (!f) {
+        cli_say(CLI_ERROR, "cannot open '%s'", v->path);
+        return acf_status_exit(ACF_EIO);
+    }
+    for (; !code && fgets(line, sizeof line, f); n++) {
+        const double step = number_of(line, "step");
+        if (!(step >= 1)) {
+            cli_say(CLI_ERROR, "%s, line %zu: no step of a training; expected a file from acflow fit --log", v->path, n + 1);
+            code = acf_status_exit(ACF_EDATA);
+            break;
+        }
+        if (n == cap) {
+            acf_fit_report *more = realloc(list, (cap = cap ? 2 * cap : 1024) * sizeof *list);
+            if (!more) code = acf_status_exit(ACF_EMEMORY);
+            else list = more;
+        }
+        if (!code)
+            list[n] = (acf_fit_report){.step = (int64_t)step, .loss = number_of(line, "loss"), .valid = number_of(line, "valid"),
+                                       .best = number_of(line, "best"), .validated = strstr(line, "\"validated\": true") != NULL};
+    }
+    fclose(f);
+    if (!code && acf_plot_training(output, &v->o, list, (int64_t)n) != ACF_OK) code = cli_failed("plot");
+    free(list);
+    return code;
+}
+
+static const struct {
+    const char *name;
+    int (*plot)(scene *v);
+} kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static int draw(cli_job *job, int argc, char **argv) {
+    scene v = {.job = job, .path = argc > 1 ? argv[1] : NULL, .o = {.title = title}};
+    int code = -1;
+    for (int i = 0; i < KINDS; i++)
+        if (strcmp(argv[0], kinds[i].name) == 0) code = kinds[i].plot(&v);
+    if (code < 0) {
+        const char *names[KINDS];
+        for (int i = 0; i < KINDS; i++) names[i] = kinds[i].name;
+        int near = acf_nearest_name(argv[0], names, KINDS);
+        code = near < 0 ? cli_usage("plot", "no such picture: '%s'", argv[0])
+                        : cli_usage("plot", "no such picture: '%s'; did you mean '%s'?", argv[0], names[near]);
+    }
+    if (v.t) free_texts(v.t, v.texts);
+    acf_session_free(v.s);
+    acf_table_free(v.t);
+    acf_model_free(v.m);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    cli_job job;
+    int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
+    if (code >= 0) return code;
+    if (job.n_rest < 1) code = cli_usage("plot", "which picture? missing, imputed, conditional, pairs or training");
+    else if (job.n_rest > 2) code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
+    else if (!output) code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
+    else code = draw(&job, job.n_rest, argv);
+    cli_job_close(&job);
+    return code;
+}
+
+const cli_command cli_plot = {"plot", "draw tables, models and training", run, &page, flags, FLAGS};

@@ -1,0 +1,177 @@
+/* acflow score: how probable rows and cells are. */
+#include "cli/job.h"
+#include "cli/output.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *output, *model_path, *given_text, *of_text, *cells, *top_text;
+static const cli_flag flags[] = {
+    {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
+    {"of", 0, "COLUMNS", "log p of these columns, such as age,sex; default: all that are not given", &of_text},
+    {"given", 0, "COLUMNS", "given these; default: nothing", &given_text},
+    {"cells", 0, NULL, "instead of rows, the most surprising observed cells, each given the rest of its row", &cells},
+    {"top", 0, "N", "so many of them (20)", &top_text},
+    {"output", 'o', "FILE", "where the scores go; - or nothing is standard output", &output},
+};
+enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+static const cli_page page = {
+    "score", "TABLE --model MODEL [OPTIONS]",
+    "Writes log p of every row as CSV: of all its observed cells, or of some columns given others. A density in the table's own units, in nats;\n"
+    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, and what was expected there.",
+    "  acflow score new.csv --model m.safetensors -o scores.csv\n"
+    "  acflow score new.csv --model m.safetensors --of income --given age,education\n"
+    "  acflow score new.csv --model m.safetensors --cells --top 10\n",
+    CLI_READING};
+
+/* Marks the columns of a list "a,b" in mark (columns). */
+static int mark_columns(const acf_table *t, const char *list, uint8_t *mark) {
+    char name[1024];
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, ",");
+        int64_t j;
+        if (n >= sizeof name) return cli_usage("score", "a column's name of %zu bytes", n);
+        memcpy(name, p, n), name[n] = 0;
+        if (acf_table_find(t, name, &j) != ACF_OK) return cli_failed("score");
+        mark[j] = 1;
+        p += n + (p[n] == ',');
+    }
+    return 0;
+}
+
+/* The question for every row; masks of rows x columns. */
+static int ask(const acf_table *t, uint8_t *given, uint8_t *asked) {
+    const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
+    uint8_t *g = calloc((size_t)D, 2), *u = g ? g + D : NULL;
+    int code = g ? 0 : acf_status_exit(ACF_EMEMORY);
+    if (!code && given_text) code = mark_columns(t, given_text, g);
+    if (!code && of_text) code = mark_columns(t, of_text, u);
+    for (int64_t j = 0; !code && j < D; j++) {
+        if (!of_text) u[j] = !g[j];
+        if (g[j] && u[j]) code = cli_usage("score", "column '%s' is both given and asked for", acf_table_name(t, j));
+    }
+    for (int64_t i = 0; !code && i < N; i++) memcpy(given + i * D, g, (size_t)D), memcpy(asked + i * D, u, (size_t)D);
+    free(g);
+    return code;
+}
+
+static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
+    const size_t N = (size_t)acf_table_rows(t), size = N * (size_t)acf_table_columns(t);
+    double *lp = malloc(N * sizeof *lp);
+    uint8_t *masks = malloc(2 * size);
+    int code = lp && masks ? ask(t, masks, masks + size) : acf_status_exit(ACF_EMEMORY);
+    if (!code && acf_session_logp(s, t, masks, masks + size, lp) != ACF_OK) code = cli_failed("score");
+    if (!code) fputs("row,logp\n", f);
+    for (size_t i = 0; !code && i < N; i++) fprintf(f, "%zu,%.9g\n", i + 1, lp[i]);
+    free(lp);
+    free(masks);
+    return code;
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct found {
+    double logp;
+    int64_t cell;
+} found;
+
+static int by_surprise(const void *a, const void *b) {
+    const found *p = a, *q = b;
+    if (p->logp != q->logp) return p->logp < q->logp ? -1 : 1;
+    return (p->cell > q->cell) - (p->cell < q->cell);
+}
+
+static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
+    char text[1024] = "";
+    fputc(',', f);
+    if (!isnan(v) && acf_table_format(t, j, v, text, sizeof text, NULL) == ACF_OK) cli_put_field(f, text);
+}
+
+/* What was expected of the listed cells: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
+static acf_status expect(acf_session *s, const acf_table *t, const found *list, size_t n, double *memory, double (*to)[3]) {
+    const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
+    const double level[2] = {0.05, 0.95};
+    uint8_t *asked = malloc((size_t)(N * D)), *done = calloc(n, 1);
+    acf_status status = ACF_OK;
+    for (size_t left = n; asked && done && left && status == ACF_OK;) {
+        memset(asked, 0, (size_t)(N * D));
+        for (size_t k = 0; k < n; k++) {
+            const int64_t row = list[k].cell / D * D;
+            bool taken = false;
+            for (int64_t j = 0; j < D; j++) taken |= asked[row + j];
+            if (!done[k] && !taken) asked[list[k].cell] = 1, done[k] = 2, left--;
+        }
+        status = acf_session_summary(s, t, NULL, asked, 1, 200, level, 2, memory, memory + N * D);
+        for (size_t k = 0; k < n; k++)
+            if (done[k] == 2)
+                for (int e = 0; e < 3; e++) to[k][e] = memory[e * N * D + list[k].cell], done[k] = 1;
+    }
+    free(asked);
+    free(done);
+    return status;
+}
+
+static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *f) {
+    const int64_t N = acf_table_rows(t), D = acf_table_columns(t), size = N * D;
+    double *lp = malloc((size_t)(3 * size) * sizeof *lp), (*to)[3] = NULL;
+    found *list = malloc((size_t)size * sizeof *list);
+    size_t n = 0;
+    int code = lp && list ? 0 : acf_status_exit(ACF_EMEMORY);
+    if (!code && acf_session_cells(s, t, lp) != ACF_OK) code = cli_failed("score");
+    for (int64_t k = 0; !code && k < size; k++)
+        if (!isnan(lp[k])) list[n++] = (found){lp[k], k};
+    if (!code) qsort(list, n, sizeof *list, by_surprise);
+    if (n > (size_t)top) n = (size_t)top;
+    if (!code && !(to = malloc((n + 1) * sizeof *to))) code = acf_status_exit(ACF_EMEMORY);
+    if (!code && expect(s, t, list, n, lp, to) != ACF_OK) code = cli_failed("score");
+    if (!code) fputs("row,column,value,expected,low,high,logp\n", f);
+    for (size_t k = 0; !code && k < n; k++) {
+        const int64_t j = list[k].cell % D;
+        fprintf(f, "%lld,", (long long)(list[k].cell / D + 1));
+        cli_put_field(f, acf_table_name(t, j) ? acf_table_name(t, j) : "");
+        put_value(f, t, j, acf_table_values(t)[list[k].cell]);
+        for (int e = 0; e < 3; e++) put_value(f, t, j, acf_table_classes(t, j) && e ? (double)NAN : to[k][e]);
+        fprintf(f, ",%.6g\n", list[k].logp);
+    }
+    free(to);
+    free(list);
+    free(lp);
+    return code;
+}
+
+static int score(cli_job *job, const char *path, long long top) {
+    acf_model *m = NULL;
+    acf_table *t = NULL;
+    acf_session *s = NULL;
+    cli_output out;
+    int code = 0;
+    if (acf_model_load(model_path, job->o, &m) != ACF_OK || acf_table_read_for(path, m, job->o, &t) != ACF_OK ||
+        acf_session_create(m, &s) != ACF_OK) code = cli_failed("score");
+    if (!code) cli_say_warnings(t);
+    if (!code && (code = cli_output_open(&out, output)) == 0)
+        code = cli_output_close(&out, cells ? score_cells(s, t, top, out.file) : score_rows(s, t, out.file));
+    acf_session_free(s);
+    acf_table_free(t);
+    acf_model_free(m);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    cli_job job;
+    long long top = 20;
+    int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
+    if (code >= 0) return code;
+    if (job.n_rest != 1) code = cli_usage("score", job.n_rest ? "score takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
+    else if (!model_path) code = cli_usage("score", "by which model? --model FILE");
+    else if (cells && (given_text || of_text)) code = cli_usage("score", "--cells scores every cell given the rest: without --of and --given");
+    else if (top_text && !cells) code = cli_usage("score", "--top goes with --cells");
+    else if (top_text && !cli_number("score", "top", top_text, 1, 1000000, &top)) code = 2;
+    else if (output && strcmp(output, argv[0]) == 0) code = cli_usage("score", "the scores would overwrite their table '%s'", output);
+    else code = score(&job, argv[0], top);
+    cli_job_close(&job);
+    return code;
+}
+
+const cli_command cli_score = {"score", "how probable rows and cells are", run, &page, flags, FLAGS};

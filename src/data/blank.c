@@ -1,0 +1,70 @@
+/* Tables without a file: rows in which a model can draw, with some cells given (frame.h, acf_frame_blank). Small: what a user types on a
+ * command line, times as many rows as are asked for. */
+#include "data/frame.h"
+#include "data/match.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One item of "age=40,sex=F" into row (D). Values are read as the cells of a file are, so what may stand there may be given here; only a
+ * level that was never seen is refused, because a question about it has no answer. The last = counts, as a name may hold one. */
+static acf_status give(const acf_schema *s, const char *item, size_t n, double *row) {
+    char name[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
+    size_t at = n;
+    while (at > 0 && item[at - 1] != '=') at--;
+    acf_text t = acf_text_into(name, sizeof name);
+    acf_text_add_bytes(&t, item, at ? at - 1 : n);
+    int64_t j = acf_schema_find(s, name);
+    if (at == 0)
+        return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them", acf_text_excerpt(seen, name));
+    if (j < 0) return acf_match_unknown(s, name);
+    const acf_field_spec *c = &s->column[j];
+    if (c->place < 0)
+        return acf_fail(ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
+                        c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
+    if (acf_cell_read(s, c, item + at, n - at, &row[c->place]) == ACF_CELL_PRESENT) return ACF_OK;
+    t = acf_text_into(name, sizeof name);
+    acf_text_add_bytes(&t, item, n);
+    return acf_fail(ACF_EUSAGE, "'%s': expected %s", acf_text_excerpt(seen, name),
+                    acf_cell_expected(c, expected));
+}
+
+/* The first row is made, the others are copies: draws differ by their row numbers. */
+static acf_status blank_cells(const acf_schema *s, int64_t rows, const char *given, double *x) {
+    double *row = x; /* there is always room for one */
+    for (int64_t j = 0; j < s->D; j++) row[j] = (double)NAN;
+    for (const char *p = given ? given : ""; *p;) {
+        size_t n = strcspn(p, ",");
+        ACF_TRY(give(s, p, n, row));
+        p += n + (p[n] == ',');
+    }
+    for (int64_t i = 1; i < rows; i++) memcpy(x + i * s->D, row, (size_t)s->D * sizeof *x);
+    return ACF_OK;
+}
+
+acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *given, acf_table **out) {
+    size_t bytes;
+    if (rows < 0 || rows > ACF_TABLE_ROWS_MAX) return acf_fail(ACF_ESHAPE, "a table of %lld rows; expected 0 to 2^47", (long long)rows);
+    if (!acf_bytes(known->D, sizeof(double), &bytes) || !acf_bytes(rows ? rows : 1, bytes, &bytes)) return ACF_EMEMORY;
+    acf_status status = ACF_EMEMORY;
+    acf_table *t;
+    acf_frame *f = acf_alloc_zero(sizeof *f, "a table");
+    double *x = f ? acf_alloc(bytes, "the cells of a table") : NULL;
+    acf_column *column = x ? acf_alloc_zero((size_t)known->D * sizeof *column, "the columns of a table") : NULL;
+    if (!column) goto done;
+    f->id = -1;
+    ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
+    ACF_TRY_DONE(blank_cells(f->schema, rows, given, x));
+    acf_schema_columns(f->schema, column);
+    status = acf_tab_take(x, rows, known->D, column, &t);
+    x = NULL;
+    if (status) goto done;
+    t->frame = f;
+    f = NULL;
+    *out = t;
+done:
+    acf_release(column);
+    acf_release(x);
+    acf_frame_free(f);
+    return status;
+}

@@ -1,0 +1,273 @@
+/* Dates and times in text: see calendar.h.
+ *
+ * Every text is first taken apart without deciding what its numbers mean; recognising, reading and checking all start there. Called for
+ * each cell of a text column, and a text that is no date leaves at its first letters. */
+#include "data/calendar.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DAY 86400.0
+#define FIRST_DAY (-719162) /* 0001-01-01 */
+#define LAST_DAY 2932896    /* 9999-12-31 */
+
+static const int64_t ten_to[10] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+
+/* ---- taking apart ----------------------------------------------------------------------------------------------- */
+
+/* 3/9/2021 14:05:07.25: a b c are the numbers of the date as they stand, digits[] how many digits each has. */
+typedef struct parts {
+    acf_when f; /* order 'y', or 'd' for whatever does not begin with the year */
+    int a, b, c, hour, minute, second;
+    int64_t nano;
+    int digits[3], hour_digits;
+} parts;
+
+typedef struct cursor {
+    const char *at, *end;
+} cursor;
+
+/* A number of at most `most` digits; how many there were, 0 for none. Stops before a further digit, where the caller finds no mark. */
+static int number(cursor *c, int most, int *out) {
+    int n = 0, v = 0;
+    for (; n < most && c->at < c->end && *c->at >= '0' && *c->at <= '9'; n++) v = 10 * v + (*c->at++ - '0');
+    *out = v;
+    return n;
+}
+
+/* Steps over this letter, if it is the next one. */
+static bool take(cursor *c, char what) {
+    if (c->at == c->end || *c->at != what) return false;
+    c->at++;
+    return true;
+}
+
+/* Three numbers with one mark between them; exactly one of the outer two has four digits and is the year. */
+static bool split_date(cursor *c, parts *p) {
+    p->digits[0] = number(c, 4, &p->a);
+    if (c->at == c->end || !strchr("-/.", *c->at)) return false;
+    p->f.mark = *c->at++;
+    p->digits[1] = number(c, 2, &p->b);
+    if (!take(c, p->f.mark)) return false;
+    p->digits[2] = number(c, 4, &p->c);
+    bool year_first = p->digits[0] == 4, year_last = p->digits[2] == 4;
+    if (year_first == year_last || !p->digits[1]) return false;
+    int short_one = year_first ? p->digits[2] : p->digits[0];
+    p->f.order = year_first ? 'y' : 'd';
+    p->f.padded = short_one == 2 && p->digits[1] == 2;
+    return short_one >= 1 && short_one <= 2;
+}
+
+/* Hours may have one digit, minutes and seconds have two: 9:05, not 9:5. 24:00 and leap seconds are no times here. */
+static bool split_clock(cursor *c, parts *p) {
+    p->hour_digits = number(c, 2, &p->hour);
+    if (!p->hour_digits || !take(c, ':') || number(c, 2, &p->minute) != 2) return false;
+    p->f.hour2 = p->hour_digits == 2;
+    if ((p->f.seconds = take(c, ':'))) {
+        if (number(c, 2, &p->second) != 2) return false;
+        if (take(c, '.')) {
+            int fraction;
+            int n = number(c, 9, &fraction);
+            if (!n) return false;
+            p->f.decimals = (int8_t)n;
+            p->nano = fraction * ten_to[9 - n];
+        }
+    }
+    p->f.zulu = take(c, 'Z');
+    return p->hour <= 23 && p->minute <= 59 && p->second <= 59;
+}
+
+/* False when this is no date or time in any format. The day may still be no day of its month. */
+static bool split(const char *text, size_t n, parts *p) {
+    cursor c = {text, text + n};
+    *p = (parts){.f = {.padded = true, .hour2 = true}};
+    if (n < 4 || n > 40 || *text < '0' || *text > '9') return false;
+    bool clock_only = text[1] == ':' || text[2] == ':';
+    if (!clock_only) {
+        if (!split_date(&c, p)) return false;
+        if (c.at == c.end) return true;
+        if (*c.at != 'T' && *c.at != ' ') return false;
+        p->f.join = *c.at++;
+    }
+    return split_clock(&c, p) && c.at == c.end;
+}
+
+/* ---- days ------------------------------------------------------------------------------------------------------- */
+
+static bool is_leap(int y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
+
+/* Year 0 is none: people mean something else by it. */
+static bool is_day(int y, int m, int d) {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return y >= 1 && m >= 1 && m <= 12 && d >= 1 && d <= days[m - 1] + (m == 2 && is_leap(y));
+}
+
+/* Years begin in March here, so that the leap day is the last of its year and months have a regular pattern (153 days in five). */
+static int64_t days_of(int y, int m, int d) {
+    int64_t year = m <= 2 ? y - 1 : y;
+    int64_t month = m <= 2 ? m + 9 : m - 3;
+    return 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + d - 1 - 719468;
+}
+
+/* The reverse, for days from FIRST_DAY on. 146097 days are 400 years, the period of the calendar. */
+static void day_of(int64_t days, int *y, int *m, int *d) {
+    int64_t n = days + 719468, era = n / 146097, in_era = n % 146097;
+    int64_t year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
+    int64_t in_year = in_era - (365 * year + year / 4 - year / 100), month = (5 * in_year + 2) / 153;
+    *d = (int)(in_year - (153 * month + 2) / 5) + 1;
+    *m = (int)(month < 10 ? month + 3 : month - 9);
+    *y = (int)(year + 400 * era) + (*m <= 2);
+}
+
+/* The date of parts, read in this order; false when it is none. */
+static bool date_of(const parts *p, char order, int64_t *days) {
+    int y = order == 'y' ? p->a : p->c, m = order == 'm' ? p->a : p->b;
+    int d = order == 'y' ? p->c : order == 'm' ? p->b : p->a;
+    if (!is_day(y, m, d)) return false;
+    *days = days_of(y, m, d);
+    return true;
+}
+
+/* ---- recognising a column --------------------------------------------------------------------------------------- */
+
+/* The same kind of text: what remains may differ from cell to cell. */
+static bool alike(acf_when a, acf_when b) {
+    return (a.order == 'y') == (b.order == 'y') && !a.order == !b.order && a.mark == b.mark && a.join == b.join &&
+           a.zulu == b.zulu;
+}
+
+/* The first date sets the format; a later one that is written otherwise does not fit, and one misfit is enough for the column to be text.
+ * Which order day and month have is narrowed down cell by cell. */
+void acf_when_look(acf_when_survey *s, const char *text, size_t n) {
+    parts p;
+    int64_t days;
+    s->cells++;
+    if (!split(text, n, &p) || (s->fit && !alike(s->format, p.f))) return;
+    bool dmy = date_of(&p, 'd', &days), mdy = p.f.mark != '.' && date_of(&p, 'm', &days); /* dots are written day first */
+    if (p.f.order == 'y' && !date_of(&p, 'y', &days)) return;
+    if (p.f.order == 'd' && !dmy && !mdy) return;
+    if (!s->fit++) {
+        s->format = p.f;
+        s->dmy = dmy, s->mdy = mdy;
+        return;
+    }
+    s->dmy &= dmy, s->mdy &= mdy;
+    s->format.padded &= p.f.padded;
+    s->format.hour2 &= p.f.hour2;
+    s->format.seconds |= p.f.seconds;
+    if (p.f.decimals > s->format.decimals) s->format.decimals = p.f.decimals;
+}
+
+acf_when_verdict acf_when_verdict_of(const acf_when_survey *s, acf_when *out) {
+    if (s->cells == 0 || s->fit < s->cells) return ACF_WHEN_NOT;
+    *out = s->format;
+    if (s->format.order != 'd') return ACF_WHEN_IS;
+    if (!s->dmy && !s->mdy) return ACF_WHEN_NOT;
+    out->order = s->dmy ? 'd' : 'm';
+    return s->dmy && s->mdy ? ACF_WHEN_EITHER : ACF_WHEN_IS;
+}
+
+/* ---- one cell --------------------------------------------------------------------------------------------------- */
+
+bool acf_when_read(acf_when f, const char *text, size_t n, double *out) {
+    parts p;
+    int64_t days = 0;
+    if (!split(text, n, &p) || !alike(f, p.f)) return false;
+    if (f.order && !date_of(&p, f.order, &days)) return false;
+    int64_t whole = p.hour * 3600 + p.minute * 60 + p.second;
+    double clock = (double)whole + (double)p.nano / 1e9;
+    *out = acf_when_is_date(f) ? (double)days : (double)days * DAY + clock;
+    return true;
+}
+
+/* What rounding goes to; the range of a column consists of such steps too. */
+double acf_when_step(acf_when f) {
+    if (acf_when_is_date(f)) return 1;
+    return f.seconds ? 1 / (double)ten_to[f.decimals] : 60;
+}
+
+static void write_date(acf_when f, int64_t days, acf_text *out) {
+    int y, m, d;
+    day_of(days, &y, &m, &d);
+    int a = f.order == 'm' ? m : d, b = f.order == 'm' ? d : m, wide = f.padded ? 2 : 1;
+    if (f.order == 'y') acf_text_addf(out, "%04d%c%0*d%c%0*d", y, f.mark, wide, m, f.mark, wide, d);
+    else acf_text_addf(out, "%0*d%c%0*d%c%04d", wide, a, f.mark, wide, b, f.mark, y);
+}
+
+/* second: of the day; ticks: its fraction in the last decimal that is shown. */
+static void write_clock(acf_when f, int64_t second, int64_t ticks, acf_text *out) {
+    acf_text_addf(out, "%0*d:%02d", f.hour2 ? 2 : 1, (int)(second / 3600), (int)(second / 60 % 60));
+    if (f.seconds) acf_text_addf(out, ":%02d", (int)(second % 60));
+    if (f.seconds && f.decimals) acf_text_addf(out, ".%0*lld", f.decimals, (long long)ticks);
+    if (f.zulu) acf_text_add(out, "Z");
+}
+
+/* Whole seconds and the ticks behind them are rounded apart: their product in ticks may be beyond 64 bits. */
+static void round_clock(acf_when f, double value, int64_t *seconds, int64_t *ticks) {
+    double whole = floor(value);
+    *ticks = 0;
+    if (!f.seconds) {
+        *seconds = 60 * (int64_t)floor(value / 60 + 0.5);
+        return;
+    }
+    *ticks = (int64_t)floor((value - whole) * (double)ten_to[f.decimals] + 0.5);
+    *seconds = (int64_t)whole;
+    if (*ticks < ten_to[f.decimals]) return;
+    *ticks = 0;
+    ++*seconds;
+}
+
+/* Clamped before it is rounded, so that rounding cannot lead out of the calendar or over midnight. */
+void acf_when_write(acf_when f, double value, acf_text *out) {
+    double first = f.order ? FIRST_DAY : 0, last = f.order ? LAST_DAY : 0, unit = acf_when_is_date(f) ? 1 : DAY;
+    double top = acf_when_is_date(f) ? last : (last + 1) * DAY - acf_when_step(f);
+    if (!(value > first * unit)) value = first * unit; /* NaN too */
+    if (value > top) value = top;
+    if (acf_when_is_date(f)) {
+        write_date(f, (int64_t)floor(value + 0.5), out);
+        return;
+    }
+    int64_t seconds, ticks;
+    round_clock(f, value, &seconds, &ticks);
+    int64_t days = (int64_t)floor((double)seconds / DAY);
+    if (f.order) write_date(f, days, out);
+    if (f.join) acf_text_add_bytes(out, &f.join, 1);
+    write_clock(f, seconds - days * 86400, ticks, out);
+}
+
+/* ---- the format as text ----------------------------------------------------------------------------------------- */
+
+/* MM is a month or a minute, as everywhere: its place tells which. */
+char *acf_when_pattern(acf_when f, char out[ACF_WHEN_PATTERN_MAX]) {
+    acf_text t = acf_text_into(out, ACF_WHEN_PATTERN_MAX);
+    const char *day = f.padded ? "DD" : "D", *month = f.padded ? "MM" : "M";
+    if (f.order == 'y') acf_text_addf(&t, "YYYY%c%s%c%s", f.mark, month, f.mark, day);
+    if (f.order == 'd') acf_text_addf(&t, "%s%c%s%cYYYY", day, f.mark, month, f.mark);
+    if (f.order == 'm') acf_text_addf(&t, "%s%c%s%cYYYY", month, f.mark, day, f.mark);
+    if (f.join) acf_text_add_bytes(&t, &f.join, 1);
+    if (!f.order || f.join)
+        acf_text_addf(&t, "%s:MM%s%s%.*s%s", f.hour2 ? "HH" : "H", f.seconds ? ":SS" : "", f.decimals ? "." : "", f.decimals,
+                      "fffffffff", f.zulu ? "Z" : "");
+    return out;
+}
+
+/* The formats are few: each is written out and compared. One list, no second grammar to get wrong. */
+bool acf_when_from_pattern(const char *pattern, acf_when *out) {
+    static const char orders[] = {0, 'y', 'd', 'm'}, marks[] = {'-', '/', '.'}, joins[] = {0, 'T', ' '};
+    char text[ACF_WHEN_PATTERN_MAX];
+    for (int k = 0; k < 4 * 3 * 3 * 16; k++) {
+        int bits = k / 36;
+        acf_when f = {.order = orders[k % 4], .mark = marks[k / 4 % 3], .join = joins[k / 12 % 3], .padded = bits & 1,
+                      .hour2 = bits & 2, .seconds = bits & 4, .zulu = bits & 8};
+        if (!f.order && (f.join || f.mark != '-')) continue;
+        for (f.decimals = 0; f.decimals <= (f.seconds ? 9 : 0); f.decimals++) {
+            if (strcmp(acf_when_pattern(f, text), pattern) != 0) continue;
+            if (!f.order) f.mark = 0;
+            if (f.order && !f.join) f.hour2 = true, f.seconds = f.zulu = false;
+            if (!f.order) f.padded = true;
+            *out = f;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,74 @@
+/* Dates and times in text: recognised, turned into numbers, and written as their column writes them.
+ *
+ *     YYYY-MM-DD             2021-03-09                      a date: days since 1970-01-01
+ *     DD/MM/YYYY  M/D/YYYY   09/03/2021  3/9/2021            likewise; separators / - .
+ *     YYYY-MM-DD HH:MM:SS.f  2021-03-09 14:05:00.2           a moment: seconds since 1970-01-01 00:00; joined by T or a space
+ *     HH:MM:SS               14:05:00                        a time of day: seconds since midnight
+ *
+ * A clock has minutes or minutes and seconds, the latter with up to 9 decimals; a final Z is allowed, other zones are not: their
+ * texts are not dates here. Years have four digits: 03/04/05 could be anything. The calendar is the Gregorian one, also for the years
+ * before it was introduced, and has no leap seconds.
+ *
+ * 03/04/2021 is the third of April or the fourth of March, which only other cells of the column can tell (see acf_when_survey). */
+#ifndef ACF_DATA_CALENDAR_H
+#define ACF_DATA_CALENDAR_H
+
+#include "base/text.h"
+
+/* How a column writes its dates and times. By value. */
+typedef struct acf_when {
+    char order;     /* 'y': year, month, day; 'd': day first; 'm': month first; 0: a time of day, no date */
+    char mark;      /* between the parts of a date: - / . */
+    char join;      /* between date and clock: T or a space; 0: only one of them */
+    bool padded;    /* day and month have two digits */
+    bool hour2;     /* hours have two digits */
+    bool seconds;   /* the clock has them */
+    bool zulu;      /* Z at the end */
+    int8_t decimals; /* of seconds, 0..9 */
+} acf_when;
+
+static inline bool acf_when_is_moment(acf_when f) { return f.join != 0; }
+static inline bool acf_when_is_date(acf_when f) { return f.order != 0 && f.join == 0; }
+
+/* ---- recognising a column --------------------------------------------------------------------------------------- */
+
+/* What the cells of a column have in common. Starts as zeros. */
+typedef struct acf_when_survey {
+    int64_t cells, fit; /* seen; and of those, dates or times like the first one that was */
+    acf_when format;    /* of those; padded, hour2: as long as no cell says otherwise */
+    bool dmy, mdy;      /* can all be read with the day first; with the month first */
+} acf_when_survey;
+
+/* Looks at one cell. */
+void acf_when_look(acf_when_survey *s, const char *text, size_t n);
+
+typedef enum acf_when_verdict { ACF_WHEN_NOT, ACF_WHEN_IS, ACF_WHEN_EITHER } acf_when_verdict;
+
+/* Are all cells dates or times of one kind? EITHER: they are, but could be read with the day or with the month first. *out gets the
+ * format, for EITHER with the day first. */
+acf_when_verdict acf_when_verdict_of(const acf_when_survey *s, acf_when *out);
+
+/* ---- one cell --------------------------------------------------------------------------------------------------- */
+
+/* The number a text stands for, false when it is not written in this format (digits may be more or fewer than usual: one or two
+ * for a day, with or without seconds) or is no date at all, such as 2021-02-30. */
+bool acf_when_read(acf_when f, const char *text, size_t n, double *out);
+
+/* Writes a number in this format, rounded to what it shows; out of the years 1 to 9999, the nearest that is not. A time of day
+ * stays between 00:00 and the last moment of the day. */
+void acf_when_write(acf_when f, double value, acf_text *out);
+
+/* The smallest step the format shows: a day for dates (1), else 60, 1, or 0.1, 0.01 ... seconds. */
+double acf_when_step(acf_when f);
+
+/* ---- the format as text ----------------------------------------------------------------------------------------- */
+
+#define ACF_WHEN_PATTERN_MAX 40
+
+/* "DD/MM/YYYY", "YYYY-MM-DDTHH:MM:SS.fffZ", "H:MM". Returns out. */
+char *acf_when_pattern(acf_when f, char out[ACF_WHEN_PATTERN_MAX]);
+
+/* Reads that text; false when it is none. */
+bool acf_when_from_pattern(const char *pattern, acf_when *out);
+
+#endif

@@ -1,0 +1,14 @@
+/* A schema in words: the columns of a file with kind, missing cells, range or levels, and what was noted in reading it. */
+#ifndef ACF_DATA_DESCRIBE_H
+#define ACF_DATA_DESCRIBE_H
+
+#include "data/notes.h"
+#include "data/schema.h"
+
+/* Lines for people. file names the source, "" for none. notes may be NULL. */
+void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out);
+
+/* JSON that can be edited and given back as a schema file. Fails: ACF_EMEMORY. */
+acf_status acf_describe_json(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out);
+
+#endif

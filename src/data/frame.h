@@ -1,0 +1,55 @@
+/* A file read as a table: its schema, the modelled columns as numbers, and the way back to the cells of the file.
+ *
+ *     file      id      age     sex     city    note         text, as it stands on disk
+ *     schema    identi. integer categ.  const.  empty        what each column is
+ *     table             0       1                            D = 2 columns of doubles; the others are not modelled
+ *
+ * Two passes over the file, and the text of its cells is kept by neither: the first finds out what the columns hold (with a model at hand:
+ * counts the rows and looks at columns the model does not know), the second fills the numbers in. Memory is 8 bytes for each modelled
+ * cell and what the reader takes. The reader stays open, because the writer of a completed file (writer.h) copies what was observed from
+ * the file itself. */
+#ifndef ACF_DATA_FRAME_H
+#define ACF_DATA_FRAME_H
+
+#include "data/cell.h"
+#include "data/notes.h"
+#include "data/npy.h"
+#include "data/wishes.h"
+
+typedef struct acf_frame {
+    char *path;         /* as the user gave it; NULL: no file (acf_frame_blank). Everything here is owned */
+    acf_csv *csv;       /* its reader, for a file of text; */
+    acf_npy *npy;       /* for a matrix; both NULL without a file */
+    acf_schema *schema;
+    int64_t columns;    /* of the file */
+    int64_t *spec;      /* (columns) its place in the schema; -1: the model does not know it, and it is left alone */
+    char **name;        /* (columns) */
+    acf_arena *texts;   /* the names */
+    acf_notes notes;
+    int64_t id;         /* column whose text keys a row's draws (option `id`); -1: none */
+} acf_frame;
+
+/* Reads a file of text (csv.h) or, when it begins like one, a matrix (npy.h), finding out what its columns are. Gives *out, with its
+ * frame; free with acf_tab_free.
+ * Fails: ACF_EIO, ACF_EDATA (file, line, column, what was found and expected), ACF_EUSAGE (a wish that cannot be granted), ACF_EMEMORY. */
+acf_status acf_frame_read(const char *path, const acf_wishes *w, acf_table **out);
+
+/* Reads a file for a model: columns are what `known` says, found by name or, where the file or the model has no names, by position; the
+ * table's columns are in the model's order. Borrows known. Fails: as above; ACF_EDATA also when a column is missing, or is one that the
+ * model does not know and that is neither an identifier nor constant nor empty. */
+acf_status acf_frame_read_for(const char *path, const acf_wishes *w, const acf_schema *known, acf_table **out);
+
+/* A table without a file: `rows` rows of missing cells but for those that `given` says ("age=40,sex=F"; NULL or "": none), the same
+ * in every row. Fails: ACF_EUSAGE (a name or value that the schema does not know), ACF_ESHAPE (rows < 0), ACF_EMEMORY. */
+acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *given, acf_table **out);
+
+void acf_frame_free(acf_frame *f); /* NULL is allowed */
+
+/* Calls visit for every row of a matrix, x (columns), until one fails. Only where f->npy is set. */
+typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
+acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx);
+
+/* The file's name in sentences. */
+const char *acf_frame_path(const acf_frame *f);
+
+#endif

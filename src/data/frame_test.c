@@ -1,0 +1,498 @@
+/* Tests of frame.h and match.h: files of every nasty kind, new files against a model's schema, tables without a file. */
+#include "data/frame.h"
+
+#include "data/describe.h"
+#include "harness/frame_lab.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void assert_cell(const acf_table *t, int64_t i, int64_t j, double v) {
+    double x = acf_tab_row(t, i)[j];
+    if (isnan(v) ? !isnan(x) : x != v) fail_msg("row %d, column %d: %g, expected %g", (int)i, (int)j, x, v);
+}
+
+static void assert_note(const acf_table *t, int i, const char *sentence) {
+    assert_true(t->frame->notes.n > i);
+    assert_string_equal(t->frame->notes.text[i], sentence);
+}
+
+/* ---- what is read ----------------------------------------------------------------------------------------------- */
+
+static const char mixed[] = "id;age;sex;visit;unit;note;score\n"
+                            "1;41; M;2021-03-09;kg;;1,50\n"
+                            "2; ? ;F;2020-12-31;kg;;2,25\n"
+                            "3;39;NA;;?;NA;\n"
+                            "4;33;F;2021-01-01;kg;-;3,75\n";
+
+static void modelled_columns_become_numbers(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read(mixed, NULL, NULL);
+    acf_frame_lab_kinds(mixed, NULL, "identifier integer category date constant empty real");
+    assert_int_equal(t->N, 4);
+    assert_int_equal(t->D, 4);
+    static const char *const names[] = {"age", "sex", "visit", "score"};
+    for (int j = 0; j < 4; j++) assert_string_equal(t->column[j].name, names[j]);
+    assert_int_equal(t->column[1].classes, 2);
+    const double nan = (double)NAN, expected[4][4] = {{41, 1, 18695, 1.5}, {nan, 0, 18627, 2.25}, {39, nan, nan, nan}, {33, 0, 18628, 3.75}};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) assert_cell(t, i, j, expected[i][j]);
+    assert_int_equal(t->frame->notes.n, 0);
+    assert_true(t->frame->schema->column[3].min == 18627 && t->frame->schema->column[3].max == 18695);
+    acf_tab_free(t);
+}
+
+static void names_are_made_up_where_there_are_none(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("1.5,a\n2.5,b\n2.75,a\n", NULL, NULL);
+    assert_string_equal(t->column[0].name, "V1");
+    assert_false(t->frame->schema->named);
+    acf_tab_free(t);
+    t = acf_frame_lab_read(",V1,x\nr1,1.5,a\nr2,2.5,b\n", NULL, NULL); /* as R writes row names */
+    assert_string_equal(t->frame->schema->column[0].name, "V1_");
+    assert_true(t->frame->schema->named);
+    acf_tab_free(t);
+}
+
+static void markers_are_the_users_too(void **state) {
+    (void)state;
+    const char *file = "x,y\n1.5,a\n-99,none\n2.5,None\n-,b\n3.5,b\n";
+    acf_table *t = acf_frame_lab_read(file, OPTIONS("missing=-99,none"), NULL);
+    const double nan = (double)NAN, x[5] = {1.5, nan, 2.5, nan, 3.5}, y[5] = {0, nan, nan, 1, 1};
+    for (int i = 0; i < 5; i++) assert_cell(t, i, 0, x[i]), assert_cell(t, i, 1, y[i]);
+    acf_tab_free(t);
+    t = acf_frame_lab_read(file, OPTIONS("missing==-99,-"), NULL); /* these and no others: None is a level now */
+    assert_int_equal(t->column[1].classes, 4);
+    acf_tab_free(t);
+}
+
+static void dialects_can_be_given(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("a b|c\n1 2|3\n4 5|6\n", OPTIONS("separator=pipe", "header=no", "quote=none"), NULL);
+    assert_int_equal(t->frame->columns, 2);
+    assert_int_equal(t->N, 3);
+    acf_tab_free(t);
+    t = acf_frame_lab_read("5,6\n1.5,2\n3,4\n", OPTIONS("header=yes"), NULL);
+    assert_string_equal(t->frame->name[0], "5");
+    acf_tab_free(t);
+}
+
+/* ---- nasty files ------------------------------------------------------------------------------------------------ */
+
+static void nasty_files_are_refused(void **state) {
+    (void)state;
+    acf_frame_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA, "FILE: it has 2 columns and no rows; expected at least one");
+    acf_frame_lab_refused("a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
+                          "FILE: columns 1 and 3 are both named 'a'; rename one, or say header=no if the first line is data");
+    acf_frame_lab_refused("a,b\nNA,?\n,\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
+    acf_frame_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
+}
+
+static void small_tables_are_read(void **state) {
+    (void)state;
+    acf_frame_lab_kinds("a,b\n1,x\n2,y\n", NULL, "identifier category");
+    acf_frame_lab_kinds("a,b\n1.5,x\n?,y\n", NULL, "constant category"); /* one observed cell */
+    acf_frame_lab_kinds("a,b\n1.5,x\n", OPTIONS("types=a=real"), "real constant");
+    char text[1024];
+    acf_text t = acf_text_into(text, sizeof text); /* 10 columns, 5 rows */
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 10; j++) acf_text_addf(&t, "%d.%d%s", i * j % 7, j, j == 9 ? "\n" : ",");
+    acf_table *table = acf_frame_lab_read(text, NULL, NULL);
+    assert_int_equal(table->N, 5);
+    assert_int_equal(table->D, 8); /* the first column is 0.0 throughout, the eighth 0.7 */
+    acf_tab_free(table);
+}
+
+static void gzip_is_read(void **state) {
+    (void)state;
+    char packed[1024];
+    acf_frame_lab l;
+    acf_table *t;
+    acf_frame_lab_open(&l, "", NULL);
+    acf_memfile_put(&l.file, packed, acf_lab_gzip(mixed, strlen(mixed), packed, sizeof packed));
+    assert_int_equal(acf_frame_read(l.file.path, l.wishes, &t), ACF_OK);
+    assert_int_equal(t->N, 4);
+    acf_tab_free(t);
+    acf_frame_lab_close(&l);
+}
+
+/* As in `impute <(zcat table.csv.gz)`: what is read from a pipe is gone. */
+static void pipes_are_read(void **state) {
+    (void)state;
+    int ends[2];
+    char path[40];
+    acf_frame_lab l;
+    acf_table *t = NULL;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], mixed, strlen(mixed)), strlen(mixed));
+    close(ends[1]);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    acf_frame_lab_open(&l, "", NULL);
+    if (acf_frame_read(path, l.wishes, &t) != ACF_OK) fail_msg("%s", acf_error());
+    assert_string_equal(t->frame->schema->column[0].name, "id");
+    assert_int_equal(t->N, 4);
+    acf_tab_free(t);
+    acf_frame_lab_close(&l);
+    close(ends[0]);
+}
+
+/* ---- schema files ----------------------------------------------------------------------------------------------- */
+
+static acf_status read_with_schema(const char *text, const char *schema, const char *types, acf_table **out) {
+    char path[] = "/tmp/acflow-schema-XXXXXX", option[64], kinds[128];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, schema, strlen(schema)) == (ssize_t)strlen(schema));
+    close(fd);
+    snprintf(option, sizeof option, "schema=%s", path);
+    snprintf(kinds, sizeof kinds, "types=%s", types);
+    acf_frame_lab l;
+    acf_frame_lab_open(&l, text, OPTIONS(option, kinds));
+    unlink(path);
+    acf_status status = acf_frame_read(l.file.path, l.wishes, out);
+    acf_frame_lab_close(&l);
+    return status;
+}
+
+static void schema_files_say_what_columns_are(void **state) {
+    (void)state;
+    const char *file = "size,day,age,code\nlow,5/3/2021,17,7\nhigh,6/3/2021,99,8\nmiddle,1/2/2021,-1,9\nhuge,?,44,7\n";
+    const char *schema = "{\"columns\": [{\"name\": \"size\", \"kind\": \"ordinal\", \"levels\": [\"low\", \"middle\", \"high\"]}, "
+                         "{\"name\": \"day\", \"kind\": \"date\", \"format\": \"D/M/YYYY\", \"min\": \"1/1/2021\", \"max\": \"2/2/2021\"}, "
+                         "{\"name\": \"age\", \"kind\": \"integer\", \"min\": 0, \"max\": 120, \"markers\": [\"-1\"]}, "
+                         "{\"name\": \"code\", \"kind\": \"category\"}]}";
+    acf_table *t;
+    if (read_with_schema(file, schema, "", &t) != ACF_OK) fail_msg("%s", acf_error());
+    const acf_field_spec *c = t->frame->schema->column;
+    const double nan = (double)NAN, expected[4][4] = {{0, 18691, 17, 0}, {2, 18692, 99, 1}, {1, 18659, nan, 2}, {nan, nan, 44, 0}};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) assert_cell(t, i, j, expected[i][j]);
+    assert_true(c[2].min == 0 && c[2].max == 120);
+    assert_true(c[1].min == 18628 && c[1].max == 18692); /* as far as the file allows, and as far as there are dates */
+    assert_int_equal(c[2].missing, 1);
+    assert_note(t, 0, "column 1 ('size'): 1 of 4 cells hold none of the levels of the schema file; they are kept and count as missing");
+    acf_tab_free(t);
+    assert_int_equal(read_with_schema(file, schema, "size=category", &t), ACF_OK); /* the option is nearer */
+    assert_int_equal(t->frame->schema->column[0].kind, ACF_KIND_CATEGORY);
+    assert_int_equal(t->column[0].classes, 4);
+    acf_tab_free(t);
+    assert_int_equal(read_with_schema(file, "{\"columns\": [{\"name\": \"siez\", \"kind\": \"real\"}]}", "", &t), ACF_EUSAGE);
+    assert_non_null(strstr(acf_error(), "the schema file names column 'siez', which "));
+    assert_non_null(strstr(acf_error(), "did you mean 'size'?"));
+}
+
+/* What describes a table, given back, gives the same table. */
+static void descriptions_can_be_given_back(void **state) {
+    (void)state;
+    char json[1 << 14];
+    acf_table *t = acf_frame_lab_read(mixed, OPTIONS("missing=never"), NULL), *again;
+    acf_text text = acf_text_into(json, sizeof json);
+    assert_int_equal(acf_describe_json(t->frame->schema, "a file", &t->frame->notes, &text), ACF_OK);
+    if (read_with_schema(mixed, json, "", &again) != ACF_OK) fail_msg("%s", acf_error());
+    assert_int_equal(again->D, t->D);
+    assert_memory_equal(again->x, t->x, (size_t)(t->N * t->D) * sizeof *t->x);
+    assert_int_equal(again->frame->schema->markers.list.n, t->frame->schema->markers.list.n);
+    acf_tab_free(again);
+    acf_tab_free(t);
+}
+
+static void wrong_options_are_refused(void **state) {
+    (void)state;
+    static const char *const wrong[][3] = {
+        {"separator", "ab", "option 'separator' can't be 'ab', expected auto, tab, space or one character"},
+        {"separator", "none", "option 'separator' can't be 'none', expected auto, tab, space or one character"},
+        {"quote", "''", "option 'quote' can't be '''', expected auto, none or one character"},
+        {"types", "age", "option 'types' has 'age', expected items like age=integer with commas between them"},
+        {"types", "a=real,", "option 'types' has '', expected items like age=integer with commas between them"},
+        {"types", "=real", "option 'types' has '=real', expected items like age=integer with commas between them"},
+        {"types", "a=reel",
+         "option 'types': 'a' can't be 'reel', expected real, integer, ordinal, category, date, dmy, mdy, time, identifier or constant"},
+        {"schema", "/nonexistent/schema.json", "cannot open '/nonexistent/schema.json': No such file or directory"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        acf_options *o;
+        acf_wishes *w = NULL;
+        assert_int_equal(acf_opts_create(acf_option_table, acf_option_count, &o), ACF_OK);
+        assert_int_equal(acf_opts_set(o, wrong[i][0], wrong[i][1]), ACF_OK);
+        assert_true(acf_wishes_read(o, &w) != ACF_OK);
+        assert_string_equal(acf_error(), wrong[i][2]);
+        acf_opts_free(o);
+    }
+}
+
+/* ---- new files against a model ---------------------------------------------------------------------------------- */
+
+static const char training[] = "id,age,sex,unit\n10,41,F,kg\n12,33,M,kg\n13,39,F,kg\n17,25,M,?\n";
+static acf_table *trained;
+
+static int train(void **state) {
+    (void)state;
+    trained = acf_frame_lab_read(training, OPTIONS("types=id=identifier"), NULL);
+    return 0;
+}
+
+static int forget(void **state) {
+    (void)state;
+    acf_tab_free(trained);
+    return 0;
+}
+
+static const acf_schema *known(void) { return trained->frame->schema; }
+
+static void new_rows_mean_what_the_model_learned(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("id,age,sex,unit\n99,1000,M,kg\n98,?,?,?\n", NULL, known());
+    assert_int_equal(t->D, 2);
+    assert_cell(t, 0, 0, 1000);
+    assert_cell(t, 0, 1, 1);
+    assert_cell(t, 1, 1, (double)NAN);
+    assert_int_equal(t->frame->notes.n, 0);
+    acf_tab_free(t);
+    t = acf_frame_lab_read("id,age,sex,unit\n99,?,?,?\n", NULL, known()); /* one row, nothing known */
+    assert_int_equal(t->N, 1);
+    acf_tab_free(t);
+}
+
+static void columns_are_found_by_name(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("sex,id,age\nM,5,44\nF,6,45\n", NULL, known());
+    assert_cell(t, 0, 0, 44);
+    assert_cell(t, 0, 1, 1);
+    assert_note(t, 0, "column 'unit' (constant) is not in this file; the model does not need it");
+    assert_note(t, 1, "the columns stand in another order than when the model was made; they were found by name");
+    acf_tab_free(t);
+    acf_frame_lab_refused("id,sex,unit\n5,M,kg\n6,F,kg\n", NULL, known(), ACF_EDATA,
+                          "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are not known");
+}
+
+static void strangers_are_carried_along_or_refused(void **state) {
+    (void)state;
+    const char *file = "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n48,F,n5,here,8\n"
+                       "49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
+    acf_frame_lab_refused(file, NULL, known(), ACF_EDATA,
+                          "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or say "
+                          "weight=identifier in 'types' to carry it along");
+    acf_table *t = acf_frame_lab_read(file, OPTIONS("types=weight=identifier"), known());
+    assert_int_equal(t->frame->notes.n, 5);
+    assert_note(t, 2, "column 3 ('name') (identifier) is not a column of the model; it is carried along");
+    assert_note(t, 3, "column 4 ('source') (constant) is not a column of the model; it is carried along");
+    acf_tab_free(t);
+}
+
+static void without_names_places_count(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("5,44,M,kg\n6,45,F,kg\n", NULL, known());
+    assert_cell(t, 0, 0, 44);
+    assert_note(t, 0, "this file has no column names; columns were taken in the order of the model");
+    acf_frame_lab_refused("5,44,M\n6,45,F\n", NULL, known(), ACF_EDATA,
+                          "FILE: it has 3 columns and the model was made from 4; without names on both sides they must be as many");
+    acf_tab_free(t);
+    acf_table *nameless = acf_frame_lab_read("1.5,a\n2.5,b\n2.75,a\n", NULL, NULL);
+    t = acf_frame_lab_read("p,q\n7.5,b\n8.5,a\n", NULL, nameless->frame->schema);
+    assert_cell(t, 0, 1, 1);
+    assert_note(t, 0, "the model has no column names; columns were taken in the order of the file");
+    acf_tab_free(t);
+    acf_tab_free(nameless);
+}
+
+/* Names that look like numbers are not taken for a header, unless the model knows them. */
+static void headers_of_figures_are_recognised(void **state) {
+    (void)state;
+    acf_table *model = acf_frame_lab_read("2019,2020\n1.5,2.5\n2.5,1.5\n1.25,7\n", OPTIONS("header=yes"), NULL);
+    acf_table *t = acf_frame_lab_read("2020,2019\n7,8.5\n", NULL, model->frame->schema);
+    assert_int_equal(t->N, 1);
+    assert_cell(t, 0, 0, 8.5);
+    acf_tab_free(t);
+    t = acf_frame_lab_read("2020,2018\n7,8.5\n", NULL, model->frame->schema); /* these are not its names */
+    assert_int_equal(t->N, 2);
+    acf_tab_free(t);
+    acf_tab_free(model);
+}
+
+static void wrong_cells_are_named(void **state) {
+    (void)state;
+    acf_frame_lab_refused("id,age,sex,unit\n99,41,M,kg\n98,\"forty\n one\",F,kg\n", NULL, known(), ACF_EDATA,
+                          "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, or add it to "
+                          "'missing' if it stands for a missing value");
+    acf_table *t = acf_frame_lab_read("id,age,sex,unit\n99,41,M,kg\n98,never,F,kg\n", OPTIONS("missing=never"), known());
+    assert_cell(t, 1, 0, (double)NAN);
+    acf_tab_free(t);
+}
+
+static void unseen_values_are_kept_and_said(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("id,age,sex,unit\n99,41,M,kg\n98,40,X,lb\n97,39,Y,kg\n96,38,X,lb\n", NULL, known());
+    assert_cell(t, 1, 1, (double)NAN);
+    assert_cell(t, 1, 0, 40);
+    assert_int_equal(t->frame->notes.n, 2);
+    assert_note(t, 0, "column 'sex': 3 cells hold values that the model never saw (the first: 'X', row 2); they are kept as they are and count as missing");
+    assert_note(t, 1, "column 'unit' was constant when the model was made; now 2 cells hold something else (the first: 'lb', row 2), which is kept and "
+                      "not used");
+    acf_tab_free(t);
+}
+
+static void a_model_has_settled_its_types(void **state) {
+    (void)state;
+    acf_frame_lab_refused(training, OPTIONS("types=age=category"), known(), ACF_EUSAGE,
+                          "option 'types': the model has learned column 'age' as integer; it cannot be category now");
+    acf_table *t = acf_frame_lab_read(training, OPTIONS("types=age=integer"), known());
+    acf_tab_free(t);
+    acf_frame_lab_refused("id,age,sex,unit\n", OPTIONS("header=yes"), known(), ACF_EDATA, "FILE: it has 4 columns and no rows; expected at least one");
+}
+
+/* ---- matrices --------------------------------------------------------------------------------------------------- */
+
+static acf_status read_matrix(const double *x, int64_t rows, int64_t columns, const char *const *options, acf_table **out) {
+    char path[] = "/tmp/acflow-matrix-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    acf_frame_lab l;
+    acf_frame_lab_open(&l, "", options);
+    assert_int_equal(acf_npy_write(path, x, rows, columns), ACF_OK);
+    acf_status status = acf_frame_read(path, l.wishes, out);
+    acf_frame_lab_close(&l);
+    unlink(path);
+    return status;
+}
+
+static void matrices_are_tables(void **state) {
+    (void)state;
+    enum { N = 600, C = 4 }; /* more than is read at a time */
+    static double x[N * C];
+    for (int i = 0; i < N; i++) x[i * C] = i / 7.0, x[i * C + 1] = i % 2, x[i * C + 2] = 5, x[i * C + 3] = i % 50;
+    x[17 * C] = x[18 * C + 1] = x[19 * C + 2] = x[20 * C + 3] = (double)NAN;
+    acf_table *t;
+    assert_int_equal(read_matrix(x, N, C, NULL, &t), ACF_OK);
+    assert_int_equal(t->D, 3);
+    assert_string_equal(t->column[2].name, "V4");
+    const acf_field_spec *c = t->frame->schema->column;
+    assert_true(c[0].kind == ACF_KIND_REAL && c[1].kind == ACF_KIND_CATEGORY && c[2].kind == ACF_KIND_CONSTANT && c[3].kind == ACF_KIND_INTEGER);
+    for (int i = 0; i < N; i++) assert_cell(t, i, 0, x[i * C]), assert_cell(t, i, 1, x[i * C + 1]), assert_cell(t, i, 2, x[i * C + 3]);
+    acf_tab_free(t);
+    x[30 * C + 1] = (double)INFINITY;
+    assert_int_equal(read_matrix(x, N, C, NULL, &t), ACF_EDATA);
+    assert_non_null(strstr(acf_error(), "row 31, column 2: the value is infinity; expected a finite number, or NaN for missing"));
+}
+
+/* ---- tables without a file -------------------------------------------------------------------------------------- */
+
+static void blank_tables_have_what_is_given(void **state) {
+    (void)state;
+    acf_table *t;
+    assert_int_equal(acf_frame_blank(known(), 3, "sex=M", &t), ACF_OK);
+    assert_int_equal(t->N, 3);
+    for (int i = 0; i < 3; i++) assert_cell(t, i, 0, (double)NAN), assert_cell(t, i, 1, 1);
+    acf_tab_free(t);
+    assert_int_equal(acf_frame_blank(known(), 0, NULL, &t), ACF_OK);
+    assert_int_equal(t->N, 0);
+    acf_tab_free(t);
+    static const char *const wrong[][2] = {
+        {"sex", "'sex' gives no value, expected items like age=40 with commas between them"},
+        {"sexx=M", "there is no column 'sexx'; the model has 'age', 'sex'"},
+        {"age=old", "'age=old': expected a number"},
+        {"sex=Q", "'sex=Q': expected a level that the model has seen"},
+        {"age=40,id=7", "column 'id' is an identifier and not modelled: it cannot be given"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(acf_frame_blank(known(), 1, wrong[i][0], &t), ACF_EUSAGE);
+        assert_string_equal(acf_error(), wrong[i][1]);
+    }
+    assert_int_equal(acf_frame_blank(known(), -1, NULL, &t), ACF_ESHAPE);
+}
+
+/* ---- ids -------------------------------------------------------------------------------------------------------- */
+
+static void rows_are_keyed_by_their_id(void **state) {
+    (void)state;
+    acf_table *a = acf_frame_lab_read("id,age,sex,unit\nx,41,F,kg\ny,33,M,kg\n", OPTIONS("id=id"), known());
+    acf_table *b = acf_frame_lab_read("unit,sex,age,id\nkg,M,33,\"y\"\nkg,F,50, x\nkg,F,51,z\n", OPTIONS("id=id"), known());
+    assert_int_equal(acf_tab_id(a, 0), acf_tab_id(b, 1));
+    assert_int_equal(acf_tab_id(a, 1), acf_tab_id(b, 0));
+    assert_true(acf_tab_id(a, 0) != acf_tab_id(a, 1) && acf_tab_id(b, 2) != acf_tab_id(b, 0));
+    assert_true(acf_tab_id(a, 0) >> 48 == 0 && acf_tab_id(b, 2) >> 48 == 0);
+    for (int i = 0; i < b->frame->notes.n; i++) assert_null(strstr(b->frame->notes.text[i], "another row"));
+    acf_tab_free(a);
+    acf_tab_free(b);
+    a = acf_frame_lab_read(training, NULL, NULL); /* without the option a row is its number */
+    assert_null(a->id);
+    assert_int_equal(acf_tab_id(a, 3), 3);
+    acf_tab_free(a);
+    a = acf_frame_lab_read(training, OPTIONS("id=sex"), NULL); /* F and M twice: two are repeated */
+    assert_non_null(strstr(a->frame->notes.text[a->frame->notes.n - 1], "'sex': 2 rows have the id of another row"));
+    acf_tab_free(a);
+    acf_frame_lab_refused("id,age\n1,2\nNA,3\n", OPTIONS("id=id"), NULL, ACF_EDATA,
+                          "FILE, line 3, column 1 ('id'): the id is missing; the option 'id' needs one in every row");
+    acf_frame_lab_refused("id,age\n1,2\n", OPTIONS("id=ids"), NULL, ACF_EUSAGE,
+                          "option 'id' names column 'ids', which FILE does not have; did you mean 'id'?");
+}
+
+/* ---- without memory --------------------------------------------------------------------------------------------- */
+
+static void memory_may_run_out(void **state) {
+    (void)state;
+    acf_frame_lab l;
+    acf_frame_lab_open(&l, "sex,id,age,name\nM,5,44,a\nX,6,45,a\n", OPTIONS("types=name=identifier", "id=name"));
+    int64_t live = acf_alloc_live();
+    for (int round = 0; round < 3; round++)
+        for (int64_t n = 1;; n++) {
+            acf_table *t = NULL;
+            acf_alloc_fail_at(n);
+            acf_status status = round == 0   ? acf_frame_read(l.file.path, l.wishes, &t)
+                                : round == 1 ? acf_frame_read_for(l.file.path, l.wishes, known(), &t)
+                                             : acf_frame_blank(known(), 2, "age=4", &t);
+            acf_alloc_fail_at(0);
+            acf_tab_free(t);
+            assert_int_equal(acf_alloc_live(), live);
+            if (status == ACF_OK) break;
+            assert_int_equal(status, ACF_EMEMORY);
+            assert_in_range(n, 1, 500);
+        }
+    acf_frame_lab_close(&l);
+}
+
+/* ---- real tables ------------------------------------------------------------------------------------------------ */
+
+static void real_tables_are_typed(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *kinds;
+    } tables[] = {
+        {"abalone.csv", "category real real real real real real real integer"},
+        {"yeast.data", "identifier real real real real real real real real category"},
+        {"mammography.csv", "real real real real real real category"},
+        {"winequality-white.csv", "real real real real real real real real real real real ordinal"},
+        {"breast-cancer-wisconsin.data", "integer ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal ordinal category"},
+        {"adult-train.csv", "integer category integer category ordinal category category category category category integer integer integer "
+                            "category category"},
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        char seen[512];
+        acf_frame_lab l;
+        acf_table *t = NULL;
+        acf_frame_lab_open(&l, "", NULL);
+        if (acf_frame_read(acf_lab_real_table(tables[i].file), l.wishes, &t) != ACF_OK) fail_msg("%s", acf_error());
+        acf_text out = acf_text_into(seen, sizeof seen);
+        for (int64_t j = 0; j < t->frame->schema->n; j++)
+            acf_text_addf(&out, "%s%s", j ? " " : "", acf_kind_names[t->frame->schema->column[j].kind]);
+        assert_string_equal(seen, tables[i].kinds);
+        acf_tab_free(t);
+        acf_frame_lab_close(&l);
+    }
+}
+
+#define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
+ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_test(names_are_made_up_where_there_are_none),
+          cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(nasty_files_are_refused),
+          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
+          cmocka_unit_test(schema_files_say_what_columns_are),
+          cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
+          WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
+          WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(without_names_places_count),
+          cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named), WITH_MODEL(unseen_values_are_kept_and_said),
+          WITH_MODEL(a_model_has_settled_its_types), cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given),
+          WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))

@@ -1,0 +1,38 @@
+/* Matrices in NumPy's .npy files, as doubles: format versions 1.0, 2.0 and 3.0.
+ *
+ *     \x93NUMPY 1 0 | header length | {'descr': '<f4', 'fortran_order': False, 'shape': (1000, 8), }   \n | items
+ *
+ * Read: f4 f8, i1 i2 i4 i8, u1 u2 u4 u8 and booleans, of either byte order, row by row ('C') or column by column ('F'). A matrix of one
+ * dimension is one column. Items become doubles as C converts them: whole numbers beyond 2^53 are rounded, NaN stays NaN (a missing cell) and
+ * infinities stay, for the table to refuse. Not read: other item types, structures, Python objects (pickles), more dimensions.
+ *
+ * A file is hostile input: the header is parsed with a grammar of its own, sizes are multiplied with overflow checks, and the items must fill the
+ * rest of the file exactly. Rows are read where they are asked for, so a matrix may be larger than memory. */
+#ifndef ACF_DATA_NPY_H
+#define ACF_DATA_NPY_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+#define ACF_NPY_HEADER_MAX (1 << 16) /* bytes of a header; NumPy itself reads 10,000 */
+
+/* One open matrix, used by one thread. */
+typedef struct acf_npy acf_npy;
+
+/* Opens path, a regular file. Gives *out; close with acf_npy_close. Fails: ACF_EIO (open, read, not a regular file), ACF_EDATA (not such a matrix:
+ * the sentence names file, what was found and what was expected), ACF_EMEMORY. */
+acf_status acf_npy_open(const char *path, acf_npy **out);
+void acf_npy_close(acf_npy *f); /* NULL is allowed */
+
+int64_t acf_npy_rows(const acf_npy *f);
+int64_t acf_npy_columns(const acf_npy *f); /* >= 1 */
+
+/* Rows first .. first+n-1 to out (n, columns), row-major; 0 <= first, first + n <= rows. Fails: ACF_EIO, also when the file became shorter. */
+acf_status acf_npy_read(acf_npy *f, int64_t first, int64_t n, double *out);
+
+/* Replaces path by the matrix x (rows, columns), row-major, as version 1.0, '<f8', 'C' order: the old file or the new one, never half of one
+ * (base/file.h). Borrows x. Fails: ACF_EIO, ACF_EMEMORY. */
+acf_status acf_npy_write(const char *path, const double *x, int64_t rows, int64_t columns);
+
+#endif

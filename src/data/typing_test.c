@@ -1,0 +1,302 @@
+/* Tests of typing.h: every rule, from both sides of its border; what the user wishes; what is noted. Columns are read from files of one
+ * column, as users have them. */
+#include "data/typing.h"
+
+#include "harness/frame_lab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char text[1 << 20];
+
+/* A file of one column named `name`: n rows of format, which is given the row's number modulo m. */
+static const char *column(const char *name, const char *format, int n, int m) {
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_text_addf(&t, "%s,keep\n", name);
+    for (int i = 0; i < n; i++) {
+        char cell[64];
+        snprintf(cell, sizeof cell, format, i % m);
+        acf_text_addf(&t, "%s,%d.5\n", cell, i * i % 97);
+    }
+    assert_true(t.len < sizeof text);
+    return text;
+}
+
+#define AUTO (const char *const[]){"header=yes", NULL}
+
+static void is(const char *file, const char *kind) {
+    char both[64];
+    snprintf(both, sizeof both, "%s real", kind);
+    acf_frame_lab_kinds(file, AUTO, both);
+}
+
+static void numbers_are_real_or_whole(void **state) {
+    (void)state;
+    is(column("x", "%d.25", 300, 100), "real");
+    is(column("x", "%d", 300, 100), "integer");
+    is(column("x", "%d.0", 300, 100), "integer"); /* pandas writes integers with holes so */
+    is(column("x", "%de2", 300, 100), "integer");
+    is(column("x", "-%d", 300, 100), "integer");
+}
+
+static void few_whole_numbers_are_a_scale(void **state) {
+    (void)state;
+    is(column("x", "%d", 200, 20), "ordinal");
+    is(column("x", "%d", 210, 21), "integer"); /* too many levels */
+    is(column("x", "%d", 199, 20), "integer"); /* too few cells for each */
+    is(column("x", "%d", 30, 3), "ordinal");
+    is(column("x", "%d.5", 200, 20), "real"); /* only whole numbers are levels */
+}
+
+static void two_whole_numbers_are_categories(void **state) {
+    (void)state;
+    is(column("x", "1%d", 20, 2), "category");
+    is(column("x", "1%d", 19, 2), "integer"); /* 10 and 11, too few to say */
+    is(column("x", "%d", 4, 2), "category");  /* 0 and 1 */
+    is(column("x", "%d.5", 40, 2), "real");
+}
+
+static void keys_are_identifiers(void **state) {
+    (void)state;
+    is(column("x", "%d", 300, 300), "identifier");                        /* 0, 1, 2, ... */
+    is(column("year", "2%03d", 300, 300), "integer");                     /* consecutive, but it says something */
+    is(column("patient_id", "2%03d", 300, 300), "identifier");            /* unless its name says otherwise */
+    is(column("customerId", "1%03d7", 300, 300), "identifier");
+    is(column("customerId", "1%03d7", 300, 200), "integer");                 /* repeated: a group rather than a key */
+    is(column("paid", "1%03d7", 300, 300), "integer");                       /* a name that only ends so */
+    assert_true(acf_typing_is_id_name("ID") && acf_typing_is_id_name("Unnamed: 0") && acf_typing_is_id_name("row.id"));
+    assert_false(acf_typing_is_id_name("hybrid") || acf_typing_is_id_name("PAID") || acf_typing_is_id_name("i"));
+}
+
+static void codes_are_not_numbers(void **state) {
+    (void)state;
+    is(column("zip", "0%d", 300, 30), "category");
+    is(column("zip", "%d", 300, 30), "integer");
+    is(column("share", "%d %%", 300, 30), "category"); /* neither is what has a unit */
+    is(column("price", "$%d", 300, 30), "category");
+}
+
+static void texts_are_categories_or_identifiers(void **state) {
+    (void)state;
+    is(column("x", "w%d", 100, 89), "category");
+    is(column("x", "w%d", 100, 90), "identifier"); /* nine in ten are different */
+    is(column("x", "w%d", 9, 9), "category");      /* too few to say: holes can at least be filled */
+    is(column("x", "w%d", 10, 10), "identifier");
+    is(column("x", "w%d", 500, 256), "category");
+    is(column("x", "w%d", 500, 257), "identifier"); /* more than half of the cells, and too many for classes */
+    is(column("x", "w%d", 600, 257), "category");
+}
+
+static void long_texts_are_prose(void **state) {
+    (void)state;
+    for (int extra = 0; extra < 2; extra++) {
+        acf_text f = acf_text_into(text, sizeof text);
+        acf_text_add(&f, "x,keep\n");
+        for (int i = 0; i < 8; i++) acf_text_addf(&f, "%0*d!,%d.5\n", 1023 + (i == 3 && extra), i % 2, i);
+        is(text, extra ? "identifier" : "category");
+    }
+}
+
+/* What is not kept is at least not mistaken for something else. */
+static void beyond_the_levels_that_are_kept(void **state) {
+    (void)state;
+    enum { LEVELS = ACF_LEVELS_KEPT + 100, BYTES = 1 << 23 };
+    char *file = malloc(BYTES);
+    assert_non_null(file);
+    acf_text f = acf_text_into(file, BYTES);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 3 * LEVELS; i++) acf_text_addf(&f, "w%d,%d.5\n", i % LEVELS, i % 90);
+    assert_true(f.len < BYTES);
+    acf_table *t = acf_frame_lab_read(file, NULL, NULL);
+    free(file);
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    assert_int_equal(c->kind, ACF_KIND_CATEGORY);
+    assert_int_equal(c->levels.n, ACF_LEVELS_KEPT);
+    assert_true(strstr(t->frame->notes.text[0], "more than 65536 categories") != NULL);
+    assert_true(acf_tab_present(acf_tab_row(t, ACF_LEVELS_KEPT - 1)[0]) && !acf_tab_present(acf_tab_row(t, ACF_LEVELS_KEPT)[0]));
+    acf_tab_free(t);
+}
+
+static void commas_may_be_decimal(void **state) {
+    (void)state;
+    acf_frame_lab_kinds("x;y\n1,5;a\n2,25;b\n7;b\n", NULL, "real category");
+    acf_frame_lab_kinds("x;y\n12,345;a\n2,250;b\n7;b\n", NULL, "category category"); /* thousands, or not? */
+    acf_frame_lab_kinds("x;y\n12,345;a\n0,250;b\n7;b\n", NULL, "real category");     /* not */
+    acf_frame_lab_kinds("x;y\n1,5;a\n2.25;b\n7;b\n", NULL, "category category");     /* one kind of mark */
+}
+
+static void one_value_or_none(void **state) {
+    (void)state;
+    is(column("x", "kg%.0d", 20, 1), "constant");
+    is(column("x", "%d", 20, 1), "constant");
+    is(column("x", "?%.0d", 20, 1), "empty");
+    is("x,keep\n?,1.5\n7,2.5\n?,3.5\n", "constant"); /* one observed cell */
+    is("x,keep\n7,1.5\n7.0,2.5\n?,3.5\n", "constant"); /* one value, written in two ways */
+}
+
+static void dates_are_found(void **state) {
+    (void)state;
+    is("x,keep\n2021-03-09,1.5\n2021-03-10,2.5\n", "date");
+    is("x,keep\n2021-03-09 12:30,1.5\n2021-03-10 01:00,2.5\n", "time");
+    is("x,keep\n12:30,1.5\n01:00,2.5\n", "time");
+    is("x,keep\n25/03/2021,1.5\n01/02/2021,2.5\n", "date");
+    is("x,keep\n05/03/2021,1.5\n01/02/2021,2.5\n", "category");
+    is("x,keep\n2021-03-09,1.5\nsoon,2.5\n", "category");
+}
+
+static void doubtful_dates_are_noted(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", NULL, NULL);
+    assert_int_equal(t->frame->notes.n, 1);
+    assert_string_equal(t->frame->notes.text[0], "column 1 ('x'): dates like '05/03/2021' may have the day or the month first, so they are read as "
+                                                 "text (category); say dmy or mdy in 'types' to have dates");
+    acf_tab_free(t);
+    t = acf_frame_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=mdy", NULL}, NULL);
+    assert_int_equal(t->frame->notes.n, 0);
+    assert_int_equal(t->frame->schema->column[0].kind, ACF_KIND_DATE);
+    assert_true(acf_tab_row(t, 0)[0] == 18750); /* the third of May */
+    acf_tab_free(t);
+    acf_frame_lab_refused("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=date", NULL}, NULL, ACF_EDATA,
+                          "FILE, column 1 ('x'): it cannot be read as date: day and month cannot be told apart; say dmy or mdy");
+}
+
+/* 95 numbers and words in between: few words are kept aside, many make it text. */
+static void words_among_numbers_are_kept(void **state) {
+    (void)state;
+    acf_text f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 20 == 7 ? "over,%d.5\n" : "%d,1.5\n", i);
+    acf_table *t = acf_frame_lab_read(text, NULL, NULL);
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    assert_int_equal(c->kind, ACF_KIND_INTEGER);
+    assert_int_equal(c->other.n, 1);
+    assert_int_equal(t->frame->notes.n, 1);
+    assert_string_equal(t->frame->notes.text[0],
+                        "column 1 ('x'): 5 of 100 cells are no numbers (the first: 'over', row 8); they are kept as they are and count as missing "
+                        "for the model. Name them in 'missing' to have them filled in, or say category in 'types'");
+    assert_true(acf_tab_row(t, 6)[0] == 6 && !acf_tab_present(acf_tab_row(t, 7)[0]));
+    acf_tab_free(t);
+    f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 9 == 7 ? "over,%d.5\n" : "%d,1.5\n", i); /* eleven in a hundred */
+    acf_frame_lab_kinds(text, NULL, "identifier real");
+    f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 20 == 7 ? "10+,%d.5\n" : "%d,1.5\n", i % 5); /* a scale with an open end */
+    acf_frame_lab_kinds(text, NULL, "category real");
+}
+
+static void thousands_of_categories_are_pooled(void **state) {
+    (void)state;
+    acf_text f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "city,keep\n");
+    /* city k of 2000 comes 1 + (40000 / (k + 1)^1.2) times or so: a few hundred come three times or more */
+    int64_t rows = 0, frequent = 0;
+    for (int k = 0; k < 2000; k++) {
+        int n = 1 + 3000 / (k + 1);
+        frequent += n >= 3;
+        for (int i = 0; i < n; i++, rows++) acf_text_addf(&f, "city %d,%d.5\n", k, i);
+    }
+    assert_true(f.len < sizeof text && frequent > 300);
+    acf_table *t = acf_frame_lab_read(text, NULL, NULL);
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    assert_int_equal(c->kind, ACF_KIND_CATEGORY);
+    assert_int_equal(c->levels.n, 2000);
+    assert_int_equal(acf_spec_classes(c), ACF_CLASSES_MAX);
+    assert_int_equal(t->column[0].classes, ACF_CLASSES_MAX);
+    assert_int_equal(c->pooled, 2000 - 255);
+    assert_string_equal(c->levels.entry[255].text, "city 255"); /* the most frequent of the pooled */
+    assert_true(acf_tab_row(t, rows - 1)[0] == 255 && acf_tab_row(t, 0)[0] < 255);
+    assert_string_equal(t->frame->notes.text[0], "column 1 ('city'): 2000 categories; the 255 frequent ones are modelled each, the others as one");
+    acf_tab_free(t);
+}
+
+/* Of levels that are all rare only one has a class of its own. */
+static void rare_levels_share_a_class(void **state) {
+    (void)state;
+    column("x", "w%d", 600, 300); /* twice each */
+    acf_table *t = acf_frame_lab_read(text, NULL, NULL);
+    assert_int_equal(t->column[0].classes, 2);
+    acf_tab_free(t);
+    column("x", "w%d", 900, 300); /* three times */
+    t = acf_frame_lab_read(text, NULL, NULL);
+    assert_int_equal(t->column[0].classes, 256);
+    acf_tab_free(t);
+    column("x", "w%d", 512, 256); /* as many as there may be: all of them, however rare */
+    t = acf_frame_lab_read(text, NULL, NULL);
+    assert_int_equal(t->column[0].classes, 256);
+    assert_int_equal(t->frame->schema->column[0].pooled, 0);
+    acf_tab_free(t);
+}
+
+/* Codes do not depend on the order of rows. */
+static void levels_have_their_own_order(void **state) {
+    (void)state;
+    acf_table *a = acf_frame_lab_read("x,y\nb,1.5\n10,2\n9,3\na,4\n", NULL, NULL);
+    acf_table *b = acf_frame_lab_read("x,y\na,1.5\n9,2\nb,3\n10,4\n", NULL, NULL);
+    for (int64_t i = 0; i < 4; i++)
+        assert_string_equal(a->frame->schema->column[0].levels.entry[i].text, b->frame->schema->column[0].levels.entry[i].text);
+    assert_true(acf_tab_row(a, 0)[0] == 3 && acf_tab_row(a, 1)[0] == 1 && acf_tab_row(a, 2)[0] == 0 && acf_tab_row(b, 0)[0] == 2);
+    acf_tab_free(a);
+    acf_tab_free(b);
+}
+
+static void decimals_are_those_of_nearly_all(void **state) {
+    (void)state;
+    acf_text f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,y,z\n");
+    for (int i = 0; i < 100; i++) acf_text_addf(&f, i == 50 ? "9.53333333333333,1.50,1e-5\n" : "%d.5,2.50,0.%d\n", i, i + 1);
+    acf_table *t = acf_frame_lab_read(text, NULL, NULL);
+    const acf_field_spec *c = t->frame->schema->column;
+    assert_int_equal(c[0].decimals, 1);
+    assert_false(c[0].fixed);
+    assert_int_equal(c[1].decimals, 2);
+    assert_true(c[1].fixed);
+    assert_int_equal(c[2].decimals, -1);
+    assert_int_equal(c[2].digits, 3); /* of 0.100 */
+    acf_tab_free(t);
+}
+
+static void wishes_are_granted(void **state) {
+    (void)state;
+    const char *file = "a,b,c,d,e\n1,x,5,u,1\n2,y,5,v,2\n3,x,5,u,3\n4,?,5,w,4\n5,x,5,u,6\n";
+    acf_frame_lab_kinds(file, NULL, "identifier category constant category integer");
+    acf_frame_lab_kinds(file, (const char *const[]){"types=a=real, c=integer ,e=category,d=id,b=constant", NULL},
+                        "real constant integer identifier category");
+    acf_frame_lab_kinds(file, (const char *const[]){"types=a=ordinal", NULL}, "ordinal category constant category integer");
+    acf_frame_lab_refused(file, (const char *const[]){"types=b=ordinal", NULL}, NULL, ACF_EDATA,
+                          "FILE, column 2 ('b'): it cannot be read as ordinal: it holds words, whose order only you know: list its levels in a "
+                          "schema file");
+    acf_frame_lab_refused(file, (const char *const[]){"types=b=time", NULL}, NULL, ACF_EDATA,
+                          "FILE, column 2 ('b'): it cannot be read as time: no cell looks like one; a schema file can name its format");
+    acf_frame_lab_refused(file, (const char *const[]){"types=b=real", NULL}, NULL, ACF_EDATA,
+                          "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to 'missing' if "
+                          "it stands for a missing value");
+    acf_frame_lab_refused(file, (const char *const[]){"types=nowhere=real", NULL}, NULL, ACF_EUSAGE,
+                          "option 'types' names column 'nowhere', which FILE does not have");
+    acf_frame_lab_refused("alpha,beta\n1.5,2\n", (const char *const[]){"types=alhpa=real", NULL}, NULL, ACF_EUSAGE,
+                          "option 'types' names column 'alhpa', which FILE does not have; did you mean 'alpha'?");
+}
+
+static void without_a_column_to_model_it_is_refused(void **state) {
+    (void)state;
+    acf_frame_lab_refused("a,b\n?,\nNA,-\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
+    acf_frame_lab_refused("id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n", NULL, NULL, ACF_EDATA,
+                          "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be modelled after "
+                          "all, name its type in 'types', such as id=category");
+    acf_frame_lab_refused("id,unit,x\n1,kg,5\n", NULL, NULL, ACF_EDATA,
+                          "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be modelled after "
+                          "all, name its type in 'types', such as id=category");
+}
+
+ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(few_whole_numbers_are_a_scale),
+          cmocka_unit_test(two_whole_numbers_are_categories), cmocka_unit_test(keys_are_identifiers),
+          cmocka_unit_test(codes_are_not_numbers), cmocka_unit_test(texts_are_categories_or_identifiers),
+          cmocka_unit_test(long_texts_are_prose),
+          cmocka_unit_test(beyond_the_levels_that_are_kept), cmocka_unit_test(commas_may_be_decimal), cmocka_unit_test(one_value_or_none),
+          cmocka_unit_test(dates_are_found), cmocka_unit_test(doubtful_dates_are_noted),
+          cmocka_unit_test(words_among_numbers_are_kept), cmocka_unit_test(thousands_of_categories_are_pooled),
+          cmocka_unit_test(rare_levels_share_a_class), cmocka_unit_test(levels_have_their_own_order),
+          cmocka_unit_test(decimals_are_those_of_nearly_all), cmocka_unit_test(wishes_are_granted),
+          cmocka_unit_test(without_a_column_to_model_it_is_refused))

@@ -1,0 +1,234 @@
+/* Warps: see warp.h. Fitting a column of 1e5 values takes some 20 ms, most of it normal quantiles; a value forward or back some
+ * 20 ns. */
+#include "data/warp.h"
+
+#include "base/arena.h"
+#include "base/real.h"
+#include "ops/gaussian.h"
+
+#include <math.h>
+
+#define OUTLIER 5.0 /* distance from the mean, in deviations, and share of one value: a column with neither stays as it is */
+#define SPIKE 0.1
+#define PRIOR 10.0  /* observations that the prior is worth */
+#define MISS 0.02   /* largest distance of line and curve in z, besides half a standard error of the curve */
+#define FAR 4.0     /* |z| of the curve at most: one observation in 30,000 lies beyond */
+#define GRID 0.2    /* largest distance in z of the points where line and curve are compared, inside a spread value */
+#define TAIL 10.0   /* length, in standard deviations, of the pieces that stand for what is beyond the observed range */
+#define STEEP 1e-12 /* least distance of two knots, of t relative to its size and of z: slopes stay within 1e±13 */
+
+/* ---- memory --------------------------------------------------------------------------------------------------------- */
+
+acf_status acf_warp_create(int32_t n, acf_warp *out) {
+    double *both = acf_alloc((size_t)acf_max(n, 1) * 2 * sizeof *both, "an encoder");
+    if (!both) return ACF_EMEMORY;
+    *out = (acf_warp){n, both, both + n};
+    return ACF_OK;
+}
+
+void acf_warp_free(acf_warp *w) {
+    acf_release(w->t);
+    *w = (acf_warp){0};
+}
+
+bool acf_warp_valid(const acf_warp *w) {
+    for (int32_t k = 0; k < w->n; k++) {
+        if (!isfinite(w->t[k]) || !isfinite(w->z[k])) return false;
+        if (k == 0) continue;
+        double slope = (w->z[k] - w->z[k - 1]) / (w->t[k] - w->t[k - 1]);
+        if (!(w->t[k] > w->t[k - 1] && w->z[k] > w->z[k - 1] && slope > 0 && isfinite(slope))) return false;
+    }
+    return w->n != 1;
+}
+
+/* ---- use -------------------------------------------------------------------------------------------------------------- */
+
+/* The piece k, from knot k to k+1, that v is in, or the outermost one on its side. */
+static int32_t piece(const double *knot, int32_t n, double v) {
+    int32_t lo = 0, hi = n - 1;
+    while (hi - lo > 1) {
+        int32_t middle = (lo + hi) / 2;
+        if (v < knot[middle]) hi = middle;
+        else lo = middle;
+    }
+    return lo;
+}
+
+/* At the value v on the line through knot k and the next, from the coordinate `from` to the other; from the nearer end, so that
+ * both ends come out exactly. */
+static double line(const double *from, const double *to, int32_t k, double v) {
+    double slope = (to[k + 1] - to[k]) / (from[k + 1] - from[k]);
+    return v - from[k] < from[k + 1] - v ? to[k] + (v - from[k]) * slope : to[k + 1] - (from[k + 1] - v) * slope;
+}
+
+double acf_warp_forward(const acf_warp *w, double t) { return w->n ? line(w->t, w->z, piece(w->t, w->n, t), t) : t; }
+double acf_warp_inverse(const acf_warp *w, double z) { return w->n ? line(w->z, w->t, piece(w->z, w->n, z), z) : z; }
+
+double acf_warp_log_slope(const acf_warp *w, double t) {
+    if (!w->n) return 0;
+    int32_t k = piece(w->t, w->n, t);
+    return log((w->z[k + 1] - w->z[k]) / (w->t[k + 1] - w->t[k]));
+}
+
+/* ---- the curve: points (t, z) on it, and how well it is known there ------------------------------------------------------- */
+
+typedef struct curve {
+    int64_t n;        /* observations */
+    int64_t points;
+    double *t, *z, *miss; /* (points) miss: how far a line may be from z here */
+} curve;
+
+/* z where `below` of the observations lie below t and `above` above it, halves and other parts counted. */
+static double normal_score(double t, double below, double above) {
+    double all = below + above + PRIOR;
+    bool upper = above < below;
+    double tail = ((upper ? above : below) + PRIOR * acf_normal_tail(t, upper)) / all;
+    double e = acf_normal_quantile(fmax(tail, 1e-30), upper);
+    return fmin(fmax(e, -FAR), FAR);
+}
+
+/* Where the curve leaves its limits it is flat: such points are left out, but for the first and the last. */
+static void add_point(curve *c, double t, double below) {
+    double n = (double)c->n, z = normal_score(t, below, n - below), share = acf_normal_tail(z, false);
+    double density = exp(-0.5 * z * z - ACF_HALF_LOG_2PI), error = sqrt(share * (1 - share) / n) / density;
+    int64_t k = c->points;
+    if (k > 0 && !(t > c->t[k - 1])) return;
+    c->t[k] = t, c->z[k] = z, c->miss[k] = MISS + 0.5 * error;
+    c->points++;
+}
+
+/* Between two points of a spread value, where the observations below grow evenly from `from` to `to`: the curve bends, and is
+ * compared with its line at steps of GRID in z. At most 2 FAR / GRID points in all. */
+static void add_between(curve *c, double t0, double from, double t1, double to) {
+    double z0 = normal_score(t0, from, (double)c->n - from), z1 = normal_score(t1, to, (double)c->n - to);
+    int parts = (int)((z1 - z0) / GRID) + 1;
+    double lo = acf_normal_tail(z0, false), hi = acf_normal_tail(z1, false);
+    for (int i = 1; i < parts; i++) {
+        double share = (acf_normal_tail(z0 + (z1 - z0) * i / parts, false) - lo) / (hi - lo);
+        add_point(c, t0 + share * (t1 - t0), from + share * (to - from));
+    }
+    add_point(c, t1, to);
+}
+
+/* Observations below v when each is spread evenly over the step around it; *first is the first that is not wholly below, kept from
+ * one call to the next with a larger v. */
+static double count_below(const double *t, int64_t n, double step, double v, int64_t *first) {
+    while (*first < n && t[*first] + step / 2 <= v) ++*first;
+    double below = (double)*first;
+    for (int64_t i = *first; i < n && t[i] - step / 2 < v; i++) below += (v - (t[i] - step / 2)) / step;
+    return below;
+}
+
+/* Spread values: points at both ends of every one. */
+static void trace_steps(curve *c, const double *t, double step) {
+    int64_t first = 0;
+    double last = t[0] - step / 2, before = 0, close = step * 1e-6; /* neighbours' ends meet, up to rounding */
+    add_point(c, last, 0);
+    for (int64_t i = 0; i < c->n; i++) {
+        if (i && t[i] == t[i - 1]) continue;
+        const double end[2] = {t[i] - step / 2, t[i] + step / 2};
+        for (int k = 0; k < 2; k++) {
+            if (end[k] <= last + close) continue;
+            double below = count_below(t, c->n, step, end[k], &first);
+            add_between(c, last, before, end[k], below);
+            last = end[k], before = below;
+        }
+    }
+}
+
+/* Values as they are: a point at each, half of its observations below. */
+static void trace_values(curve *c, const double *t) {
+    for (int64_t i = 0, end; i < c->n; i = end) {
+        for (end = i + 1; end < c->n && t[end] == t[i]; end++) {}
+        add_point(c, t[i], 0.5 * (double)(i + end));
+    }
+}
+
+/* ---- a line through few of its points -------------------------------------------------------------------------------------- */
+
+typedef struct span {
+    int64_t from, to, worst; /* points; where the line misses most beyond what it may */
+    double excess;           /* how far beyond; below 0: nowhere */
+} span;
+
+static span judge(const curve *c, int64_t from, int64_t to) {
+    span s = {from, to, from, -1};
+    double slope = (c->z[to] - c->z[from]) / (c->t[to] - c->t[from]);
+    for (int64_t i = from + 1; i < to; i++) {
+        double excess = fabs(c->z[from] + (c->t[i] - c->t[from]) * slope - c->z[i]) - c->miss[i];
+        if (excess > s.excess) s.excess = excess, s.worst = i;
+    }
+    return s;
+}
+
+/* Spans in ascending order, each cut at its worst point while one misses too much and there is room; returns their number. */
+static int cut(const curve *c, span *list, int room) {
+    int n = 1;
+    list[0] = judge(c, 0, c->points - 1);
+    while (n < room) {
+        int at = 0;
+        for (int k = 1; k < n; k++)
+            if (list[k].excess > list[at].excess) at = k;
+        if (!(list[at].excess > 0)) break;
+        for (int k = n++; k > at + 1; k--) list[k] = list[k - 1];
+        span whole = list[at];
+        list[at] = judge(c, whole.from, whole.worst);
+        list[at + 1] = judge(c, whole.worst, whole.to);
+    }
+    return n;
+}
+
+/* Knots of the line, and one more on either side: what is beyond goes on as it ended, but not steeper than standardising does, or
+ * a value just outside a bound would seem impossible rather than rare. */
+static void lay(const curve *c, const span *list, int n, acf_warp *w) {
+    int32_t k = 1;
+    w->t[1] = c->t[0], w->z[1] = c->z[0];
+    for (int i = 0; i < n; i++) {
+        double t = c->t[list[i].to], z = c->z[list[i].to];
+        if (!(t - w->t[k] > STEEP * (1 + fabs(t)) && z - w->z[k] > STEEP)) continue; /* flat at its limits, or no wider than rounding */
+        k++, w->t[k] = t, w->z[k] = z;
+    }
+    if (k < 2) {
+        w->n = 0;
+        return;
+    }
+    double first = fmin(1, (w->z[2] - w->z[1]) / (w->t[2] - w->t[1])), last = fmin(1, (w->z[k] - w->z[k - 1]) / (w->t[k] - w->t[k - 1]));
+    w->t[0] = w->t[1] - TAIL, w->z[0] = w->z[1] - TAIL * first;
+    w->t[k + 1] = w->t[k] + TAIL, w->z[k + 1] = w->z[k] + TAIL * last;
+    w->n = k + 2;
+}
+
+static bool needed(const double *t, int64_t n) {
+    if (n < 2 || t[0] == t[n - 1]) return false;
+    if (fmax(-t[0], t[n - 1]) > OUTLIER) return true;
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && t[end] == t[i]; end++) {}
+        if ((double)(end - i) > SPIKE * (double)n) return true;
+    }
+    return false;
+}
+
+acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out) {
+    acf_status status = ACF_OK;
+    acf_warp w = {0};
+    if (!needed(t, n)) {
+        *out = w;
+        return ACF_OK;
+    }
+    size_t bytes;
+    int64_t room = 2 * n + (int64_t)(2 * FAR / GRID) + 2; /* points at most: both ends of every value, and those between */
+    if (!acf_bytes(room, 3 * sizeof(double), &bytes)) return ACF_EMEMORY;
+    double *memory = acf_alloc(bytes, "the curve of a column");
+    if (!memory) return ACF_EMEMORY;
+    curve c = {.n = n, .t = memory, .z = memory + room, .miss = memory + 2 * room};
+    if (step > 0) trace_steps(&c, t, step);
+    else trace_values(&c, t);
+    ACF_TRY_DONE(acf_warp_create(ACF_WARP_KNOTS, &w));
+    span list[ACF_WARP_KNOTS];
+    lay(&c, list, cut(&c, list, ACF_WARP_KNOTS - 3), &w);
+    if (w.n == 0 || !acf_warp_valid(&w)) acf_warp_free(&w);
+    *out = w;
+done:
+    acf_release(memory);
+    return status;
+}

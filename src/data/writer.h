@@ -1,0 +1,31 @@
+/* Completed files: the source once more, observed cells byte for byte, imputed values where cells are missing.
+ *
+ *     plain      the file as it is, holes filled
+ *     stacked    mice's long format: the original with NA in its holes (.imp 0), then every imputation (.imp 1, 2, ...), each
+ *                with the row's number in .id; both columns last
+ *     intervals  behind each numeric column NAME the columns NAME.low and NAME.high: NA where the cell was observed
+ *
+ * The source is read again for each imputation, record by record, and is checked to be the one the table came from. Separator, quotes,
+ * white space, line ends, byte order mark and header stay as they are; columns of a file without a header get one when columns are
+ * added. What cannot be filled (identifiers, empty columns) keeps the marker it has; in the stacked format it is NA.
+ * A table that came from memory is written as plain CSV with a header, categories as their codes.
+ *
+ * The file appears when all of it is written: on a full disk, or when the writer is given up, there is nothing, or what was there before. */
+#ifndef ACF_DATA_WRITER_H
+#define ACF_DATA_WRITER_H
+
+#include "data/frame.h"
+
+/* path "-": standard output, as it comes. A name that ends in .gz is compressed. Keeps t, whose file nobody else may write meanwhile.
+ * Gives *out; end with acf_out_commit or acf_out_abort.
+ * Fails: ACF_EUSAGE (the output is the source; a plan without imputations), ACF_EDATA (a column is called NAME.low already), ACF_EIO,
+ * ACF_EMEMORY. */
+acf_status acf_out_open(const acf_table *t, const char *path, acf_write_plan plan, acf_writer **out);
+
+/* The next imputation: value, low, high (N,D); NaN where there is none. low and high are NULL unless the plan has intervals. */
+acf_status acf_out_put(acf_writer *w, const double *value, const double *low, const double *high);
+
+acf_status acf_out_commit(acf_writer *w); /* frees w either way */
+void acf_out_abort(acf_writer *w);        /* NULL is allowed */
+
+#endif

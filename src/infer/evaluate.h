@@ -1,0 +1,84 @@
+/* Evaluation: how well does a model complete this table, and is it better than simple means?
+ *
+ *     table ── hide ──> shown ── fit ──> model ── impute, draw, score ──┐
+ *       │                 └──── column means, chained regressions ──────┤
+ *       └─────────────── the hidden cells, as they were ────────────────┴──> scores, per column and overall
+ *
+ * Some observed cells are hidden; the model is fitted to the others, and every method is asked for the hidden ones and scored on
+ * the same cells (metrics.h). The model also says how probable the hidden values were, in nats: for each of several masks, half of
+ * the hidden cells is asked for and the other half is given like any observed cell, so the question differs from mask to mask while
+ * the model has seen none of the answers. */
+#ifndef ACF_INFER_EVALUATE_H
+#define ACF_INFER_EVALUATE_H
+
+#include "base/options.h"
+#include "infer/session.h"
+
+#define ACF_EVAL_LEVEL 0.9 /* of the intervals whose coverage is scored */
+
+/* The options of evaluation (base/option_table.h) as a struct. */
+typedef struct acf_eval_settings {
+    double hide; /* fraction of the observed cells */
+    int64_t masks, draws;
+    uint64_t seed;
+} acf_eval_settings;
+
+acf_eval_settings acf_eval_settings_read(const acf_options *o);
+
+/* Marks cells of t to hide, hidden (N,D), by seed: round(fraction × observed cells), all equally likely, except that the last
+ * observed cell of a column stays: fewer only where there are not so many. *n: how many. Fails: ACF_EUSAGE (fraction outside
+ * 0..1), ACF_EMEMORY. */
+acf_status acf_hide(const acf_table *t, double fraction, uint64_t seed, uint8_t *hidden, int64_t *n);
+
+typedef struct acf_eval_job {
+    const acf_table *truth; /* what is known */
+    const acf_table *shown; /* the same with cells missing, which are those asked for; NULL: cells are hidden as set.hide says */
+    const acf_model *model; /* NULL: `fit` learns one from what is shown */
+    acf_status (*fit)(void *ctx, const acf_table *shown, acf_model **out);
+    void *ctx;
+    acf_eval_settings set;
+} acf_eval_job;
+
+/* Methods in the order of the report: two baselines, then the model by each of its estimates. */
+enum { ACF_EVAL_MEAN, ACF_EVAL_LINEAR, ACF_EVAL_MODEL };
+
+typedef struct acf_evaluation {
+    int64_t rows, columns;
+    int64_t observed, hidden; /* cells */
+    acf_eval_settings set;
+    bool fitted, chosen; /* the model was fitted here; the cells were hidden here */
+    acf_column *column;  /* (columns) owned, like the rest */
+    int methods;
+    acf_scores *score; /* (methods, columns + 1); the last is over all columns */
+} acf_evaluation;
+
+/* Borrows the job. Gives *out; free with acf_evaluation_free. Fails: ACF_EDATA (nothing could be hidden), ACF_ESHAPE (truth and
+ * shown differ in shape), and as fitting and asking do. */
+acf_status acf_evaluate(const acf_eval_job *job, acf_evaluation **out);
+void acf_evaluation_free(acf_evaluation *e); /* NULL is allowed */
+
+/* The name of a method, NULL beyond the last; and its scores in a column, -1: over all. */
+const char *acf_evaluation_method(int method);
+const acf_scores *acf_evaluation_scores(const acf_evaluation *e, int method, int64_t column);
+
+/* ---- reports ----------------------------------------------------------------------------------------------------- */
+
+/* The scores by name, lower is better (coverage: nearer to ACF_EVAL_LEVEL). */
+typedef struct acf_metric {
+    const char *key;   /* in JSON */
+    const char *title; /* for people */
+    size_t at;         /* of the double in acf_scores */
+} acf_metric;
+extern const acf_metric acf_metrics[];
+extern const int acf_metric_count;
+
+/* The baseline that beats the model in this score, in a column or over all (-1): the better one, or -1 where none does. */
+int acf_evaluation_winner(const acf_evaluation *e, int metric, int64_t column);
+
+/* For people: the scores of each method, each column, and in plain words where a baseline wins. */
+void acf_evaluation_text(const acf_evaluation *e, acf_text *out);
+
+/* For machines: everything; a score that does not apply is null. Gives *out. Fails: ACF_EMEMORY. */
+acf_status acf_evaluation_json(const acf_evaluation *e, json_t **out);
+
+#endif

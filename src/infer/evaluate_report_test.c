@@ -1,0 +1,127 @@
+/* Reports of an evaluation: who wins, in plain words; JSON with everything in it. */
+#include "harness/lab.h"
+#include "infer/evaluate.h"
+
+#include <math.h>
+#include <string.h>
+
+static const acf_eval_settings set = {.hide = 0.2, .masks = 3, .draws = 19, .seed = 4};
+static const acf_scores empty = {0, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+
+/* An evaluation with these scores of NRMSE, class column kept apart: a number 'a', a class 'kind', a number 'b'. */
+static acf_evaluation by_hand(acf_scores *score, acf_column *column) {
+    acf_evaluation e = {.rows = 10,
+                        .columns = 3,
+                        .observed = 30,
+                        .hidden = 6,
+                        .set = set,
+                        .fitted = true,
+                        .chosen = true,
+                        .column = column,
+                        .methods = 4,
+                        .score = score};
+    for (int i = 0; i < 16; i++) score[i] = empty, score[i].cells = 2;
+    for (int m = 0; m < 3; m++) {
+        acf_scores *s = score + m * 4;
+        s[0].nrmse = 1 - 0.1 * m, s[2].nrmse = 0.9 - 0.1 * m, s[3].nrmse = 0.95 - 0.1 * m;
+        s[1].pfc = s[3].pfc = 0.5 - 0.1 * m;
+        if (m) s[0].coverage = s[2].coverage = s[3].coverage = 0.8 + 0.05 * m;
+    }
+    score[11].nll = -0.25, score[11].nll_deviation = 0.125;
+    return e;
+}
+
+static char *text_of(const acf_evaluation *e) {
+    static char out[8192];
+    acf_text t = acf_text_into(out, sizeof out);
+    size_t needed;
+    acf_evaluation_text(e, &t);
+    assert_int_equal(acf_text_done(&t, &needed), ACF_OK);
+    for (const char *p = out; *p; p++)
+        if (p[0] == ' ' && p[1] == '\n') fail_msg("a line of the report ends with a space");
+    return out;
+}
+
+static void says_plainly_who_wins(void **state) {
+    (void)state;
+    acf_scores score[16];
+    acf_column column[3] = {{"a", 0}, {"kind", 2}, {"b", 0}};
+    acf_evaluation e = by_hand(score, column);
+    for (int k = 0; k < acf_metric_count; k++)
+        for (int j = -1; j < 3; j++) assert_int_equal(acf_evaluation_winner(&e, k, j), -1);
+    assert_non_null(strstr(text_of(&e), "No baseline is better than acflow, over all or in any column."));
+    assert_non_null(strstr(text_of(&e), "-0.250 ± 0.125"));
+    assert_non_null(
+        strstr(text_of(&e), "6 of the 30 known cells of 10 rows and 3 columns were hidden; the model was fitted to the others."));
+
+    score[4 + 2].nrmse = 0.65; /* linear, column b */
+    assert_int_equal(acf_evaluation_winner(&e, 0, 2), ACF_EVAL_LINEAR);
+    assert_int_equal(acf_evaluation_winner(&e, 0, -1), -1);
+    assert_null(strstr(text_of(&e), "No baseline"));
+    assert_non_null(strstr(text_of(&e), "    NRMSE  in 1 of 2 columns: b\n"));
+    assert_non_null(strstr(text_of(&e), "*0.650"));
+    score[3].nrmse = 0.6, score[7].nrmse = 0.7; /* both baselines over all: the better one is named */
+    assert_non_null(strstr(text_of(&e), "    NRMSE  over all: mean or most frequent, 0.600 against 0.750\n"));
+    score[4 + 1].pfc = score[8 + 1].pfc; /* as good is not better */
+    assert_int_equal(acf_evaluation_winner(&e, 1, 1), -1);
+    score[8 + 3].coverage = 0.96; /* too much is as bad as too little */
+    assert_int_equal(acf_evaluation_winner(&e, 3, -1), ACF_EVAL_LINEAR);
+    assert_non_null(strstr(text_of(&e), "    90 %   over all: linear regressions, 0.850 against 0.960\n"));
+    e.fitted = e.chosen = false;
+    assert_non_null(
+        strstr(text_of(&e),
+               "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; the model was given"));
+}
+
+/* Long names, many columns: the report stays readable and inside its buffer. */
+static void many_columns_are_counted(void **state) {
+    (void)state;
+    enum { MANY = 40 };
+    static acf_scores score[4 * (MANY + 1)];
+    static acf_column column[MANY];
+    for (int j = 0; j < MANY; j++)
+        column[j].name = "ein überaus langer Name einer Spalte, der in keine Tabelle passt und doch gezeigt wird";
+    for (int i = 0; i < 4 * (MANY + 1); i++) score[i] = empty, score[i].cells = 1, score[i].nrmse = 0.5 + i / (MANY + 1);
+    acf_evaluation e = {.rows = 1, .columns = MANY, .column = column, .methods = 4, .score = score, .set = set};
+    static char out[20000];
+    acf_text t = acf_text_into(out, sizeof out);
+    acf_evaluation_text(&e, &t);
+    assert_int_equal(acf_text_done(&t, NULL), ACF_OK);
+    assert_non_null(strstr(out, "in 40 of 40 columns:"));
+    assert_non_null(strstr(out, "and 32\n") ? out : strstr(out, "and 32 more"));
+}
+
+static void json_has_everything(void **state) {
+    (void)state;
+    acf_scores score[16];
+    acf_column column[3] = {{"a", 0}, {NULL, 2}, {"b \"quoted\"", 0}};
+    acf_evaluation e = by_hand(score, column);
+    score[4 + 2].nrmse = 0.65;
+    json_t *j;
+    assert_int_equal(acf_evaluation_json(&e, &j), ACF_OK);
+    assert_int_equal(json_integer_value(json_object_get(j, "hidden")), 6);
+    assert_true(json_is_true(json_object_get(j, "fitted")));
+    json_t *names = json_object_get(j, "columns"), *methods = json_object_get(j, "methods"),
+           *wins = json_object_get(j, "baseline_wins");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(names, 2), "name")), "b \"quoted\"");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(names, 1), "name")), "column 1");
+    assert_int_equal(json_array_size(methods), 4);
+    json_t *model = json_array_get(methods, 2), *cells = json_array_get(json_object_get(model, "columns"), 1);
+    assert_true(json_real_value(json_object_get(json_object_get(model, "overall"), "nll_deviation")) == 0.125);
+    assert_true(json_is_null(json_object_get(cells, "nrmse")));
+    acf_assert_close(json_real_value(json_object_get(cells, "pfc")), 0.3, 1e-15, "pfc");
+    assert_int_equal(json_array_size(wins), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(wins, 0), "score")), "nrmse");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(wins, 0), "column")), 2);
+    json_decref(j);
+}
+
+static void methods_have_names(void **state) {
+    (void)state;
+    int n = 0;
+    while (acf_evaluation_method(n)) n++;
+    assert_true(n > ACF_EVAL_MODEL && acf_evaluation_method(-1) == NULL);
+}
+
+ACF_TESTS(evaluate_report, cmocka_unit_test(says_plainly_who_wins), cmocka_unit_test(many_columns_are_counted),
+          cmocka_unit_test(json_has_everything), cmocka_unit_test(methods_have_names))

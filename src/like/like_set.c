@@ -1,0 +1,93 @@
+/* The autoregressive mixture on the set of what is known: see like.h; docs/math.md, 8.
+ *
+ * Means and draws are made step by step, one network evaluation a step over the rows that still have a cell. While recording every
+ * step's nodes stay for the backward; otherwise memory is that of one step. */
+#include "like/like.h"
+
+#include "ops/gather.h"
+#include "ops/mixture.h"
+#include "ops/reduce.h"
+
+static acf_status set_declare(acf_like *k, acf_params *ps, const char *name) {
+    const acf_flow_sizes *s = &k->size;
+    if (s->context < 2 * s->D)
+        return acf_fail(ACF_EUSAGE, "%s: a context of %lld numbers; expected values and masks of %lld columns, and what else there is",
+                        name, (long long)s->context, (long long)s->D);
+    acf_set_shape shape = {s->context, s->identity, s->units, s->gru_layers, 3 * k->components};
+    if (k->apart) {
+        k->slots = acf_declare(ps, name, "slots", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){s->units, 2 * s->D});
+        if (!k->slots) return acf_error_status();
+    }
+    return acf_set_declare(&k->set, ps, name, &shape, ACF_SITE_AR);
+}
+
+/* A value that was modelled enters where it would if it had been given: x·b and b come first in the context. Unless it is not the value it
+ * would have been given as: then it has slots of its own. */
+static acf_set_run begin(acf_tape *t, const acf_like *k, const acf_cond *c) {
+    acf_set_run r = acf_set_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
+    if (t->failure.status) return r;
+    int64_t D = c->u->D;
+    acf_tensor *w = acf_p(k->slots ? k->slots : k->set.wc);
+    r.terms = (acf_terms){acf_running_slots(t, w, 0, D), acf_running_slots(t, w, D, D)};
+    return r;
+}
+
+static acf_tensor *set_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
+    acf_set_run r = begin(t, k, c);
+    acf_tensor *p = acf_set_out(t, &k->set, acf_set_all(t, &r, z, r.column));
+    return acf_sum_subset(t, acf_mixture_logp(t, p, z, k->components, k->lo, k->hi), c->u);
+}
+
+/* One step's values: means, or draws where d is given. */
+static acf_tensor *values(acf_tape *t, const acf_like *k, acf_set_run *r, int64_t step, acf_tensor *before, const acf_draw *d) {
+    int64_t first = r->u->first[step];
+    const int32_t *slot = step ? r->column + r->u->first[step - 1] : NULL;
+    acf_tensor *p = acf_set_out(t, &k->set, acf_set_step(t, r, step, before, slot));
+    if (!d) return acf_mixture_mean(t, p, k->components);
+    acf_draw here = *d;
+    here.at = (acf_cells){r->u->row_of + first, r->u->col_of + first};
+    return acf_mixture_sample(t, p, k->components, k->lo, k->hi, &here);
+}
+
+/* Copies a step's values to where no rewind reaches; the view of them. */
+static acf_tensor *keep(acf_tape *t, acf_tensor *to, const acf_tensor *v) {
+    if (!t->failure.status && acf_device_copy(t->dev, to->data, v->data, (size_t)to->dim[0] * sizeof(acf_real), ACF_ON_DEVICE))
+        acf_tape_fail(t, NULL);
+    return to;
+}
+
+/* (T), differentiable while recording. */
+static acf_tensor *chain(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
+    if (t->failure.status) return &t->empty;
+    const acf_subset *u = c->u;
+    acf_set_run r = begin(t, k, c);
+    acf_set_start(t, &r);
+    acf_tensor **v = acf_arena_alloc(t->host, (size_t)u->steps * sizeof *v);
+    acf_tensor *all = t->record ? NULL : acf_tensor_packed(t, u, 0);
+    if (!v) acf_tape_fail(t, NULL);
+    for (int64_t s = 0; s < u->steps && !t->failure.status; s++) {
+        acf_tensor *to = t->record ? NULL : acf_tensor_wrap(t, all->data + u->first[s], 1, (int64_t[]){u->active[s]});
+        acf_tape_mark mark = acf_tape_position(t);
+        v[s] = values(t, k, &r, s, s ? v[s - 1] : NULL, d);
+        if (t->record) continue;
+        v[s] = keep(t, to, v[s]);
+        acf_tape_rewind(t, mark);
+    }
+    if (t->failure.status) return &t->empty;
+    return t->record ? acf_step_stack(t, v, u) : all;
+}
+
+static acf_tensor *set_mean(acf_tape *t, const acf_like *k, const acf_cond *c) { return chain(t, k, c, NULL); }
+
+static acf_tensor *set_sample(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) { return chain(t, k, c, d); }
+
+/* The first cell of a row sees no value of it: any z will do. */
+static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
+    acf_set_run r = begin(t, k, c);
+    acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
+    acf_tensor *p = acf_set_out(t, &k->set, acf_set_all(t, &r, none, r.column));
+    for (int i = 0; i < n; i++)
+        z[i] = acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
+}
+
+const acf_like_kind acf_like_set = {"set", set_declare, set_logp, set_mean, set_sample, set_spread};

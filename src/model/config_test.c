@@ -1,0 +1,114 @@
+/* Tests of config.h: what presets and the width of a table put into the options, and whose word they leave alone. */
+#include "model/config.h"
+
+#include "base/text.h"
+#include "harness/lab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options for a table of this many real and categorical columns, after these settings ("name", "value", ..., NULL). */
+static acf_options *options_for(int64_t reals, int64_t categories, const char *const *set) {
+    acf_options *o;
+    acf_column *column = calloc((size_t)(reals + categories), sizeof *column);
+    assert_non_null(column);
+    for (int64_t j = 0; j < categories; j++) column[j].classes = 3;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    for (; set && *set; set += 2) assert_int_equal(acf_opts_set(o, set[0], set[1]), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_config_width(o, column, reals + categories), ACF_OK);
+    free(column);
+    return o;
+}
+
+static void expect(acf_options *o, const char *flow, int64_t rank, int64_t batch) {
+    assert_string_equal(acf_options_text(o, "flow"), flow);
+    assert_int_equal(acf_options_int(o, "rank"), rank);
+    assert_int_equal(acf_options_int(o, "batch"), batch);
+    acf_opts_free(o);
+}
+
+/* The flow of preset `flow` as it is, and with every `linear` replaced. */
+static const char *preset_flow(bool wide) {
+    static char flow[2][1024];
+    acf_options *o;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "preset", "flow"), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    snprintf(flow[0], sizeof flow[0], "%s", acf_options_text(o, "flow"));
+    acf_text out = acf_text_into(flow[1], sizeof flow[1]);
+    const char *at = flow[0];
+    for (const char *next; (next = strstr(at, "linear")); at = next + strlen("linear")) {
+        acf_text_add_bytes(&out, at, (size_t)(next - at));
+        acf_text_add(&out, "lowrank");
+    }
+    acf_text_add(&out, at);
+    acf_opts_free(o);
+    return flow[wide];
+}
+
+static void width_chooses_the_matrices(void **state) {
+    (void)state;
+    assert_non_null(strstr(preset_flow(false), "linear")); /* else there is nothing to choose, and this test to change */
+    assert_null(strstr(preset_flow(true), "linear"));
+    expect(options_for(1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
+    expect(options_for(ACF_WIDTH_FULL, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256);
+    expect(options_for(ACF_WIDTH_FULL + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), ACF_WIDTH_RANK, 256);
+    expect(options_for(ACF_WIDTH_BASE, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(false), ACF_WIDTH_RANK, 128);
+    expect(options_for(ACF_WIDTH_BASE + 1, 0, (const char *[]){"preset", "flow", NULL}), preset_flow(true), ACF_WIDTH_RANK, 127);
+    expect(options_for(ACF_WIDTH_FULL, 40, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 256); /* categories have no matrix */
+    expect(options_for(2, 1022, (const char *[]){"preset", "flow", NULL}), preset_flow(false), 0, 64);             /* but cells */
+}
+
+static void rows_are_bounded_by_cells(void **state) {
+    (void)state;
+    assert_int_equal(acf_config_rows(1), ACF_BATCH_ROWS);
+    assert_int_equal(acf_config_rows(256), ACF_BATCH_ROWS);
+    assert_int_equal(acf_config_rows(257), 255);
+    assert_int_equal(acf_config_rows(1000000), 4);
+}
+
+/* What a user or a preset has said stays. */
+static void nobody_is_overruled(void **state) {
+    (void)state;
+    expect(options_for(1000, 0, (const char *[]){"preset", "flow", "rank", "3", "batch", "200", NULL}), preset_flow(true), 3, 200);
+    expect(options_for(1000, 0, (const char *[]){"flow", "linear rnn", "rank", "0", NULL}), "linear rnn", 0, 65);
+    expect(options_for(1000, 0, (const char *[]){"preset", "ar", NULL}), "", ACF_WIDTH_RANK, 65);
+    acf_options *o = options_for(1000, 0, (const char *[]){"preset", "paper", NULL});
+    assert_null(strstr(acf_options_text(o, "flow"), "lowrank"));
+    assert_int_equal(acf_opts_set_from(o, "batch", "99", ACF_FROM_PRESET), ACF_OK); /* as a preset would */
+    assert_int_equal(acf_config_width(o, &(acf_column){0}, 1), ACF_OK);
+    assert_int_equal(acf_options_int(o, "batch"), 99);
+    acf_opts_free(o);
+}
+
+/* Presets speak where the user has not. */
+static void presets_fill_in(void **state) {
+    (void)state;
+    acf_options *o = options_for(8, 0, (const char *[]){"preset", "paper", "mlp-width", "77", NULL});
+    assert_int_equal(acf_options_int(o, "mlp-width"), 77);
+    assert_int_equal(acf_options_int(o, "coupling-units"), 256);
+    assert_int_equal(acf_options_int(o, "components"), 40);
+    acf_opts_free(o);
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    static acf_column column[600];
+    for (int64_t n = 1;; n++) {
+        acf_options *o;
+        int64_t live = acf_alloc_live();
+        assert_int_equal(acf_config_create(&o), ACF_OK);
+        acf_alloc_fail_at(n);
+        acf_status status = acf_config_width(o, column, 600);
+        acf_alloc_fail_at(0);
+        acf_opts_free(o);
+        assert_int_equal(acf_alloc_live(), live);
+        if (status == ACF_OK) break;
+        assert_int_equal(status, ACF_EMEMORY);
+    }
+}
+
+ACF_TESTS(config, cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
+          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(presets_fill_in), cmocka_unit_test(every_allocation_may_fail))

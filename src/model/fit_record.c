@@ -1,0 +1,76 @@
+/* How a model was trained: see fit_record.h. */
+#include "model/fit_record.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const end_name[ACF_END_COUNT] = {"steps", "epochs", "patience", "interrupted", "diverged"};
+static const char *const end_text[ACF_END_COUNT] = {"all steps were taken", "all epochs were taken", "nothing got better any more",
+                                                    "interrupted", "diverged"};
+
+acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:f}", "end", end_name[r->end], "rows", (json_int_t)r->rows, "held",
+                          (json_int_t)r->held, "steps", (json_int_t)r->steps, "epochs", (json_int_t)r->epochs, "skipped",
+                          (json_int_t)r->skipped, "seconds", r->seconds);
+    bool ok = o;
+    if (ok && isfinite(r->valid))
+        ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
+             !json_object_set_new(o, "valid_step", json_integer(r->valid_step));
+    if (!ok) {
+        json_decref(o);
+        return acf_fail(ACF_EMEMORY, "out of memory: how a model was trained");
+    }
+    *out = o;
+    return ACF_OK;
+}
+
+static acf_status count(acf_json_source from, const json_t *o, const char *key, int64_t *out) {
+    ACF_TRY(acf_json_int(from, o, key, out));
+    if (*out >= 0) return ACF_OK;
+    return acf_fail(from.status, "%s: '%s' is %lld, expected 0 or more", from.name, key, (long long)*out);
+}
+
+static acf_status read_end(acf_json_source from, const json_t *o, acf_train_end *out) {
+    const char *name;
+    char shown[ACF_EXCERPT_MAX];
+    ACF_TRY(acf_json_text(from, o, "end", &name));
+    for (int k = 0; k < ACF_END_COUNT; k++)
+        if (strcmp(name, end_name[k]) == 0) {
+            *out = (acf_train_end)k;
+            return ACF_OK;
+        }
+    return acf_fail(from.status, "%s: 'end' is '%s', expected steps, epochs, patience, interrupted or diverged", from.name,
+                    acf_text_excerpt(shown, name));
+}
+
+acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_fit_record *out) {
+    acf_fit_record r = {.known = true, .valid = INFINITY};
+    if (!json_is_object(o)) return acf_fail(from.status, "%s: it is not an object", from.name);
+    ACF_TRY(read_end(from, o, &r.end));
+    ACF_TRY(count(from, o, "rows", &r.rows));
+    ACF_TRY(count(from, o, "held", &r.held));
+    ACF_TRY(count(from, o, "steps", &r.steps));
+    ACF_TRY(count(from, o, "epochs", &r.epochs));
+    ACF_TRY(count(from, o, "skipped", &r.skipped));
+    ACF_TRY(acf_json_real(from, o, "seconds", &r.seconds));
+    if (json_object_get(o, "valid")) {
+        ACF_TRY(acf_json_real(from, o, "valid", &r.valid));
+        ACF_TRY(count(from, o, "valid_step", &r.valid_step));
+    }
+    *out = r;
+    return ACF_OK;
+}
+
+void acf_fit_record_text(const acf_fit_record *r, acf_text *t) {
+    char time[ACF_NUMBER_MAX], nats[ACF_NUMBER_MAX];
+    if (!r->known) {
+        acf_text_add(t, "not recorded");
+        return;
+    }
+    acf_text_addf(t, "%lld steps, %lld epochs of %lld rows in %s: %s", (long long)r->steps, (long long)r->epochs, (long long)r->rows,
+                  acf_text_duration(time, r->seconds), end_text[r->end]);
+    if (isfinite(r->valid)) /* rounded by hand: printf would follow the locale */
+        acf_text_addf(t, "; best at step %lld with %s nats per held-out cell (%lld cells)", (long long)r->valid_step,
+                      acf_text_real(nats, round(r->valid * 1e4) / 1e4), (long long)r->held);
+    if (r->skipped) acf_text_addf(t, "; %lld steps were not finite", (long long)r->skipped);
+}

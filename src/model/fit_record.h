@@ -1,0 +1,39 @@
+/* How a model was trained: a few numbers for people, kept in its file as JSON. No question depends on them. */
+#ifndef ACF_MODEL_FIT_RECORD_H
+#define ACF_MODEL_FIT_RECORD_H
+
+#include "base/json.h"
+
+/* Why a run ended, in the order of the names in fit_record.c. */
+typedef enum acf_train_end {
+    ACF_END_STEPS,
+    ACF_END_EPOCHS,
+    ACF_END_PATIENCE,
+    ACF_END_STOPPED,  /* on request: "interrupted" */
+    ACF_END_DIVERGED, /* too many steps that were not finite */
+    ACF_END_COUNT
+} acf_train_end;
+
+typedef struct acf_fit_record {
+    bool known; /* false: never trained, or the file does not say; the rest is not read then */
+    acf_train_end end;
+    int64_t rows;            /* of the table */
+    int64_t held;            /* cells held out; 0: there was no validation */
+    int64_t steps, epochs;   /* taken; complete passes over the rows */
+    int64_t skipped;         /* steps that were not finite */
+    double valid;            /* the best validation: mean -log p per held-out cell, encoded units; infinite: there was none */
+    int64_t valid_step;      /* and its step */
+    double seconds;          /* of training, over all runs */
+} acf_fit_record;
+
+/* {"end", "rows", "held", "steps", "epochs", "skipped", "seconds"} and, where there was a validation, {"valid", "valid_step"}.
+ * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
+acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);
+
+/* Trusts nothing. Fails: from.status with the key. */
+acf_status acf_fit_record_from_json(acf_json_source from, const json_t *object, acf_fit_record *out);
+
+/* One line for people, without a line end. */
+void acf_fit_record_text(const acf_fit_record *r, acf_text *t);
+
+#endif

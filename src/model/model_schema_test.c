@@ -1,0 +1,86 @@
+/* Tests of schemas in model files: they come back, and one that does not belong to its model is refused. */
+#include "harness/frame_lab.h"
+#include "model/config.h"
+#include "model/model.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char file[] = "id,age,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,F,kg\n17,25,?,kg\n";
+
+/* A model of the file, not trained. */
+static acf_model *make_model(acf_device *dev, const acf_table *t) {
+    acf_options *config;
+    acf_encoder *e;
+    acf_model *m;
+    assert_int_equal(acf_config_create(&config), ACF_OK);
+    assert_int_equal(acf_opts_set(config, "flow", "linear"), ACF_OK);
+    assert_int_equal(acf_encoder_fit(t, NULL, NULL, &e), ACF_OK);
+    assert_int_equal(acf_fitted_create(dev, config, e, 1, false, &m), ACF_OK);
+    assert_int_equal(acf_schema_copy(t->frame->schema, &m->schema), ACF_OK);
+    return m;
+}
+
+/* Saves the model, loads it again: the sentence of a refusal, or NULL, then with *back. */
+static const char *round_trip(acf_device *dev, const acf_model *m, acf_model **back) {
+    static char sentence[ACF_SENTENCE_MAX];
+    char path[] = "/tmp/acflow-model-XXXXXX";
+    close(mkstemp(path));
+    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
+    acf_status status = acf_fitted_load(dev, path, back);
+    unlink(path);
+    if (status == ACF_OK) return NULL;
+    assert_int_equal(status, ACF_EMODEL);
+    assert_true(strncmp(acf_error(), path, strlen(path)) == 0);
+    snprintf(sentence, sizeof sentence, "%s", acf_error() + strlen(path));
+    return sentence;
+}
+
+static void schemas_travel_with_the_model(void **state) {
+    (void)state;
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_table *t = acf_frame_lab_read(file, (const char *const[]){"types=id=id", "missing=never", NULL}, NULL);
+    acf_model *m = make_model(dev, t), *back = NULL;
+    assert_null(round_trip(dev, m, &back));
+    assert_non_null(back->schema);
+    assert_int_equal(back->schema->n, 4);
+    assert_int_equal(back->schema->D, 2);
+    assert_true(acf_markers_has(&back->schema->markers, "never", 5));
+    assert_string_equal(back->schema->column[2].levels.entry[1].text, "M");
+    acf_fitted_free(back);
+    acf_schema_free(m->schema); /* a model of a matrix has none */
+    m->schema = NULL;
+    assert_null(round_trip(dev, m, &back));
+    assert_null(back->schema);
+    acf_fitted_free(back);
+    acf_fitted_free(m);
+    acf_tab_free(t);
+    acf_device_close(dev);
+}
+
+static void a_schema_of_other_columns_is_refused(void **state) {
+    (void)state;
+    static const char *const other[][2] = {
+        {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,X,kg\n17,25,?,kg\n", ", schema: column 3 ('sex') is not the column the encoder has in its place"},
+        {"id,aged,sex,unit\n10,41.5,F,kg\n12,33,M,kg\n13,39,F,kg\n17,25,?,kg\n", ", schema: column 2 ('aged') is not the column the encoder has in its place"},
+        {"id,age,sex,unit\n10,41.5,F,kg\n12,33,M,lb\n13,39,F,kg\n17,25,?,kg\n", ", schema: it models 3 columns; the encoder has 2"},
+    };
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_table *t = acf_frame_lab_read(file, (const char *const[]){"types=id=id", NULL}, NULL);
+    acf_model *m = make_model(dev, t), *back = NULL;
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        acf_table *wrong = acf_frame_lab_read(other[i][0], (const char *const[]){"types=id=id", NULL}, NULL);
+        acf_schema_free(m->schema);
+        assert_int_equal(acf_schema_copy(wrong->frame->schema, &m->schema), ACF_OK);
+        assert_string_equal(round_trip(dev, m, &back), other[i][1]);
+        acf_tab_free(wrong);
+    }
+    acf_fitted_free(m);
+    acf_tab_free(t);
+    acf_device_close(dev);
+}
+
+ACF_TESTS(model_schema, cmocka_unit_test(schemas_travel_with_the_model), cmocka_unit_test(a_schema_of_other_columns_is_refused))

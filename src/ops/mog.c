@@ -1,0 +1,427 @@
+/* The anchor: see mog.h; formulas in docs/math.md.
+ *
+ * Workload: 1e2 to 1e4 rows of 2 to 60 columns, 1 to 16 components. Per row and component a Cholesky factor, n³/6 multiply-adds with
+ * contiguous dot products, and per modelled value some erfc and exp for each component. */
+#include "ops/mog.h"
+
+#include "ops/rowmat.h"
+
+#include <math.h>
+#include <string.h>
+
+#define HALF_LOG_2PI 0.91893853320467274178
+#define SQRT_HALF 0.70710678118654752440
+#define LEAST_PIVOT 1e-10 /* of a factor, in encoded units, where columns have variance 1 */
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+
+static double dot(const double *a, const double *b, int64_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
+    return sum;
+}
+
+int64_t acf_cholesky(double *l, int64_t n, double least) {
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < i; j++) l[i * n + j] = (l[i * n + j] - dot(l + i * n, l + j * n, j)) / l[j * n + j];
+        double pivot = l[i * n + i] - dot(l + i * n, l + i * n, i);
+        if (!(pivot > least)) return i;
+        l[i * n + i] = sqrt(pivot);
+    }
+    return -1;
+}
+
+/* Beyond -30 erfc is near the end of its range: the first terms of its asymptotic series, exact to 1e-8 there and better further out. */
+double acf_log_normal_cdf(double e) {
+    if (e > -30) return log(0.5 * erfc(-e * SQRT_HALF));
+    double r = 1 / (e * e);
+    return -0.5 * e * e - log(-e) - HALF_LOG_2PI + log1p(-r * (1 - r * (3 - 15 * r)));
+}
+
+/* Newton on the logarithm, which is concave: from a start of three digits (Hastings' approximation) three steps give all there are. The slope
+ * of log Φ is φ/Φ, taken in logarithms so that both may be as small as they like. */
+double acf_normal_from_log_tail(double p) {
+    double t = sqrt(-2 * p), e = (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t)) - t;
+    for (int i = 0; i < 4; i++) {
+        double f = acf_log_normal_cdf(e), slope = exp(-0.5 * e * e - HALF_LOG_2PI - f);
+        e -= (f - p) / slope;
+    }
+    return e;
+}
+
+/* ---- one row ------------------------------------------------------------------------------------------------------------- */
+
+/* A row under the mixture: its columns in the order given, then modelled, n of them, the first o given. Of component k, with L its factor in
+ * that order,
+ *
+ *     y = L⁻¹(x - μ)      x_p | before ~ N(m, s²),  m = μ_p + Σ_{q<p} L_pq y_q,  s = L_pp
+ *     lw = log w + Σ_{q<p} log N(y_q) - log L_qq            its weight at p, up to what all components share
+ *
+ * All of it in a thread's scratch. */
+typedef struct sight {
+    const acf_mog_in *in;
+    int64_t n, o;
+    int32_t *column;      /* (n) */
+    double *l, *inverse;  /* (K,n,n) L, and L⁻¹ on the modelled places, filled by the backward alone */
+    double *y, *mu;       /* (K,n) */
+    double *grown;        /* (K,n) of the backward: Σ_r y_r (L⁻¹)_rq */
+    double *lw, *m, *s;   /* (K) at the current place */
+    double *w, *term;     /* (K) normalised weights; scratch */
+    double *jacobian;     /* (n,n) dz/dx of the modelled places */
+    double *dz;           /* (n) */
+} sight;
+
+static sight sight_of(const acf_mog_in *in, double *scratch) {
+    const int64_t K = in->K, D = in->D;
+    sight s = {.in = in, .l = scratch + omp_get_thread_num() * ACF_MOG_SCRATCH(K, D)};
+    s.inverse = s.l + K * D * D, s.y = s.inverse + K * D * D, s.mu = s.y + K * D, s.grown = s.mu + K * D;
+    s.lw = s.grown + K * D, s.m = s.lw + K, s.s = s.m + K, s.w = s.s + K, s.term = s.w + K;
+    s.jacobian = s.term + K, s.dz = s.jacobian + D * D;
+    s.column = (int32_t *)(void *)(s.dz + D);
+    return s;
+}
+
+static void list_columns(sight *s, const acf_subset *u, int64_t i) {
+    const acf_mog_in *in = s->in;
+    s->o = 0;
+    for (int64_t j = 0; j < in->D; j++)
+        if (in->b[i * in->D + j]) s->column[s->o++] = (int32_t)j;
+    s->n = s->o;
+    for (int64_t t = 0; t < u->size[i]; t++) s->column[s->n++] = u->cols[i * u->D + t];
+}
+
+/* Returns where a factor broke off, or -1. */
+static int64_t factorise(sight *s) {
+    const acf_mog_in *in = s->in;
+    const int64_t n = s->n, D = in->D;
+    for (int64_t k = 0; k < in->K; k++) {
+        if (!(in->weight[k] > 0)) continue;
+        double *l = s->l + k * n * n;
+        const acf_real *cov = in->cov + k * D * D;
+        for (int64_t p = 0; p < n; p++) {
+            const int64_t a = s->column[p];
+            s->mu[k * n + p] = (double)in->mean[k * D + a];
+            for (int64_t q = 0; q <= p; q++) {
+                const int64_t c = s->column[q];
+                l[p * n + q] = (double)(a > c ? cov[a * D + c] : cov[c * D + a]);
+            }
+        }
+        const int64_t broken = acf_cholesky(l, n, LEAST_PIVOT);
+        if (broken >= 0) return broken;
+    }
+    return -1;
+}
+
+/* Where component k expects place p, given the places before. */
+static void look(const sight *s, int64_t k, int64_t p) {
+    const int64_t n = s->n;
+    const double *l = s->l + k * n * n + p * n;
+    s->m[k] = s->mu[k * n + p] + dot(l, s->y + k * n, p);
+    s->s[k] = l[p];
+}
+
+/* Place p has the value x: component k goes on to the next. */
+static void take(const sight *s, int64_t k, int64_t p, double x) {
+    const double y = (x - s->m[k]) / s->s[k];
+    s->y[k * s->n + p] = y;
+    s->lw[k] -= 0.5 * y * y + log(s->s[k]);
+}
+
+static bool used(const sight *s, int64_t k) { return s->in->weight[k] > 0; }
+
+/* Begins row i; returns as factorise. */
+static int64_t begin_row(sight *s, const acf_subset *u, int64_t i) {
+    const acf_mog_in *in = s->in;
+    list_columns(s, u, i);
+    const int64_t broken = factorise(s);
+    for (int64_t k = 0; broken < 0 && k < in->K; k++) {
+        if (!used(s, k)) continue;
+        s->lw[k] = log((double)in->weight[k]);
+        for (int64_t p = 0; p < s->o; p++) {
+            look(s, k, p);
+            take(s, k, p, (double)in->x[i * in->D + s->column[p]]);
+        }
+    }
+    return broken;
+}
+
+/* Every component looks at place p; their weights there, normalised. */
+static void weigh(const sight *s, int64_t p) {
+    double *w = s->w;
+    double largest = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < s->in->K; k++)
+        if (used(s, k)) look(s, k, p), largest = fmax(largest, s->lw[k]);
+    for (int64_t k = 0; k < s->in->K; k++) sum += w[k] = used(s, k) ? exp(s->lw[k] - largest) : 0;
+    for (int64_t k = 0; k < s->in->K; k++) w[k] /= sum;
+}
+
+static double log_sum(const double *term, int64_t n) {
+    double largest = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < n; k++) largest = fmax(largest, term[k]);
+    if (!(largest > -INFINITY) || isinf(largest)) return largest;
+    for (int64_t k = 0; k < n; k++) sum += exp(term[k] - largest);
+    return largest + log(sum);
+}
+
+/* log F(x) of the lower tail, or of the upper one. */
+static double log_tail(const sight *s, double x, bool upper) {
+    for (int64_t k = 0; k < s->in->K; k++) {
+        const double e = (x - s->m[k]) / s->s[k];
+        s->term[k] = s->w[k] > 0 ? log(s->w[k]) + acf_log_normal_cdf(upper ? -e : e) : -INFINITY;
+    }
+    return log_sum(s->term, s->in->K);
+}
+
+static double log_density(const sight *s, double x) {
+    for (int64_t k = 0; k < s->in->K; k++) {
+        const double e = (x - s->m[k]) / s->s[k];
+        s->term[k] = s->w[k] > 0 ? log(s->w[k]) - 0.5 * e * e - log(s->s[k]) - HALF_LOG_2PI : -INFINITY;
+    }
+    return log_sum(s->term, s->in->K);
+}
+
+/* z of x: from the tail that is the smaller one, where the digits are. */
+static double to_normal(const sight *s, double x) {
+    const double low = log_tail(s, x, false);
+    if (low <= -0.69314718055994530942) return acf_normal_from_log_tail(low);
+    return -acf_normal_from_log_tail(log_tail(s, x, true));
+}
+
+/* x of z: the quantiles of the components enclose that of the mixture; Newton on the logarithm of the tail inside that bracket, halving it
+ * where a step would leave it. */
+static double from_normal(const sight *s, double z) {
+    double lo = INFINITY, hi = -INFINITY;
+    for (int64_t k = 0; k < s->in->K; k++)
+        if (s->w[k] > 0) lo = fmin(lo, s->m[k] + s->s[k] * z), hi = fmax(hi, s->m[k] + s->s[k] * z);
+    const bool upper = z > 0;
+    const double target = acf_log_normal_cdf(upper ? -z : z);
+    double x = 0.5 * (lo + hi);
+    for (int i = 0; i < 100 && hi - lo > 1e-13 * (fabs(lo) + fabs(hi)); i++) {
+        const double f = log_tail(s, x, upper), slope = exp(log_density(s, x) - f);
+        if (fabs(f - target) < 1e-14 * (1 + fabs(target))) break;
+        if ((f < target) != upper) lo = x;
+        else hi = x;
+        const double next = x + (upper ? f - target : target - f) / slope;
+        x = next > lo && next < hi ? next : 0.5 * (lo + hi);
+    }
+    return x;
+}
+
+static void take_all(const sight *s, int64_t p, double x) {
+    for (int64_t k = 0; k < s->in->K; k++)
+        if (used(s, k)) take(s, k, p, x);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+
+static int64_t work(const acf_mog_in *in, const acf_subset *u) { return u->N * in->K * in->D * in->D * (in->D + 60); }
+
+void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_mog_in *in,
+                            const acf_subset *u, double *scratch) {
+    ACF_PARALLEL_UNEVEN(dev, work(in, u))
+    for (int64_t r = 0; r < u->N; r++) {
+        const int64_t i = u->row[r];
+        sight s = sight_of(in, scratch);
+        double sum = 0;
+        bad[i] = -1, logdet[i] = 0;
+        if (u->size[i] == 0) continue;
+        bad[i] = (int32_t)begin_row(&s, u, i);
+        for (int64_t t = 0; bad[i] < 0 && t < u->size[i]; t++) {
+            const double x = (double)in->x[i * in->D + u->cols[i * u->D + t]];
+            weigh(&s, s.o + t);
+            const double e = to_normal(&s, x);
+            sum += log_density(&s, x) + 0.5 * e * e + HALF_LOG_2PI;
+            z[acf_subset_at(u, i, t)] = acf_real_from(e);
+            take_all(&s, s.o + t, x);
+        }
+        logdet[i] = acf_real_from(sum);
+    }
+}
+
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+                           const acf_subset *u, double *scratch) {
+    ACF_PARALLEL_UNEVEN(dev, work(in, u))
+    for (int64_t r = 0; r < u->N; r++) {
+        const int64_t i = u->row[r];
+        sight s = sight_of(in, scratch);
+        bad[i] = -1;
+        if (u->size[i] == 0) continue;
+        bad[i] = (int32_t)begin_row(&s, u, i);
+        for (int64_t t = 0; bad[i] < 0 && t < u->size[i]; t++) {
+            weigh(&s, s.o + t);
+            const double value = from_normal(&s, (double)z[acf_subset_at(u, i, t)]);
+            x[acf_subset_at(u, i, t)] = acf_real_from(value);
+            take_all(&s, s.o + t, value);
+        }
+    }
+}
+
+/* Row p of L⁻¹ on the modelled places: the inverse of a lower triangle's last block is that of the block alone. */
+static void invert_row(const sight *s, int64_t k, int64_t p) {
+    const int64_t n = s->n;
+    const double *l = s->l + k * n * n;
+    double *b = s->inverse + k * n * n;
+    for (int64_t q = s->o; q < p; q++) {
+        double sum = 0;
+        for (int64_t r = q; r < p; r++) sum += l[p * n + r] * b[r * n + q];
+        b[p * n + q] = -sum / l[p * n + p];
+    }
+    b[p * n + p] = 1 / l[p * n + p];
+}
+
+/* dz_p/dx_q for the modelled q <= p, where place p has the values x and z: with T the tail on z's side,
+ *
+ *     dz_p/dx_q = 1/φ(z) Σ_k w_k [ ±(g_k - ḡ) T_k + φ(e_k) (L_k⁻¹)_pq ],     g_k = -Σ_{q<=r<p} y_r (L_k⁻¹)_rq
+ *
+ * and f(x)/φ(z) for q = p. Everything is scaled by 1/φ(z) in logarithms: far out neither exists alone. */
+static void jacobian_row(const sight *s, int64_t p, double x, double z) {
+    const int64_t n = s->n;
+    const double scale = 0.5 * z * z + HALF_LOG_2PI;
+    double *row = s->jacobian + p * n;
+    for (int64_t q = s->o; q < p; q++) row[q] = 0;
+    row[p] = exp(log_density(s, x) + scale);
+    for (int64_t q = s->o; q < p; q++) {
+        double mean = 0;
+        for (int64_t k = 0; k < s->in->K; k++)
+            if (s->w[k] > 0) mean -= s->w[k] * s->grown[k * n + q];
+        for (int64_t k = 0; k < s->in->K; k++) {
+            if (!(s->w[k] > 0)) continue;
+            const double e = (x - s->m[k]) / s->s[k], side = z > 0 ? -1 : 1;
+            const double tail = exp(acf_log_normal_cdf(side * e) + scale), bell = exp(scale - 0.5 * e * e - HALF_LOG_2PI);
+            row[q] += s->w[k] * (side * (-s->grown[k * n + q] - mean) * tail + bell * s->inverse[k * n * n + p * n + q]);
+        }
+    }
+}
+
+/* Takes place p up, for the backward. */
+static void grow(const sight *s, int64_t k, int64_t p) {
+    const int64_t n = s->n;
+    const double *b = s->inverse + k * n * n + p * n;
+    for (int64_t q = s->o; q <= p; q++) s->grown[k * n + q] += s->y[k * n + p] * b[q];
+}
+
+void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in, const acf_real *x,
+                           const acf_real *z, const acf_subset *u, double *scratch) {
+    ACF_PARALLEL_UNEVEN(dev, 3 * work(in, u))
+    for (int64_t r = 0; r < u->N; r++) {
+        const int64_t i = u->row[r];
+        sight s = sight_of(in, scratch);
+        if (u->size[i] == 0 || begin_row(&s, u, i) >= 0) continue; /* a row that broke off made forward fail */
+        memset(s.grown, 0, (size_t)(in->K * s.n) * sizeof *s.grown);
+        for (int64_t p = s.o; p < s.n; p++) {
+            const int64_t at = acf_subset_at(u, i, p - s.o);
+            weigh(&s, p);
+            for (int64_t k = 0; k < in->K; k++)
+                if (used(&s, k)) invert_row(&s, k, p);
+            jacobian_row(&s, p, (double)x[at], (double)z[at]);
+            take_all(&s, p, (double)x[at]);
+            for (int64_t k = 0; k < in->K; k++)
+                if (used(&s, k)) grow(&s, k, p);
+        }
+        for (int64_t p = s.n - 1; p >= s.o; p--) { /* (dz/dx)ᵀ dz = dx, from the last place up */
+            double sum = (double)dx[acf_subset_at(u, i, p - s.o)];
+            for (int64_t q = p + 1; q < s.n; q++) sum -= s.jacobian[q * s.n + p] * s.dz[q];
+            s.dz[p] = sum / s.jacobian[p * s.n + p];
+            acf_real *to = dz + acf_subset_at(u, i, p - s.o);
+            *to = acf_real_from((double)*to + s.dz[p]);
+        }
+    }
+}
+
+/* ---- operations ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct attrs {
+    const acf_subset *u;
+    const uint8_t *b;
+} attrs;
+
+/* Inputs of both nodes: weight, mean, cov, x, and z for the way back. */
+static acf_mog_in reads(const acf_node *n) {
+    return (acf_mog_in){n->in[1]->dim[0], n->in[1]->dim[1],    n->in[0]->data, n->in[1]->data,
+                        n->in[2]->data,   n->in[3]->data, ((const attrs *)n->attr)->b};
+}
+
+static double *doubles(acf_tape *t, const acf_mog_in *in) {
+    const size_t bytes = (size_t)(t->dev->threads * ACF_MOG_SCRATCH(in->K, in->D)) * sizeof(double);
+    double *p = acf_arena_alloc(t->mem, bytes);
+    if (!p) acf_tape_fail(t, NULL);
+    return p;
+}
+
+static acf_status broken(const acf_subset *u, const int32_t *bad) {
+    const int64_t i = acf_first_failure(bad, u->N);
+    if (i < 0) return ACF_OK;
+    return acf_fail(ACF_ENUMERIC, "row %lld: a covariance of the mixture is not positive definite on its columns (place %d)",
+                    (long long)i, bad[i]);
+}
+
+static acf_status run_forward(acf_tape *t, acf_node *n) {
+    const acf_subset *u = ((const attrs *)n->attr)->u;
+    const acf_mog_in in = reads(n);
+    acf_mark mark = acf_arena_mark(t->mem);
+    int32_t *bad = acf_tape_ints(t, u->N);
+    double *scratch = doubles(t, &in);
+    ACF_TRY(acf_tape_status(t));
+    if (n->n_in == 4) acf_mog_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
+    else acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data, u, scratch);
+    acf_status status = broken(u, bad);
+    acf_arena_release(t->mem, mark);
+    return status;
+}
+
+static acf_status value_backward(acf_tape *t, acf_node *n) {
+    const acf_mog_in in = reads(n);
+    acf_real *dz = acf_grad(t, n->in[4]);
+    ACF_TRY(acf_tape_status(t));
+    if (!dz) return ACF_OK;
+    acf_mark mark = acf_arena_mark(t->mem);
+    double *scratch = doubles(t, &in);
+    ACF_TRY(acf_tape_status(t));
+    acf_mog_value_bwd_cpu(t->dev, dz, n->out[0]->grad, &in, n->out[0]->data, n->in[4]->data, ((const attrs *)n->attr)->u, scratch);
+    acf_arena_release(t->mem, mark);
+    return ACF_OK;
+}
+
+const acf_op acf_op_mog_normal = {"mog_normal", ACF_OP_mog_normal, {run_forward, NULL}};
+const acf_op acf_op_mog_value = {"mog_value", ACF_OP_mog_value, {run_forward, value_backward}};
+
+/* The node of either, checked; NULL after a failure. */
+static acf_node *checked(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor *z, const acf_subset *u) {
+    char sw[ACF_SHAPE_TEXT], sm[ACF_SHAPE_TEXT], sc[ACF_SHAPE_TEXT], sx[ACF_SHAPE_TEXT];
+    acf_node *n = acf_node_new(t, op, sizeof(attrs), z ? 5 : 4, (acf_tensor *[]){g->weight, g->mean, g->cov, g->x, z});
+    if (!n) return NULL;
+    const int64_t K = g->weight->ndim == 1 ? g->weight->dim[0] : -1, D = u->D;
+    const bool fits = g->mean->ndim == 2 && g->mean->dim[0] == K && g->mean->dim[1] == D && g->cov->ndim == 3 && g->cov->dim[0] == K &&
+                      g->cov->dim[1] == D && g->cov->dim[2] == D && g->x->ndim == 2 && g->x->dim[0] == u->N && g->x->dim[1] == D;
+    if (!fits) {
+        acf_reject(t, op, "weight is %s, mean is %s, cov is %s, x is %s; expected (K), (K,%lld), (K,%lld,%lld) and (%lld,%lld)",
+                   acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->cov, sc),
+                   acf_tensor_shape(g->x, sx), (long long)D, (long long)D, (long long)D, (long long)u->N, (long long)D);
+        return NULL;
+    }
+    if (z && !acf_is_packed(z, u)) {
+        acf_reject(t, op, "z is %s; expected (%lld packed) over the subset", acf_tensor_shape(z, sx), (long long)u->T);
+        return NULL;
+    }
+    *(attrs *)n->attr = (attrs){u, g->b};
+    n->out[0] = acf_tensor_packed(t, u, 0);
+    return n;
+}
+
+acf_tensor *acf_mog_normal(acf_tape *t, const acf_mog *g, const acf_subset *u, acf_tensor **logdet) {
+    *logdet = &t->empty;
+    if (t->failure.status) return &t->empty;
+    acf_node *n = checked(t, &acf_op_mog_normal, g, NULL, u);
+    if (!n) return &t->empty;
+    n->out[1] = acf_tensor_new(t, 1, &u->N);
+    acf_tensor *z = acf_node_run(t, n);
+    if (!t->failure.status) *logdet = n->out[1];
+    return z;
+}
+
+acf_tensor *acf_mog_value(acf_tape *t, const acf_mog *g, acf_tensor *z, const acf_subset *u) {
+    if (t->failure.status) return &t->empty;
+    acf_node *n = checked(t, &acf_op_mog_value, g, z, u);
+    return n ? acf_node_run(t, n) : &t->empty;
+}

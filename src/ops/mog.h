@@ -1,0 +1,65 @@
+/* The anchor: a row's modelled values made normal by the conditionals of a mixture of Gaussians.
+ *
+ * A mixture of K Gaussians over all columns (fitted by EM, train/anchor.h; not learned by gradient) has every conditional in closed form. For
+ * the modelled columns of a row in their order, given what is observed and the modelled ones before,
+ *
+ *     z_i = Φ⁻¹( F(x_i | x_o, x_before) ),      log|det| = Σ log f(x_i | ...) - log φ(z_i)
+ *
+ * so where the mixture is the truth, z is independent standard noise, and the networks behind have nothing left to learn; where it is not, they
+ * learn the difference. One Gaussian makes it the linear map x_u = μ_{u|o} + L z. Formulas: docs/math.md.
+ *
+ * Cost a row: K Cholesky factors of size |o| + |u|. Everything is in double: the factors of a nearly singular covariance do not survive float. */
+#ifndef ACF_OPS_MOG_H
+#define ACF_OPS_MOG_H
+
+#include "ops/ops.h"
+
+/* What conditionals are taken of. b (N,D), in device memory, marks the given columns: x (N,D) is read there, and at the modelled ones by
+ * acf_mog_normal; nowhere else. */
+typedef struct acf_mog {
+    acf_tensor *weight; /* (K) of the components, >= 0; those of weight 0 take no part */
+    acf_tensor *mean;   /* (K,D) */
+    acf_tensor *cov;    /* (K,D,D) symmetric; the lower half is read */
+    acf_tensor *x;      /* (N,D) */
+    const uint8_t *b;
+} acf_mog;
+
+/* z (T), and *logdet (N). No derivative: x is data, and the mixture is not learned so.
+ * ACF_ENUMERIC, with the lowest such row: a covariance that is not positive definite on that row's columns. */
+acf_tensor *acf_mog_normal(acf_tape *t, const acf_mog *g, const acf_subset *u, acf_tensor **logdet);
+
+/* x (T) from z (T): the way back, differentiable in z. Fails as above. */
+acf_tensor *acf_mog_value(acf_tape *t, const acf_mog *g, acf_tensor *z, const acf_subset *u);
+
+/* What the kernels read; the arrays of acf_mog. */
+typedef struct acf_mog_in {
+    int64_t K, D;
+    const acf_real *weight, *mean, *cov, *x;
+    const uint8_t *b;
+} acf_mog_in;
+
+/* Doubles of scratch a thread. */
+#define ACF_MOG_SCRATCH(K, D) ((K) * (2 * (D) * (D) + 3 * (D) + 5) + (D) * (D) + 2 * (D) + 8)
+
+/* bad (N) = the place among the row's given and modelled columns where a factor broke off, -1 where none did. */
+void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_mog_in *in,
+                            const acf_subset *u, double *scratch);
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+                           const acf_subset *u, double *scratch);
+/* dz += Jᵀ dx, J = dx/dz; x (T) is what forward gave. */
+void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in, const acf_real *x,
+                           const acf_real *z, const acf_subset *u, double *scratch);
+
+/* ---- for fitting --------------------------------------------------------------------------------------------------------- */
+
+/* l (n,n) row-major, lower: the Cholesky factor of a, whose lower half it holds on entry. Returns the first place whose pivot is not above
+ * `least`, -1 when there is none. */
+int64_t acf_cholesky(double *l, int64_t n, double least);
+
+/* log Φ(e), of the lower tail, for any e. */
+double acf_log_normal_cdf(double e);
+
+/* The e with log Φ(e) = p; p <= log ½ (so e <= 0). */
+double acf_normal_from_log_tail(double p);
+
+#endif

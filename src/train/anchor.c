@@ -1,0 +1,445 @@
+/* Fitting the anchor: see anchor.h; formulas in docs/math.md.
+ *
+ * Workload: up to 1e4 rows, 1 to 60 columns, 1 to 8 components, some dozens of iterations. A row costs each component a Cholesky factor of
+ * all columns, those it has first: with L = [L_o 0; L_m R], y = L_o⁻¹(x_o - μ_o), the missing ones have mean μ_m + L_m y and covariance R Rᵀ. Factors and R Rᵀ depend on which cells are
+ * there, not on their values, so rows are sorted by pattern: a narrow table has a few hundred patterns for all of its rows. */
+#define _GNU_SOURCE /* qsort_r */
+#include "train/anchor.h"
+
+#include "device/cpu.h"
+#include "ops/mog.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS 32          /* sums are made over so many parts of the rows, whatever the threads */
+#define ITERATIONS 300
+#define ENOUGH 1e-5       /* gain of an iteration, in nats per seen cell, that ends EM */
+#define WORTH 0.003       /* gain of more components, in nats per cell, that justifies them */
+#define WORK 4e8          /* multiply-adds of an iteration at most: what decides how many rows stand for the table */
+#define ROWS_MAX 20000
+#define ROWS_MIN 500
+#define PRIOR_VARIANCE 0.3 /* of the rows that a covariance begins with */
+#define LEAST_PIVOT 1e-12
+#define HALF_LOG_2PI 0.91893853320467274178
+
+/* ---- rows of one pattern ------------------------------------------------------------------------------------------------------ */
+
+#define BLOCK 16 /* rows of one pattern that are worked on side by side */
+
+/* A thread's memory. Columns are ordered seen, held out, missing; rows stand side by side in the inner index. */
+typedef struct desk {
+    const acf_sample *s;
+    const acf_mixture *g;
+    int64_t seen, known, n;  /* columns seen; seen or held out; factorised */
+    int32_t *order;          /* (D) */
+    double *l, *log_l;       /* (K,D,D) factors; (K,D) sums of log L_qq below each place */
+    double *y, *e, *we;      /* (K,D,BLOCK) (D,BLOCK) (D,BLOCK) */
+    double *lw;              /* (K,BLOCK) log p of each component and its places; then the weights */
+    double *weight;          /* (K) sums of weights of the pattern: its missing cells' covariance is added once */
+} desk;
+
+static int64_t desk_doubles(int64_t K, int64_t D) {
+    return K * D * D + K * (D + 1) + K * D * BLOCK + 2 * D * BLOCK + K * BLOCK + K + D + 8;
+}
+
+static desk desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
+    const int64_t K = g->K, D = g->D;
+    desk d = {.s = s, .g = g, .l = memory + omp_get_thread_num() * desk_doubles(K, D)};
+    d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK, d.we = d.e + D * BLOCK;
+    d.lw = d.we + D * BLOCK, d.weight = d.lw + K * BLOCK, d.order = (int32_t *)(void *)(d.weight + K);
+    return d;
+}
+
+/* Orders the columns as row r has them. */
+static void order_columns(desk *d, int64_t r) {
+    static const uint8_t kinds[3] = {ACF_ANCHOR_SEEN, ACF_ANCHOR_HELD, ACF_ANCHOR_MISSING};
+    int64_t n = 0, upto[3];
+    for (int i = 0; i < 3; i++) {
+        for (int64_t j = 0; j < d->s->D; j++)
+            if (d->s->seen[r * d->s->D + j] == kinds[i]) d->order[n++] = (int32_t)j;
+        upto[i] = n;
+    }
+    d->seen = upto[0], d->known = upto[1];
+}
+
+/* Factorises every component on the first n columns of the order; one that can't be takes no part (log_l = NaN). */
+static void factorise(desk *d, int64_t n) {
+    const int64_t D = d->g->D;
+    d->n = n;
+    for (int64_t k = 0; k < d->g->K; k++) {
+        double *l = d->l + k * D * D, *sum = d->log_l + k * (D + 1);
+        const double *cov = d->g->cov + k * D * D;
+        for (int64_t p = 0; p < n; p++)
+            for (int64_t q = 0; q <= p; q++) l[p * n + q] = cov[d->order[p] * D + d->order[q]];
+        const bool ok = d->g->weight[k] > 0 && acf_cholesky(l, n, LEAST_PIVOT) < 0;
+        sum[0] = ok ? 0 : (double)NAN;
+        for (int64_t p = 0; ok && p < n; p++) sum[p + 1] = sum[p] + log(l[p * n + p]);
+    }
+}
+
+/* y of component k for rows r .. r+rows-1 on the first n_places; their log w + log p to lw. */
+static void walk(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
+    const int64_t D = d->g->D, n = d->n;
+    const double *l = d->l + k * D * D;
+    double *y = d->y + k * D * BLOCK, *lw = d->lw + k * BLOCK;
+    const double constant = log(d->g->weight[k]) - d->log_l[k * (D + 1) + places] - HALF_LOG_2PI * (double)places;
+    for (int64_t b = 0; b < BLOCK; b++) lw[b] = constant;
+    for (int64_t p = 0; p < places; p++) {
+        const double mean = d->g->mean[k * D + d->order[p]], by = 1 / l[p * n + p];
+        double *to = y + p * BLOCK;
+        for (int64_t b = 0; b < BLOCK; b++) to[b] = b < rows ? d->s->x[(r + b) * D + d->order[p]] - mean : 0;
+        for (int64_t q = 0; q < p; q++) {
+            const double a = l[p * n + q], *from = y + q * BLOCK;
+            ACF_SIMD
+            for (int64_t b = 0; b < BLOCK; b++) to[b] -= a * from[b];
+        }
+        ACF_SIMD
+        for (int64_t b = 0; b < BLOCK; b++) to[b] *= by, lw[b] -= 0.5 * to[b] * to[b];
+    }
+}
+
+/* All components on the first `places`: log p of each row of the block to all (BLOCK). Components of a row become weights. */
+static void weigh(desk *d, int64_t r, int64_t rows, int64_t places, double *all) {
+    const int64_t K = d->g->K;
+    for (int64_t k = 0; k < K; k++) {
+        if (isnan(d->log_l[k * (d->g->D + 1)]))
+            for (int64_t b = 0; b < BLOCK; b++) d->lw[k * BLOCK + b] = -INFINITY;
+        else walk(d, k, r, rows, places);
+    }
+    for (int64_t b = 0; b < rows; b++) {
+        double largest = -INFINITY, sum = 0;
+        for (int64_t k = 0; k < K; k++) largest = fmax(largest, d->lw[k * BLOCK + b]);
+        for (int64_t k = 0; k < K; k++) sum += d->lw[k * BLOCK + b] = exp(d->lw[k * BLOCK + b] - largest);
+        for (int64_t k = 0; k < K; k++) d->lw[k * BLOCK + b] /= sum;
+        all[b] = largest + log(sum);
+    }
+}
+
+/* Where the run of rows with row r's pattern ends, BLOCK rows further at most. */
+static int64_t run_end(const acf_sample *s, int64_t r, int64_t end) {
+    int64_t to = r + 1;
+    end = acf_min(end, r + BLOCK);
+    while (to < end && memcmp(s->seen + to * s->D, s->seen + r * s->D, (size_t)s->D) == 0) to++;
+    return to;
+}
+
+static bool same_pattern(const acf_sample *s, int64_t a, int64_t b) {
+    return memcmp(s->seen + a * s->D, s->seen + b * s->D, (size_t)s->D) == 0;
+}
+
+/* ---- one iteration --------------------------------------------------------------------------------------------------------- */
+
+/* Sums of a part of the rows, per component, around its old mean: weight, values (D), products (D,D; lower half); and of log p. */
+static int64_t sums_size(int64_t K, int64_t D) { return K * (1 + D + D * D) + 1; }
+
+/* Adds the block's expected values to component k's sums. */
+static void add_block(desk *d, int64_t k, int64_t r, int64_t rows, double *sums) {
+    const int64_t D = d->g->D, n = d->n;
+    const double *l = d->l + k * D * D, *y = d->y + k * D * BLOCK, *w = d->lw + k * BLOCK;
+    double *first = sums + 1, *second = first + D;
+    for (int64_t p = 0; p < D; p++) {
+        const int64_t j = d->order[p];
+        double *e = d->e + j * BLOCK, *we = d->we + j * BLOCK;
+        for (int64_t b = 0; b < BLOCK; b++) e[b] = p < d->seen && b < rows ? d->s->x[(r + b) * D + j] - d->g->mean[k * D + j] : 0;
+        for (int64_t q = 0; p >= d->seen && q < d->seen; q++) {
+            ACF_SIMD
+            for (int64_t b = 0; b < BLOCK; b++) e[b] += l[p * n + q] * y[q * BLOCK + b];
+        }
+        for (int64_t b = 0; b < BLOCK; b++) we[b] = b < rows ? w[b] * e[b] : 0, first[j] += we[b];
+    }
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const double *a = d->we + i * BLOCK, *c = d->e + j * BLOCK;
+            double sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t b = 0; b < BLOCK; b++) sum += a[b] * c[b];
+            second[i * D + j] += sum;
+        }
+    for (int64_t b = 0; b < rows; b++) sums[0] += w[b], d->weight[k] += w[b];
+}
+
+/* What the pattern's missing cells add: their covariance R Rᵀ, for all of its rows at once. */
+static void add_missing(desk *d, double *sums) {
+    const int64_t K = d->g->K, D = d->g->D, n = d->n;
+    for (int64_t k = 0; k < K; k++) {
+        const double *l = d->l + k * D * D;
+        double *second = sums + k * (1 + D + D * D) + 1 + D;
+        for (int64_t p = d->seen; d->weight[k] > 0 && p < D; p++)
+            for (int64_t q = d->seen; q <= p; q++) {
+                double c = 0;
+                for (int64_t t = d->seen; t <= q; t++) c += l[p * n + t] * l[q * n + t];
+                const int64_t i = d->order[p], j = d->order[q];
+                second[acf_max(i, j) * D + acf_min(i, j)] += d->weight[k] * c;
+            }
+        d->weight[k] = 0;
+    }
+}
+
+static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
+    const int64_t K = d->g->K, D = d->g->D, each = 1 + D + D * D;
+    for (int64_t k = 0; k < K; k++) d->weight[k] = 0;
+    for (int64_t r = from, next; r < to; r = next) {
+        double all[BLOCK];
+        if (r == from || !same_pattern(d->s, r - 1, r)) {
+            if (r > from) add_missing(d, sums);
+            order_columns(d, r);
+            factorise(d, D);
+        }
+        next = run_end(d->s, r, to);
+        weigh(d, r, next - r, d->seen, all);
+        for (int64_t b = 0; b < next - r; b++) sums[K * each] += all[b];
+        for (int64_t k = 0; k < K; k++)
+            if (!isnan(d->log_l[k * (D + 1)])) add_block(d, k, r, next - r, sums + k * each);
+    }
+    if (to > from) add_missing(d, sums);
+}
+
+/* The next mixture from the sums of all rows. */
+static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *next, const double *sums) {
+    const int64_t K = g->K, D = g->D, each = 1 + D + D * D;
+    const double prior = 2 + 0.5 * (double)D;
+    for (int64_t k = 0; k < K; k++) {
+        const double *w = sums + k * each, *first = w + 1, *second = first + D;
+        const double n = *w, by = 1 / fmax(n, 1e-300);
+        next->weight[k] = (n + 1) / ((double)s->R + (double)K);
+        for (int64_t i = 0; i < D; i++) next->mean[k * D + i] = g->mean[k * D + i] + first[i] / (n + 1e-3);
+        for (int64_t i = 0; i < D; i++)
+            for (int64_t j = 0; j <= i; j++) {
+                const double c = second[i * D + j] - first[i] * first[j] * by;
+                double *to = next->cov + k * D * D;
+                to[i * D + j] = to[j * D + i] = (c + (i == j ? prior * PRIOR_VARIANCE : 0)) / (n + prior);
+            }
+    }
+}
+
+acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp) {
+    const int64_t size = sums_size(g->K, g->D);
+    double *sums = acf_alloc_zero((size_t)(PARTS * size) * sizeof *sums, "sums of a mixture");
+    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(g->K, g->D)) * sizeof *memory, "scratch of a mixture");
+    if (sums && memory) {
+        ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
+        for (int64_t part = 0; part < PARTS; part++) {
+            desk d = desk_at(memory, s, g);
+            sum_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, sums + part * size);
+        }
+        for (int64_t part = 1; part < PARTS; part++)
+            for (int64_t i = 0; i < size; i++) sums[i] += sums[part * size + i];
+        maximise(s, g, next, sums);
+        *logp = sums[size - 1] / (double)s->R;
+    }
+    const bool ok = sums && memory;
+    acf_release(sums);
+    acf_release(memory);
+    return ok ? ACF_OK : ACF_EMEMORY;
+}
+
+/* Sum of log p of the held-out cells of some rows, given the seen ones of each; their number to *cells. */
+static double score_part(desk *d, int64_t from, int64_t to, int64_t *cells) {
+    double sum = 0;
+    for (int64_t r = from, next; r < to; r = next) {
+        double seen[BLOCK], known[BLOCK];
+        if (r == from || !same_pattern(d->s, r - 1, r)) {
+            order_columns(d, r);
+            factorise(d, d->known);
+        }
+        next = run_end(d->s, r, to);
+        if (d->known == d->seen) continue;
+        weigh(d, r, next - r, d->seen, seen);
+        weigh(d, r, next - r, d->known, known);
+        for (int64_t b = 0; b < next - r; b++) sum += known[b] - seen[b];
+        *cells += (next - r) * (d->known - d->seen);
+    }
+    return sum;
+}
+
+acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp) {
+    double part_sum[PARTS] = {0}, sum = 0;
+    int64_t part_cells[PARTS] = {0}, cells = 0;
+    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(g->K, g->D)) * sizeof *memory, "scratch of a mixture");
+    if (!memory) return ACF_EMEMORY;
+    ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
+    for (int64_t part = 0; part < PARTS; part++) {
+        desk d = desk_at(memory, s, g);
+        part_sum[part] = score_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, &part_cells[part]);
+    }
+    for (int part = 0; part < PARTS; part++) sum += part_sum[part], cells += part_cells[part];
+    acf_release(memory);
+    *logp = cells ? sum / (double)cells : 0;
+    return ACF_OK;
+}
+
+/* ---- the whole fit --------------------------------------------------------------------------------------------------------- */
+
+static acf_status mixture_create(int64_t K, int64_t D, acf_mixture *out) {
+    double *p = acf_alloc_zero((size_t)(K * (1 + D + D * D)) * sizeof *p, "a mixture");
+    if (!p) return ACF_EMEMORY;
+    *out = (acf_mixture){K, D, p, p + K, p + K + K * D};
+    return ACF_OK;
+}
+
+static void mixture_free(acf_mixture *g) { acf_release(g->weight); }
+
+static void mixture_copy(acf_mixture *to, const acf_mixture *from) { /* `to` has room for as many components or more */
+    memset(to->weight, 0, (size_t)(to->K * (1 + to->D + to->D * to->D)) * sizeof *to->weight);
+    memcpy(to->weight, from->weight, (size_t)from->K * sizeof *to->weight);
+    memcpy(to->mean, from->mean, (size_t)(from->K * from->D) * sizeof *to->mean);
+    memcpy(to->cov, from->cov, (size_t)(from->K * from->D * from->D) * sizeof *to->cov);
+}
+
+/* Where EM begins: one component as the prior says; several around rows drawn at random, each as wide as the whole (`one`) shrunk. */
+static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, uint64_t seed) {
+    const int64_t D = g->D;
+    for (int64_t k = 0; k < g->K; k++) {
+        const double u = acf_rng_uniform((acf_place){.seed = seed, .row = (uint64_t)k, .stream = ACF_STREAM_INIT, .draw = (uint32_t)g->K});
+        const int64_t r = acf_min((int64_t)(u * (double)s->R), s->R - 1);
+        g->weight[k] = 1 / (double)g->K;
+        for (int64_t j = 0; j < D; j++) {
+            const bool seen = one && s->seen[r * D + j] == ACF_ANCHOR_SEEN;
+            g->mean[k * D + j] = seen ? s->x[r * D + j] : one ? one->mean[j] : 0;
+            for (int64_t i = 0; i < D; i++) g->cov[(k * D + j) * D + i] = one ? 0.5 * one->cov[j * D + i] : i == j;
+        }
+    }
+}
+
+/* EM until it gains little. *logp: mean log-likelihood of a row at the end. */
+static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixture *g, double cells, double *logp) {
+    acf_mixture next;
+    double before = -INFINITY;
+    ACF_TRY(mixture_create(g->K, g->D, &next));
+    acf_status status = ACF_OK;
+    for (int i = 0; i < ITERATIONS && !status; i++) {
+        status = acf_em_step(dev, s, g, &next, logp);
+        if (status) break;
+        mixture_copy(g, &next);
+        if (i > 5 && *logp - before < ENOUGH * cells) break;
+        before = *logp;
+    }
+    mixture_free(&next);
+    return status;
+}
+
+/* How good a fitted mixture is, per cell: by the held-out cells, or the likelihood less what its parameters cost. */
+static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double logp, double cells, bool held,
+                        double *score) {
+    if (held) return acf_em_score(dev, s, g, score);
+    const double D = (double)g->D, numbers = (double)g->K * (1 + D + 0.5 * D * (D + 1)) - 1;
+    *score = (logp - 0.5 * numbers * log((double)s->R) / (double)s->R) / cells;
+    return ACF_OK;
+}
+
+/* The best of 1, 2, 4, ... components, to best (K_max components of room). */
+static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t seed, acf_mixture *best) {
+    double top = -INFINITY, cells = 0;
+    bool held = false;
+    acf_status status = ACF_OK;
+    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN, held |= s->seen[i] == ACF_ANCHOR_HELD;
+    cells = fmax(cells / (double)s->R, 1e-9);
+    acf_mixture one = {0};
+    for (int64_t K = 1; K <= best->K && !status; K *= 2) {
+        acf_mixture g;
+        double logp = 0, score = 0;
+        ACF_TRY_DONE(mixture_create(K, s->D, &g));
+        begin(&g, s, K == 1 ? NULL : &one, seed);
+        status = iterate(dev, s, &g, cells, &logp);
+        if (!status) status = judge(dev, s, &g, logp, cells, held, &score);
+        const bool better = !status && (score > top + WORTH || K == 1) && isfinite(score);
+        if (better) mixture_copy(best, &g), top = score;
+        if (K == 1 && !status) one = g;
+        else mixture_free(&g);
+        if (!better) break;
+    }
+done:
+    mixture_free(&one);
+    return status;
+}
+
+static int compare_patterns(const void *a, const void *b, void *ctx) {
+    const acf_sample *s = ctx;
+    const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    const int order = memcmp(s->seen + i * s->D, s->seen + j * s->D, (size_t)s->D);
+    return order ? order : (i > j) - (i < j);
+}
+
+/* Rows of one pattern side by side: they share their factors. */
+static acf_status sort_patterns(acf_sample *s) {
+    const size_t cells = (size_t)(s->R * s->D);
+    int64_t *order = acf_alloc((size_t)s->R * sizeof *order, "an order of rows");
+    double *x = acf_alloc(cells * sizeof *x, "rows for the anchor");
+    uint8_t *seen = acf_alloc(cells, "rows for the anchor");
+    const bool ok = order && x && seen;
+    for (int64_t r = 0; ok && r < s->R; r++) order[r] = r;
+    if (ok) qsort_r(order, (size_t)s->R, sizeof *order, compare_patterns, s);
+    for (int64_t r = 0; ok && r < s->R; r++) {
+        memcpy(x + r * s->D, s->x + order[r] * s->D, (size_t)s->D * sizeof *x);
+        memcpy(seen + r * s->D, s->seen + order[r] * s->D, (size_t)s->D);
+    }
+    if (ok) memcpy(s->x, x, cells * sizeof *x), memcpy(s->seen, seen, cells);
+    acf_release(order);
+    acf_release(x);
+    acf_release(seen);
+    return ok ? ACF_OK : ACF_EMEMORY;
+}
+
+/* Cells of n rows, evenly spread over `rows`, in encoded units. */
+static acf_status take_sample(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
+                              const acf_holdout *hold, uint64_t seed, acf_sample *s) {
+    acf_batch *batch;
+    int64_t n_real;
+    const int32_t *column = acf_net_reals(net, &n_real);
+    ACF_TRY(acf_batch_create(1, t->D, &batch));
+    for (int64_t r = 0; r < s->R; r++) {
+        const int64_t row = acf_rows_at(rows, r * rows->n / s->R);
+        for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
+            acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
+            acf_batch_dequantise(dev, batch, t, e, &row, seed, 0); /* as training sees modelled cells: a spike has its width */
+            for (int64_t k = 0; k < s->D; k++) {
+                if (role == 0) s->x[r * s->D + k] = (double)batch->x[column[k]];
+                s->seen[r * s->D + k] = batch->m[column[k]] ? ACF_ANCHOR_SEEN : role && s->seen[r * s->D + k] ? ACF_ANCHOR_HELD : ACF_ANCHOR_MISSING;
+            }
+        }
+    }
+    acf_batch_free(batch);
+    return sort_patterns(s);
+}
+
+/* As numbers of the network. */
+static acf_status store(const acf_net *net, acf_device *dev, const acf_mixture *g) {
+    acf_param *const *p = acf_net_anchor(net);
+    const double *from[3] = {g->weight, g->mean, g->cov};
+    acf_real *host = acf_alloc((size_t)(g->K * g->D * g->D) * sizeof *host, "a mixture");
+    acf_status status = host ? ACF_OK : ACF_EMEMORY;
+    for (int i = 0; i < 3 && !status; i++) {
+        const int64_t n = acf_tensor_count(&p[i]->t);
+        for (int64_t j = 0; j < n; j++) host[j] = (acf_real)from[i][j];
+        status = acf_device_copy(dev, p[i]->t.data, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
+        if (!status) status = acf_device_sync(dev);
+    }
+    acf_release(host);
+    return status;
+}
+
+acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
+                          uint64_t seed) {
+    int64_t K = acf_net_anchor_size(net), D;
+    if (!K) return ACF_OK;
+    acf_net_reals(net, &D);
+    acf_device *dev = acf_net_params(net)->dev;
+    const double cost = (double)(K * D * D * (D + 20));
+    acf_mixture best = {0};
+    acf_sample s = {.D = D, .R = acf_min(rows->n, acf_max(ROWS_MIN, acf_min(ROWS_MAX, (int64_t)(WORK / cost))))};
+    acf_status status = ACF_OK;
+    s.x = acf_alloc((size_t)(s.R * D) * sizeof *s.x, "rows for the anchor");
+    s.seen = acf_alloc((size_t)(s.R * D), "rows for the anchor");
+    if (!s.x || !s.seen) status = ACF_EMEMORY;
+    if (!status) status = take_sample(net, dev, t, rows, e, hold, seed, &s);
+    if (!status) status = mixture_create(K, D, &best);
+    if (!status) status = choose(dev, &s, seed, &best);
+    if (!status) status = store(net, dev, &best);
+    mixture_free(&best);
+    acf_release(s.x);
+    acf_release(s.seen);
+    return status;
+}

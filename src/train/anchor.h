@@ -1,0 +1,42 @@
+/* Fitting the anchor (ops/mog.h): a mixture of Gaussians with full covariances, by EM, from incomplete rows.
+ *
+ * Missing cells are integrated out, not filled in: a row contributes its expected values and their covariance given what it has (the
+ * classical algorithm for mixtures with missing data). Covariances are drawn a little towards a multiple of the identity, as by a few more
+ * rows, so that a component of a few rows stays regular. How many components there are, 1, 2, 4, ... up to what the network has room for, is
+ * decided by the held-out cells: the first number that the next does not beat clearly; without such cells by the Bayesian information
+ * criterion.
+ *
+ * Same bits for any number of threads. A table with many rows is represented by some of them, as many as a few seconds of work allow. */
+#ifndef ACF_TRAIN_ANCHOR_H
+#define ACF_TRAIN_ANCHOR_H
+
+#include "model/net.h"
+
+/* Fits the anchor of net, where it has one, to these rows of t (not the cells that hold holds out; NULL: none). Encoder as in training.
+ * Fails: ACF_EMEMORY. */
+acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
+                          uint64_t seed);
+
+/* ---- its parts, for tests ------------------------------------------------------------------------------------------------ */
+
+/* Cells of the sample: R rows of D columns in encoded units. */
+typedef enum acf_seen { ACF_ANCHOR_MISSING, ACF_ANCHOR_SEEN, ACF_ANCHOR_HELD } acf_seen;
+typedef struct acf_sample {
+    int64_t R, D;
+    double *x;     /* (R,D); 0 where missing */
+    uint8_t *seen; /* (R,D) of acf_seen */
+} acf_sample;
+
+typedef struct acf_mixture {
+    int64_t K, D;
+    double *weight, *mean, *cov; /* (K) (K,D) (K,D,D) */
+} acf_mixture;
+
+/* One iteration of EM on the seen cells: g becomes next (same sizes). *logp: the mean log-likelihood of a row's seen cells before.
+ * Fails: ACF_EMEMORY. */
+acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp);
+
+/* Mean log p of the held-out cells of a row given its seen ones, per held-out cell; 0 when there are none. Fails: ACF_EMEMORY. */
+acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp);
+
+#endif

@@ -1,0 +1,203 @@
+/* Fitting the anchor: an iteration against plain formulas, what EM promises, and a known mixture found again from half of its cells. */
+#include "train/anchor.h"
+
+#include "base/rng.h"
+#include "harness/lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { D = 3, R = 400, K = 2 };
+
+typedef struct bench {
+    double x[R * D], number[2][K * (1 + D + D * D)];
+    uint8_t seen[R * D];
+    acf_sample s;
+    acf_mixture g[2];
+} bench;
+
+static double noise(int64_t i, int64_t j) {
+    return acf_rng_normal((acf_place){.seed = 11, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j});
+}
+
+static double coin(int64_t i, int64_t j) {
+    return acf_rng_uniform((acf_place){.seed = 12, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j});
+}
+
+/* Two clusters of correlated columns; cells are missing at random, some are held out; values of missing ones are poison. */
+static bench *new_bench(double missing, double held) {
+    bench *b = calloc(1, sizeof *b);
+    b->s = (acf_sample){R, D, b->x, b->seen};
+    for (int64_t i = 0; i < R; i++) {
+        const double side = coin(i, 99) < 0.4 ? -1.2 : 0.8, common = noise(i, 7);
+        for (int64_t j = 0; j < D; j++) {
+            b->x[i * D + j] = side + 0.5 * common + 0.3 * noise(i, j);
+            const double c = coin(i, j);
+            b->seen[i * D + j] = c < missing ? ACF_ANCHOR_MISSING : c < missing + held ? ACF_ANCHOR_HELD : ACF_ANCHOR_SEEN;
+            if (c < missing) b->x[i * D + j] = 1e30;
+        }
+    }
+    for (int w = 0; w < 2; w++) {
+        double *p = b->number[w];
+        b->g[w] = (acf_mixture){K, D, p, p + K, p + K + K * D};
+    }
+    for (int64_t k = 0; k < K; k++) {
+        b->g[0].weight[k] = 0.5;
+        for (int64_t j = 0; j < D; j++) {
+            b->g[0].mean[k * D + j] = k ? 0.5 : -0.5 + 0.1 * (double)j;
+            for (int64_t i = 0; i < D; i++) b->g[0].cov[(k * D + j) * D + i] = i == j ? 1 : 0.2;
+        }
+    }
+    return b;
+}
+
+static acf_device *device(int threads) {
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(threads, &dev), ACF_OK);
+    return dev;
+}
+
+/* a (n,n) of the columns in set, inverted by Gauss-Jordan; returns log det. */
+static double invert(const double *cov, const int *set, int n, double out[D][D]) {
+    double a[D][2 * D], logdet = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 2 * n; j++) a[i][j] = j < n ? cov[set[i] * D + set[j]] : j - n == i;
+    for (int p = 0; p < n; p++) {
+        logdet += log(a[p][p]);
+        for (int j = 2 * n - 1; j >= p; j--) a[p][j] /= a[p][p];
+        for (int i = 0; i < n; i++)
+            for (int j = 2 * n - 1; i != p && j >= p; j--) a[i][j] -= a[i][p] * a[p][j];
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) out[i][j] = a[i][n + j];
+    return logdet;
+}
+
+/* log N of the columns in set of row r under component k; the set's inverse covariance to inv. */
+static double log_normal(const bench *b, int64_t r, int64_t k, const int *set, int n, double inv[D][D]) {
+    double lp = -0.5 * (invert(b->g[0].cov + k * D * D, set, n, inv) + n * log(2 * acos(-1)));
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            lp -= 0.5 * (b->x[r * D + set[i]] - b->g[0].mean[k * D + set[i]]) * inv[i][j] *
+                  (b->x[r * D + set[j]] - b->g[0].mean[k * D + set[j]]);
+    return lp;
+}
+
+static int columns_of(const bench *b, int64_t r, bool held, int *set) {
+    int n = 0;
+    for (int j = 0; j < D; j++)
+        if (b->seen[r * D + j] == ACF_ANCHOR_SEEN || (held && b->seen[r * D + j] == ACF_ANCHOR_HELD)) set[n++] = j;
+    return n;
+}
+
+/* Expected value and covariance of all columns of row r given its seen ones, under component k. */
+static void expect(const bench *b, int64_t r, int64_t k, double e[D], double c[D][D]) {
+    int set[D], n = columns_of(b, r, false, set);
+    double inv[D][D], gain[D][D] = {{0}};
+    const double *cov = b->g[0].cov + k * D * D, *mean = b->g[0].mean + k * D;
+    log_normal(b, r, k, set, n, inv);
+    for (int i = 0; i < D; i++) {
+        e[i] = mean[i];
+        for (int q = 0; q < n; q++) {
+            for (int p = 0; p < n; p++) gain[i][q] += cov[i * D + set[p]] * inv[p][q];
+            e[i] += gain[i][q] * (b->x[r * D + set[q]] - mean[set[q]]);
+        }
+    }
+    for (int i = 0; i < D; i++)
+        for (int j = 0; j < D; j++) {
+            c[i][j] = cov[i * D + j];
+            for (int q = 0; q < n; q++) c[i][j] -= gain[i][q] * cov[set[q] * D + j];
+        }
+}
+
+/* Against the textbook: Σ = (Σ_r w (C + (e-μ')(e-μ')ᵀ) + prior) / (Σ w + prior rows). */
+static void an_iteration_is_the_textbook_s(void **state) {
+    (void)state;
+    bench *b = new_bench(0.4, 0.1);
+    acf_device *dev = device(1);
+    double logp, sum_logp = 0, w[R][K], n[K] = {0}, first[K][D] = {{0}};
+    assert_int_equal(acf_em_step(dev, &b->s, &b->g[0], &b->g[1], &logp), ACF_OK);
+    for (int64_t r = 0; r < R; r++) {
+        double all = 0, inv[D][D];
+        int set[D], m = columns_of(b, r, false, set);
+        for (int64_t k = 0; k < K; k++) all += w[r][k] = 0.5 * exp(log_normal(b, r, k, set, m, inv));
+        sum_logp += log(all) / R;
+        for (int64_t k = 0; k < K; k++) {
+            double e[D], c[D][D];
+            n[k] += w[r][k] /= all;
+            expect(b, r, k, e, c);
+            for (int j = 0; j < D; j++) first[k][j] += w[r][k] * (e[j] - b->g[0].mean[k * D + j]);
+        }
+    }
+    acf_assert_close(logp, sum_logp, 1e-10, "log p");
+    for (int64_t k = 0; k < K; k++) {
+        acf_assert_close(b->g[1].weight[k], (n[k] + 1) / (R + K), 1e-10, "weight");
+        double second[D][D] = {{0}}, mean[D];
+        for (int j = 0; j < D; j++) {
+            mean[j] = b->g[0].mean[k * D + j] + first[k][j] / n[k];
+            acf_assert_close(b->g[1].mean[k * D + j], mean[j], 1e-4, "mean");
+        }
+        for (int64_t r = 0; r < R; r++) {
+            double e[D], c[D][D];
+            expect(b, r, k, e, c);
+            for (int i = 0; i < D; i++)
+                for (int j = 0; j < D; j++) second[i][j] += w[r][k] * (c[i][j] + (e[i] - mean[i]) * (e[j] - mean[j]));
+        }
+        const double prior = 2 + 0.5 * D;
+        for (int i = 0; i < D; i++)
+            for (int j = 0; j < D; j++)
+                acf_assert_close(b->g[1].cov[(k * D + i) * D + j], (second[i][j] + (i == j ? 0.3 * prior : 0)) / (n[k] + prior), 1e-9, "cov");
+    }
+    acf_device_close(dev);
+    free(b);
+}
+
+static void held_out_cells_are_scored_given_the_seen(void **state) {
+    (void)state;
+    bench *b = new_bench(0.3, 0.3);
+    acf_device *dev = device(1);
+    double logp, sum = 0, inv[D][D];
+    int64_t cells = 0;
+    assert_int_equal(acf_em_score(dev, &b->s, &b->g[0], &logp), ACF_OK);
+    for (int64_t r = 0; r < R; r++) {
+        double p[2] = {0};
+        int set[D], n[2];
+        for (int held = 0; held < 2; held++) {
+            n[held] = columns_of(b, r, held, set);
+            for (int64_t k = 0; k < K; k++) p[held] += 0.5 * exp(log_normal(b, r, k, set, n[held], inv));
+        }
+        sum += log(p[1] / p[0]);
+        cells += n[1] - n[0];
+    }
+    acf_assert_close(logp, sum / (double)cells, 1e-10, "log p of held-out cells");
+    acf_device_close(dev);
+    free(b);
+}
+
+/* The likelihood never falls (but for what the prior takes), and threads change no bit. */
+static void em_climbs_on_any_threads(void **state) {
+    (void)state;
+    bench *b[3];
+    double logp[3], before = -INFINITY;
+    acf_device *dev[3];
+    for (int i = 0; i < 3; i++) b[i] = new_bench(0.4, 0), dev[i] = device(i + 1);
+    for (int step = 0; step < 30; step++) {
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(acf_em_step(dev[i], &b[i]->s, &b[i]->g[step % 2], &b[i]->g[(step + 1) % 2], &logp[i]), ACF_OK);
+            assert_memory_equal(b[i]->number[(step + 1) % 2], b[0]->number[(step + 1) % 2], sizeof b[0]->number[0]);
+        }
+        assert_true(logp[0] > before - 1e-3);
+        before = logp[0];
+    }
+    /* the two clusters, in either order */
+    const acf_mixture *g = &b[0]->g[0];
+    const int low = g->mean[0] < g->mean[D] ? 0 : 1;
+    acf_assert_close(g->weight[low], 0.4, 0.08, "weight of the lower cluster");
+    for (int j = 0; j < D; j++) acf_assert_close(g->mean[low * D + j], -1.2, 0.15, "mean of the lower cluster");
+    acf_assert_close(g->cov[low * D * D + 1], 0.25, 0.1, "covariance of the lower cluster");
+    for (int i = 0; i < 3; i++) free(b[i]), acf_device_close(dev[i]);
+}
+
+ACF_TESTS(anchor, cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
+          cmocka_unit_test(em_climbs_on_any_threads))

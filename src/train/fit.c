@@ -1,0 +1,118 @@
+/* A whole fit: see fit.h. */
+#include "train/fit.h"
+
+#include "train/checkpoint.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct run {
+    const acf_fit *how;
+    acf_trainer *tr;
+    double saved;        /* tr->seconds when a checkpoint was last tried */
+    acf_failure trouble; /* why the last try failed, ACF_OK when it did not */
+    volatile sig_atomic_t stop;
+} run;
+
+acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
+    const char *path = acf_options_text(o, "checkpoint");
+    *out = (acf_fit){.checkpoint = *path ? path : NULL, .every = acf_options_real(o, "checkpoint-every"),
+                     .resume = acf_options_bool(o, "resume")};
+    if (out->resume && !out->checkpoint)
+        return acf_fail(ACF_EUSAGE, "resume is set, but no checkpoint is named: what should be resumed?");
+    return ACF_OK;
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
+
+static acf_status begin(run *r) {
+    struct stat st;
+    const char *path = r->how->checkpoint;
+    if (!path) return ACF_OK;
+    bool there = stat(path, &st) == 0 || errno != ENOENT; /* another error will be told by who opens it */
+    if (there && r->how->resume) return acf_checkpoint_load(r->tr, path);
+    if (there)
+        return acf_fail(ACF_EUSAGE, "the checkpoint '%s' exists: it may be of a run that was interrupted; set resume to go on with it, "
+                                    "or remove it to begin anew", path);
+    return acf_checkpoint_save(r->tr, path);
+}
+
+/* After a good step: a run that is about to diverge must not replace what it could be taken up from. */
+static void save_when_due(run *r) {
+    const acf_fit *how = r->how;
+    if (!how->checkpoint || how->every <= 0 || r->tr->state.in_row || r->tr->seconds - r->saved < how->every) return;
+    acf_failure before;
+    acf_failure_save(&before);
+    r->trouble.status = acf_checkpoint_save(r->tr, how->checkpoint);
+    if (r->trouble.status) acf_failure_save(&r->trouble);
+    acf_failure_restore(&before);
+    r->saved = r->tr->seconds;
+}
+
+/* ---- reports ------------------------------------------------------------------------------------------------------------- */
+
+static void report(void *ctx, const acf_train_progress *p) {
+    run *r = ctx;
+    const acf_train_settings *set = &r->tr->set;
+    save_when_due(r);
+    if (!r->how->callback) return;
+    const acf_fit_report out = {
+        .step = p->step,
+        .steps = set->schedule.total,
+        .epoch = p->epoch,
+        .loss = p->last.loss,
+        .mean_loss = p->loss,
+        .valid = p->valid,
+        .best = p->state->best,
+        .best_step = p->state->best_step,
+        .validated = p->validated,
+        .stale = p->state->stale,
+        .patience = r->tr->data.hold ? set->patience : 0,
+        .rows_per_second = p->rows_per_second,
+        .elapsed = r->tr->seconds,
+        .eta = p->left,
+        .eta_early = p->left_early,
+        .skipped = p->state->skipped,
+        .trouble = r->trouble.status ? r->trouble.sentence : NULL,
+    };
+    if (r->how->callback(r->how->ctx, &out)) r->stop = 1;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------------- */
+
+/* Diverged: the model gets the last good weights, the caller the sentence of the divergence. */
+static acf_status end_diverged(run *r, acf_model *m) {
+    acf_failure why;
+    acf_failure_save(&why);
+    if (acf_trainer_rescue(r->tr) == ACF_OK) m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
+    return acf_failure_restore(&why);
+}
+
+static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
+    const char *path = r->how->checkpoint;
+    acf_status saved = path ? acf_checkpoint_save(r->tr, path) : ACF_OK;
+    ACF_TRY(acf_trainer_finish(r->tr));
+    m->record = acf_trainer_record(r->tr, end);
+    if (saved || end != ACF_END_STOPPED) return saved;
+    return path ? acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld; set resume to go on from '%s'",
+                           (long long)r->tr->state.step, path)
+                : acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld", (long long)r->tr->state.step);
+}
+
+acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how) {
+    acf_status status = ACF_OK;
+    acf_train_end end;
+    run r = {.how = how};
+    m->record.known = false;
+    ACF_TRY(acf_trainer_create(m->net, &(acf_train_data){t, NULL, m->encoder, hold}, m->config, &r.tr));
+    ACF_TRY_DONE(begin(&r));
+    r.saved = r.tr->seconds;
+    status = acf_trainer_run(r.tr, &(acf_train_hooks){.report = report, .ctx = &r, .stop = &r.stop}, &end);
+    if (status == ACF_ENUMERIC) status = end_diverged(&r, m);
+    else if (status == ACF_OK) status = end_well(&r, m, end);
+done:
+    acf_trainer_free(r.tr);
+    return status;
+}

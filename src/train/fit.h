@@ -1,0 +1,35 @@
+/* A whole fit: a trainer run to its end, with a checkpoint beside it from which another process can go on.
+ *
+ *     begin:     resume and the file is there      -> go on from it (refused when it is of something else)
+ *                the file is there, no resume      -> refused: it may be hours of work
+ *                otherwise                         -> a first checkpoint: a path that can't be written is noticed now
+ *     meanwhile: every so many seconds, after a good step. One that can't be written is reported and tried again later: a full
+ *                disk that is cleaned up in time costs nothing
+ *     end:       finished or interrupted           -> the last state; diverged -> the file stays as it was, before the trouble
+ */
+#ifndef ACF_TRAIN_FIT_H
+#define ACF_TRAIN_FIT_H
+
+#include "model/model.h"
+#include "train/trainer.h"
+
+typedef struct acf_fit {
+    acf_fit_callback callback; /* NULL: none */
+    void *ctx;
+    const char *checkpoint; /* NULL: none */
+    double every;           /* seconds; 0: only at the end */
+    bool resume;
+} acf_fit;
+
+/* What the options `checkpoint`, `checkpoint-every` and `resume` say; borrows the path from o. Fails: ACF_EUSAGE. */
+acf_status acf_fit_read(const acf_options *o, acf_fit *out);
+
+/* Trains m->net with the options in m->config, and leaves in it the weights to keep. hold NULL: nothing is held out. m->record is
+ * known exactly when these are worth keeping: after ACF_OK, and after
+ *     ACF_EINTERRUPT   the callback ended it, and the checkpoint, where one was asked for, is written
+ *     ACF_ENUMERIC     training diverged; not known only where no weights give a finite density
+ *     others           the last checkpoint could not be written
+ * Fails also as acf_trainer_create, acf_trainer_run and acf_checkpoint_load. */
+acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how);
+
+#endif

@@ -1,0 +1,32 @@
+# What bash offers behind the words of a command line; the last word is the one being written.
+set -u
+"$ACFLOW" help --completion > script
+source ./script
+touch 'my table.csv' other.csv
+offered() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _acflow
+    printf '%s:' "${*:2}"
+    [ ${#COMPREPLY[@]} = 0 ] || printf ' <%s>' "${COMPREPLY[@]}"
+    echo
+}
+complete -p acflow
+offered acflow im
+offered acflow s
+offered acflow --v
+offered acflow help pl
+offered acflow impute --dr
+offered acflow sample --st
+offered acflow fit --resu
+offered acflow fit --no-resu
+offered acflow fit --decay c
+offered acflow fit --decay = li
+offered acflow fit --decay =
+offered acflow fit --progress b
+offered acflow synth clinic --holes m
+offered acflow fit --lr o
+offered acflow fit o
+offered acflow fit my
+offered acflow score other.csv --model o
+offered acflow score other.csv -m o
+offered acflow nothing --x

@@ -1,0 +1,26 @@
+/* Files for tests: in memory, reached by a path as any other, since thousands are made and the disk is not what is tested; gzip made
+ * from bytes; a locale that writes decimal commas. */
+#ifndef ACF_HARNESS_FILE_LAB_H
+#define ACF_HARNESS_FILE_LAB_H
+
+#include "harness/check.h"
+
+#include <stdbool.h>
+
+typedef struct acf_memfile {
+    int fd;
+    char path[40];
+} acf_memfile;
+
+acf_memfile acf_memfile_create(void);
+void acf_memfile_put(const acf_memfile *f, const void *bytes, size_t n); /* becomes these bytes */
+void acf_memfile_free(const acf_memfile *f);
+
+/* One gzip member of these bytes to out (cap); returns its length. */
+size_t acf_lab_gzip(const void *bytes, size_t n, void *out, size_t cap);
+
+/* Sets LC_NUMERIC to a locale with a decimal comma, an installed one or one that is compiled for this; false: neither is possible. The caller sets it
+ * back to "C". */
+bool acf_lab_comma_locale(void);
+
+#endif
