@@ -61,7 +61,8 @@ static void add(acf_golden *g, const char *prefix, const char *name, int ndim, i
     if (filled) fill(t);
 }
 
-static int64_t context(const acf_golden *g) { return 3 * g->reals + g->categories * (2 + EMBEDDING); }
+static int64_t seen(const acf_golden *g) { return 3 * g->reals + g->categories * (2 + EMBEDDING); }
+static int64_t context(const acf_golden *g) { return seen(g) + (g->spec.reader > 0 ? g->spec.reader : 0); }
 
 /* The first matrix sees the row, and is zero. Without a hidden layer it is the last as well. */
 static void add_mlp(acf_golden *g, const char *prefix, int64_t in, int64_t out) {
@@ -91,6 +92,45 @@ static void add_rnn(acf_golden *g, const char *prefix, int layers, int64_t in, i
     add(g, head, "b1", 1, UNITS, 0, true);
     add(g, head, "w2", 2, out, UNITS, true);
     add(g, head, "b2", 1, out, 0, true);
+}
+
+/* Slots are there when something lies before the likelihood, so that modelled values are not what given ones are. */
+static void add_set(acf_golden *g, const char *prefix, int64_t out, int64_t slots) {
+    add(g, prefix, "wc", 2, UNITS, context(g), false);
+    if (g->spec.identity) add(g, prefix, "wi", 2, UNITS, g->spec.identity, false);
+    add(g, prefix, "b", 1, UNITS, 0, true);
+    for (int l = 0; l < g->spec.likelihood_layers; l++) {
+        char block[NAME];
+        named(block, "%s.%d", prefix, l);
+        add(g, block, "w1", 2, UNITS, UNITS, true);
+        add(g, block, "b1", 1, UNITS, 0, true);
+        add(g, block, "w2", 2, UNITS, UNITS, true);
+        add(g, block, "b2", 1, UNITS, 0, true);
+    }
+    add(g, prefix, "head.w", 2, out, UNITS, true);
+    add(g, prefix, "head.b", 1, out, 0, true);
+    if (slots) add(g, prefix, "slots", 2, UNITS, slots, false);
+}
+
+/* One hidden layer as wide as the output. What it says goes to matrices that are zero. */
+static void add_reader(acf_golden *g, const char *name) {
+    int W = g->spec.reader;
+    if (W <= 0) return;
+    add(g, name, "w0", 2, W, seen(g), true);
+    add(g, name, "b0", 1, W, 0, true);
+    add(g, name, "w1", 2, W, W, true);
+    add(g, name, "b1", 1, W, 0, true);
+}
+
+static void add_anchor(acf_golden *g) {
+    int64_t K = g->spec.anchor, D = g->reals;
+    if (K <= 0) return;
+    acf_golden_tensor *weight = acf_golden_add(g, "anchor.weight", 1, K, 0);
+    for (int64_t k = 0; k < K; k++) weight->value[k] = k ? 0.25 : 0.75;
+    acf_golden_add(g, "anchor.mean", 2, K, D);
+    acf_golden_tensor *cov = acf_golden_add(g, "anchor.cov", 2, K * D, D);
+    for (int64_t i = 0; i < K * D; i++) cov->value[i * D + i % D] = 1;
+    cov->ndim = 3, cov->dim[0] = K, cov->dim[1] = cov->dim[2] = D;
 }
 
 static int rank_of(const acf_golden *g, const char *kind) {
@@ -151,9 +191,13 @@ static void write_texts(acf_golden *g) {
     snprintf(g->config, sizeof g->config,
              "{\"preset\":\"%s\",\"flow\":\"%s\",\"likelihood\":\"%s\",\"mlp-width\":%d,\"mlp-layers\":%d,\"coupling-units\":%d,"
              "\"coupling-layers\":%d,\"likelihood-units\":%d,\"likelihood-layers\":%d,\"components\":%d,\"rank\":%d,\"scale-bound\":1.5,"
-             "\"anchor\":0,\"identity\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3}",
+             "\"identity\":%d,\"embedding\":%d,\"deep-context\":%s,\"steps\":7,\"seed\":3",
              s->preset, s->flow, s->likelihood, WIDTH, s->mlp_layers, UNITS, s->coupling_layers, UNITS, s->likelihood_layers,
              COMPONENTS, s->rank, s->identity, EMBEDDING, s->deep ? "true" : "false");
+    char *end = g->config + strlen(g->config);
+    if (s->anchor >= 0) end += sprintf(end, ",\"anchor\":%d", s->anchor);
+    if (s->reader >= 0) end += sprintf(end, ",\"context-width\":%d,\"context-layers\":1", s->reader);
+    strcpy(end, "}");
     strcpy(g->training, "{\"end\":\"steps\",\"rows\":9,\"held\":2,\"steps\":7,\"epochs\":1,\"skipped\":0,\"seconds\":0.5}");
     size_t at = (size_t)snprintf(g->encoder, sizeof g->encoder, "{\"columns\":[");
     for (int j = 0; j < s->columns; j++) {
@@ -176,17 +220,23 @@ void acf_golden_make(acf_golden *g, const acf_golden_spec *spec) {
         if (spec->classes[j]) g->category[g->categories++] = j;
         else g->real[g->reals++] = j;
     int64_t W = all_classes(g), E = spec->identity;
+    bool set = !strcmp(spec->likelihood, "set");
     if (g->reals) {
+        add_anchor(g);
+        add_reader(g, "context");
         if (E) add_table(g, "columns", g->reals, E);
         each_flow(g, add_flow);
         if (!strcmp(spec->likelihood, "ar")) add_rnn(g, "likelihood", spec->likelihood_layers, 1 + 2 * E, 3 * COMPONENTS);
+        else if (set) add_set(g, "likelihood", 3 * COMPONENTS, *spec->flow || spec->anchor > 0 ? 2 * g->reals : 0);
         else add_linear(g, "likelihood", "linear");
         if (g->categories) add_table(g, "seen", W, EMBEDDING);
     }
     if (g->categories) {
+        add_reader(g, "category-context");
         if (E) add_table(g, "category-columns", g->categories, E);
         add_table(g, "categories.classes", W, EMBEDDING);
-        add_rnn(g, "categories.net", spec->likelihood_layers, EMBEDDING + 2 * E, W);
+        if (set) add_set(g, "categories.net", W, 0);
+        else add_rnn(g, "categories.net", spec->likelihood_layers, EMBEDDING + 2 * E, W);
     }
     write_texts(g);
 }
@@ -339,6 +389,26 @@ static void rnn(acf_golden *g, const char *prefix, int64_t out_count, double *ou
     layer(out, values(g, head, "w2"), values(g, head, "b2"), values(g, head, "b1"), out_count, UNITS);
 }
 
+/* The set's network, from h = b on. */
+static void set_net(acf_golden *g, const char *prefix, int64_t out_count, double *out) {
+    double h[UNITS], x[UNITS], y[UNITS];
+    memcpy(h, values(g, prefix, "b"), sizeof h);
+    for (int l = 0; l < g->spec.likelihood_layers; l++) {
+        char block[NAME];
+        named(block, "%s.%d", prefix, l);
+        layer(x, values(g, block, "w1"), values(g, block, "b1"), h, UNITS, UNITS);
+        layer(y, values(g, block, "w2"), values(g, block, "b2"), x, UNITS, UNITS);
+        for (int k = 0; k < UNITS; k++) h[k] += y[k];
+    }
+    layer(out, values(g, prefix, "head.w"), values(g, prefix, "head.b"), h, out_count, UNITS);
+}
+
+/* The likelihood's network, of reals or categories. */
+static void describe(acf_golden *g, const char *prefix, int64_t out_count, double *out) {
+    if (!strcmp(g->spec.likelihood, "set")) set_net(g, prefix, out_count, out);
+    else rnn(g, prefix, out_count, out);
+}
+
 /* What goes through the flow: n values at places 0..n-1, the columns (among the reals) of these places, and log|det|. */
 typedef struct walk {
     int n, column[ACF_GOLDEN_COLUMNS];
@@ -438,7 +508,7 @@ static double logp_reals(acf_golden *g) {
         for (int t = 0; t < now.n; t++) sum -= 0.5 * now.v[t] * now.v[t] + HALF_LOG_2PI;
         return sum + now.logdet;
     }
-    rnn(g, "likelihood", 3 * COMPONENTS, out);
+    describe(g, "likelihood", 3 * COMPONENTS, out);
     for (int t = 0; t < now.n; t++) {
         double weights = 0, density = 0;
         for (int k = 0; k < COMPONENTS; k++) {
@@ -453,7 +523,7 @@ static double logp_reals(acf_golden *g) {
 
 static double logp_class(acf_golden *g, int64_t first, int classes, int code) {
     double out[MOST], weights = 0;
-    rnn(g, "categories.net", all_classes(g), out);
+    describe(g, "categories.net", all_classes(g), out);
     for (int k = 0; k < classes; k++) weights += exp(out[first + k]);
     return out[first + code] - log(weights);
 }

@@ -16,8 +16,10 @@ enum { ACF_GOLDEN_COLUMNS = 6, ACF_GOLDEN_TENSORS = 256 };
 typedef struct acf_golden_spec {
     const char *name, *preset;
     const char *flow;       /* kinds, a space between */
-    const char *likelihood; /* ar or gaussian */
+    const char *likelihood; /* ar, gaussian or set */
     int mlp_layers, coupling_layers, likelihood_layers, rank, identity;
+    int anchor;             /* components, all standard normal: an anchor that changes nothing; -1: the config does not say */
+    int reader;             /* width of the network that reads the context; -1: the config does not say */
     bool deep;
     bool wide;                       /* F64 tensors */
     int columns;
@@ -28,7 +30,7 @@ typedef struct acf_golden_tensor {
     char name[64];
     const char *dtype;
     int ndim;
-    int64_t dim[2], count;
+    int64_t dim[3], count;
     double *value; /* each a float */
 } acf_golden_tensor;
 
