@@ -133,7 +133,7 @@ static void golden_models_can_be_saved(void **state) {
     (void)state;
     for (int k = 0; k < SPECS; k++) {
         acf_golden g;
-        acf_model *m, *again;
+        acf_model *m = NULL, *again = NULL;
         acf_golden_make(&g, &specs[k]);
         write_golden(&g);
         if (acf_model_load(path, NULL, &m) || acf_model_save(m, path) || acf_model_load(path, NULL, &again))
