@@ -2,7 +2,7 @@
 """The paper's tables of real data, sized for two cores: negative log-likelihood and NRMSE of three models on four sets.
 
   python3 experiments/density.py [--data ../shared/data/density] [--peers ../shared/peers] [--sets power,gas] [--models ar,flow,guess,default]
-                                 [--minutes 20] [NAME=VALUE ...]
+                                 [--minutes 20 | --steps N] [NAME=VALUE ...]
 
 Models: `ar` has no transformations (the paper's autoregressive baseline, with smaller networks), `flow` has two layers of linear, leaky ReLU and RNN
 coupling before it, `guess` is the same with the best-guess term in its loss, `default` is what acflow does when nothing is said. Every model gets the same share of the minutes and the same options otherwise; NAME=VALUE are
@@ -57,8 +57,8 @@ class Report(ctypes.Structure):
                 ('valid', ctypes.c_double), ('best', ctypes.c_double)]
 
 
-def fit(lib, x, options, seconds):
-    """A model, and what its training was like. The schedule needs the number of steps, so a short run measures their time first."""
+def fit(lib, x, options, seconds, steps):
+    """A model, and what its training was like. The schedule needs the number of steps, so without it a short run measures their time first."""
     def run(steps, limit):
         o = lib.make('acf_options_create')
         for k, v in {**options, 'steps': str(steps)}.items():
@@ -76,13 +76,15 @@ def fit(lib, x, options, seconds):
         lib.lib.acf_options_free(o)
         return model, seen
 
-    t = time.time()
-    model, seen = run(10 ** 6, t + 0.1 * seconds)
-    lib.lib.acf_model_free(model)
-    before, each = seen['first'] - t, (seen['last'] - seen['first']) / max(seen['step'] - 1, 1)      # before the first step: the anchor
-    steps = max(int((0.9 * seconds - before) / each), 100)
-    t = time.time()
-    model, seen = run(steps, t + 1.1 * seconds)
+    t, limit = time.time(), float('inf')
+    if not steps:
+        model, seen = run(10 ** 6, t + 0.1 * seconds)
+        lib.lib.acf_model_free(model)
+        before, each = seen['first'] - t, (seen['last'] - seen['first']) / max(seen['step'] - 1, 1)  # before the first step: the anchor
+        steps = max(int((0.9 * seconds - before) / each), 100)
+        t = time.time()
+        limit = t + 1.1 * seconds
+    model, seen = run(steps, limit)
     return model, f"{seen['step']} of {steps} steps, {time.time() - t:.0f} s"
 
 
@@ -122,6 +124,7 @@ def main():
     a.add_argument('--sets', default='power,gas,hepmass,miniboone')
     a.add_argument('--models', default='ar,flow,guess,default')
     a.add_argument('--minutes', type=float, default=20)
+    a.add_argument('--steps', type=int, default=0, help='so many for every model, however long they take')
     a.add_argument('--no-nrmse', action='store_true', help='log-likelihoods alone')
     a.add_argument('options', nargs='*')
     a = a.parse_args()
@@ -145,7 +148,7 @@ def main():
         hidden = [peers.bernoulli(test.shape, seed) for seed in range(1, 6)]
         for m in models:
             options = {**MODELS[m], **dict(o.split('=', 1) for o in a.options)}
-            model, how = fit(lib, train, options, seconds)
+            model, how = fit(lib, train, options, seconds, a.steps)
             nll, dev, error = evaluate(lib, model, test, hidden, peers, not a.no_nrmse)
             lib.lib.acf_model_free(model)
             print(f'{name:10} {m:8} {nll:8.3f} {dev:5.3f}   ' + ' '.join(f'{e:6.3f}' for e in error) + f'   {how}', flush=True)
