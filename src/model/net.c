@@ -565,7 +565,8 @@ static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
     acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
-    for (int k = 0; k < n; k++) z[k] = before_anchor(t, v, z[k]);
+    acf_mog g = v->net->anchor_size ? anchor_of(t, v) : (acf_mog){0};
+    if (v->net->anchor_size) acf_mog_values(t, &g, n, z, v->u_real);
     ACF_TRY(acf_tape_status(t));
     return put_spread(t, v->u_real, n, z, out);
 }

@@ -68,6 +68,7 @@ typedef struct sight {
     double *grown;        /* (K,n) of the backward: Σ_r y_r (L⁻¹)_rq */
     double *lw, *m, *s;   /* (K) at the current place */
     double *w, *term;     /* (K) normalised weights; scratch */
+    double *start;        /* (K) lw after the given places */
     double *jacobian;     /* (n,n) dz/dx of the modelled places */
     double *dz;           /* (n) */
 } sight;
@@ -77,7 +78,7 @@ static sight sight_of(const acf_mog_in *in, double *scratch) {
     sight s = {.in = in, .l = scratch + omp_get_thread_num() * ACF_MOG_SCRATCH(K, W)};
     s.inverse = s.l + K * W * W, s.y = s.inverse + K * W * W, s.mu = s.y + K * W, s.grown = s.mu + K * W;
     s.lw = s.grown + K * W, s.m = s.lw + K, s.s = s.m + K, s.w = s.s + K, s.term = s.w + K;
-    s.jacobian = s.term + K, s.dz = s.jacobian + W * W;
+    s.start = s.term + K, s.jacobian = s.start + K, s.dz = s.jacobian + W * W;
     s.column = (int32_t *)(void *)(s.dz + W);
     return s;
 }
@@ -263,7 +264,19 @@ void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet
     }
 }
 
-void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+/* The values of row i, of one set. */
+static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
+    memcpy(s->lw, s->start, (size_t)s->in->K * sizeof *s->lw);
+    for (int64_t t = 0; t < u->size[i]; t++) {
+        const int64_t at = acf_subset_at(u, i, t);
+        weigh(s, s->o + t);
+        const double value = from_normal(s, (double)z[at]);
+        x[at] = acf_real_from(value);
+        take_all(s, s->o + t, value);
+    }
+}
+
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
                            const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
     for (int64_t r = 0; r < u->N; r++) {
@@ -272,12 +285,8 @@ void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, con
         bad[i] = -1;
         if (u->size[i] == 0) continue;
         bad[i] = (int32_t)begin_row(&s, u, i);
-        for (int64_t t = 0; bad[i] < 0 && t < u->size[i]; t++) {
-            weigh(&s, s.o + t);
-            const double value = from_normal(&s, (double)z[acf_subset_at(u, i, t)]);
-            x[acf_subset_at(u, i, t)] = acf_real_from(value);
-            take_all(&s, s.o + t, value);
-        }
+        memcpy(s.start, s.lw, (size_t)in->K * sizeof *s.lw);
+        for (int64_t c = 0; bad[i] < 0 && c < sets; c++) value_row(&s, x + c * u->T, z + c * u->T, u, i);
     }
 }
 
@@ -436,7 +445,7 @@ static acf_status run_forward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     if (n->op == &acf_op_mog_expect) acf_mog_expect_cpu(t->dev, n->out[0]->data, bad, &in, N, scratch);
     else if (n->op == &acf_op_mog_normal) acf_mog_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
-    else acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data, u, scratch);
+    else acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data, n->in[4]->ndim == 2 ? n->in[4]->dim[0] : 1, u, scratch);
     acf_status status = broken(N, bad);
     acf_arena_release(t->mem, mark);
     return status;
@@ -457,6 +466,7 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_mog_normal = {"mog_normal", ACF_OP_mog_normal, {run_forward, NULL}};
 const acf_op acf_op_mog_expect = {"mog_expect", ACF_OP_mog_expect, {run_forward, NULL}};
+const acf_op acf_op_mog_values = {"mog_values", ACF_OP_mog_values, {run_forward, NULL}};
 const acf_op acf_op_mog_value = {"mog_value", ACF_OP_mog_value, {run_forward, value_backward}};
 
 /* A node on N rows of D reals, without its outputs; NULL after a failure. */
@@ -515,4 +525,24 @@ acf_tensor *acf_mog_value(acf_tape *t, const acf_mog *g, acf_tensor *z, const ac
     if (t->failure.status) return &t->empty;
     acf_node *n = map(t, &acf_op_mog_value, g, z, u);
     return n ? acf_node_run(t, n) : &t->empty;
+}
+
+void acf_mog_values(acf_tape *t, const acf_mog *g, int n, acf_tensor **z, const acf_subset *u) {
+    char sz[ACF_SHAPE_TEXT];
+    acf_tensor *all = acf_tensor_new(t, 2, (int64_t[]){n, u->T});
+    for (int i = 0; i < n && !t->failure.status; i++) {
+        if (!acf_is_packed(z[i], u))
+            acf_reject(t, &acf_op_mog_values, "z is %s; expected (%lld packed) over the subset", acf_tensor_shape(z[i], sz), (long long)u->T);
+        else if (acf_device_copy(t->dev, all->data + i * u->T, z[i]->data, (size_t)u->T * sizeof(acf_real), ACF_ON_DEVICE))
+            acf_tape_fail(t, NULL);
+    }
+    acf_node *node = t->failure.status ? NULL : checked(t, &acf_op_mog_values, g, all, u->N, u->D);
+    if (node) {
+        ((attrs *)node->attr)->u = u;
+        node->out[0] = acf_tensor_new(t, 2, all->dim);
+        all = acf_node_run(t, node);
+    }
+    for (int i = 0; i < n; i++)
+        z[i] = t->failure.status ? &t->empty
+                                 : acf_tensor_as_packed(t, acf_tensor_wrap(t, all->data + i * u->T, 1, &u->T), u);
 }

@@ -43,6 +43,10 @@ acf_tensor *acf_mog_normal(acf_tape *t, const acf_mog *g, const acf_subset *u, a
 /* x (T) from z (T): the way back, differentiable in z. Fails as above. */
 acf_tensor *acf_mog_value(acf_tape *t, const acf_mog *g, acf_tensor *z, const acf_subset *u);
 
+/* The same for n sets z[i] (T) of the same rows, in their place: the factors, which are nearly all of the work, are made once for all. No
+ * derivative. */
+void acf_mog_values(acf_tape *t, const acf_mog *g, int n, acf_tensor **z, const acf_subset *u);
+
 /* (N,W): what the mixture expects of every column, the values of the given ones among them: the reals, then the indicators. No derivative.
  * Fails as above. */
 acf_tensor *acf_mog_expect(acf_tape *t, const acf_mog *g);
@@ -56,12 +60,13 @@ typedef struct acf_mog_in {
 } acf_mog_in;
 
 /* Doubles of scratch a thread. */
-#define ACF_MOG_SCRATCH(K, W) ((K) * (2 * (W) * (W) + 3 * (W) + 5) + (W) * (W) + 2 * (W) + 8)
+#define ACF_MOG_SCRATCH(K, W) ((K) * (2 * (W) * (W) + 3 * (W) + 6) + (W) * (W) + 2 * (W) + 8)
 
 /* bad (N) = the place among the row's given and modelled columns where a factor broke off, -1 where none did. */
 void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_mog_in *in,
                             const acf_subset *u, double *scratch);
-void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+/* x (sets,T) from z (sets,T). */
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
                            const acf_subset *u, double *scratch);
 void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, int64_t N, double *scratch);
 /* dz += Jᵀ dx, J = dx/dz; x (T) is what forward gave. */

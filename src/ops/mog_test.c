@@ -221,6 +221,31 @@ static const acf_case cases[] = {
 };
 ACF_CASES(mog, cases)
 
+/* Several sets at once are each what they are alone. */
+static void sets_do_not_meet(void **state) {
+    (void)state;
+    enum { SETS = 3 };
+    acf_lab l;
+    acf_lab_open(&l, 2, 40, 5, ACF_MASK_RANDOM, 3);
+    acf_lab_begin(&l, false);
+    only_given(&l);
+    const mixture g = make_mixture(&l, 3);
+    const acf_mog m = on_tape(&l, &g, acf_tensor_const(l.t, NULL, 0.3, 2, (int64_t[]){40, 5}));
+    acf_tensor *z[SETS], *alone[SETS];
+    for (int i = 0; i < SETS; i++) {
+        acf_real *v = acf_arena_alloc(l.t->host, (size_t)l.u->T * sizeof *v);
+        for (int64_t p = 0; p < l.u->T; p++) v[p] = (acf_real)acf_lab_random(9, i * l.u->T + p, -2, 2);
+        z[i] = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, v, 1, &l.u->T), l.u);
+        alone[i] = acf_mog_value(l.t, &m, z[i], l.u);
+    }
+    acf_mog_values(l.t, &m, SETS, z, l.u);
+    assert_int_equal(acf_tape_status(l.t), ACF_OK);
+    for (int i = 0; i < SETS; i++) assert_memory_equal(z[i]->data, alone[i]->data, (size_t)l.u->T * sizeof(acf_real));
+    acf_mog_values(l.t, &m, 1, (acf_tensor *[]){acf_tensor_const(l.t, NULL, 0, 1, (int64_t[]){2})}, l.u);
+    assert_int_equal(acf_tape_status(l.t), ACF_ESHAPE);
+    acf_lab_close(&l);
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------------------------ */
 
 static void tails_are_exact_far_out(void **state) {
@@ -263,4 +288,4 @@ static void shapes_are_refused(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(mog, cmocka_unit_test(tails_are_exact_far_out), cmocka_unit_test(a_bad_covariance_is_named), cmocka_unit_test(shapes_are_refused))
+ACF_TESTS(mog, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(tails_are_exact_far_out), cmocka_unit_test(a_bad_covariance_is_named), cmocka_unit_test(shapes_are_refused))
