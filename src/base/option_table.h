@@ -89,7 +89,7 @@
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
-      "which columns are given: a sum of bernoulli:P, uniform, marginal:P, joint, each with an optional *WEIGHT")      \
+      "which columns are given: a sum of bernoulli:P, uniform, marginal:P, partial:P, joint, each with an optional *WEIGHT")      \
     X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "weight of the best guess's squared error in the loss")                                                          \
     X("loss-per", CHOICE, 0, 0, "row", "row|column", NULL, ACF_OPTION_RECORDED,                                        \
