@@ -280,7 +280,28 @@ static void memory_may_run_out(void **state) {
     acf_batch_free(NULL);
 }
 
-ACF_TESTS(batches, cmocka_unit_test(an_epoch_has_every_row_once), cmocka_unit_test(epochs_differ_and_seeds_decide),
+/* What a batch holds is what acf_encode says, also where a column is warped. */
+static void warped_columns_are_encoded(void **state) {
+    (void)state;
+    enum { ROWS = 300 };
+    static double x[ROWS * D];
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int j = 0; j < D; j++) x[i * D + j] = columns[j].classes ? 0 : j == 2 ? exp(cell_value(i, j)) : cell_value(i, j);
+    acf_table *t = table_of(x, ROWS);
+    acf_encoder *e;
+    assert_int_equal(acf_encoder_fit(t, NULL, NULL, &e), ACF_OK);
+    assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);
+    assert_true(e->warp[2].n > 0);
+    acf_device *dev = device(1);
+    acf_batch *b = batch_of(ROWS);
+    int64_t row[ROWS];
+    for (int64_t i = 0; i < ROWS; i++) row[i] = i;
+    acf_batch_fill(dev, b, t, e, NULL, ACF_BATCH_TRAIN, row, ROWS);
+    for (int64_t i = 0; i < ROWS; i++) assert_true(b->x[i * D + 2] == acf_encode(e, 2, x[i * D + 2]));
+    acf_batch_free(b), acf_device_close(dev), acf_encoder_free(e), acf_tab_free(t);
+}
+
+ACF_TESTS(batches, cmocka_unit_test(warped_columns_are_encoded), cmocka_unit_test(an_epoch_has_every_row_once), cmocka_unit_test(epochs_differ_and_seeds_decide),
           cmocka_unit_test(a_walk_resumes_exactly), cmocka_unit_test(a_batch_holds_what_it_says),
           cmocka_unit_test(training_never_sees_a_held_out_cell), cmocka_unit_test(threads_change_nothing), cmocka_unit_test(modelled_cells_are_dequantised),
           cmocka_unit_test(memory_may_run_out))

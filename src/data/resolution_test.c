@@ -75,6 +75,8 @@ static void some_cells_may_be_off(void **state) {
     assert_true(step_of(x, N) == 0.1);
     for (int i = 0; i < 100; i++) y[i] = uniform(i, 8, 14);
     assert_true(step_of(y, N) < 0.05); /* a quarter is too much */
+    for (int i = 0; i < N; i++) x[i] = i < 60 ? 10 / 3.0 : 5.0 * (80 + i % 60); /* one value, however often, is one */
+    assert_true(step_of(x, N) == 5);
     for (int i = 0; i < N; i++) x[i] = i < 380 ? 0 : (double)(i * i); /* 95 % zeros, whole numbers else */
     assert_true(step_of(x, N) == 1);
     for (int i = 0; i < N; i++) x[i] = i < 390 ? 0 : i % 2 ? 0.5 : 0.83; /* yeast's pox */

@@ -158,6 +158,7 @@ static void what_is_optional_may_be_absent(void **state) {
     check_answers(&g, m);
     assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "\"training\": null"));
+    assert_non_null(strstr(text, "\"encode\": \"standard\"")); /* an option that came later: what it was before there was a choice */
     assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(text, "training: not recorded\n"));
     acf_model_free(m);
