@@ -61,9 +61,11 @@ static void resumed_is_uninterrupted(void **state) {
     open_lab(&first, 1, standard);
     run(&first, true);
     save(&first);
+    const double seconds = first.tr->seconds;
     acf_train_lab_close(&first);
     open_lab(&second, 2, standard);
     load(&second);
+    assert_true(seconds > 0 && second.tr->seconds == seconds);
     assert_int_equal(second.tr->state.step, 20);
     run(&second, false);
     acf_train_lab_same(&whole, &second);
