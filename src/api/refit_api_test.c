@@ -146,7 +146,7 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
 /* Validation is what the first pass found; the model says that it was fitted to all cells then, also from its file. */
 static void the_model_says_so(void **state) {
     (void)state;
-    acf_model *m, *again, *plain;
+    acf_model *m, *again, *plain = NULL;
     if (fit(options("true", "1", false), NULL, &m) || fit(options("false", "1", false), NULL, &plain)) fail_msg("%s", acf_error());
     assert_int_equal(acf_model_save(m, path), ACF_OK);
     if (acf_model_load(path, NULL, &again)) fail_msg("%s", acf_error());
