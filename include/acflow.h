@@ -475,7 +475,8 @@ ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options
                                         const char *const *labels);
 
 /* How training went: n reports, as the callback of acf_model_fit gives them. Above, the loss of the steps and its running median; below,
- * the validation score with its best marked. Scores that are not finite are left out. */
+ * the validation score with its best marked. Of a second pass the median of the loss, as a line of its own. Scores that are not finite
+ * are left out. */
 ACF_API acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n);
 
 /* Columns against each other, and each alone: the rows of t as dots, and over them the rows of drawn (n x columns of t), as from

@@ -17,8 +17,8 @@
 
 #include "train/trainer.h"
 
-/* Observed cells of a table that gets a second pass, at most. It costs up to as much as the first, whatever the size of the table; on
- * tables of some 10,000 cells it gains one or two percent of the error, on ten times as many hardly anything. */
+/* Observed cells of a table that gets a second pass, at most. It costs up to as much as the first, whatever the size of the table; what
+ * a tenth more cells is worth falls with their number (docs/RESULTS.md has figures for some 10,000). */
 #define ACF_REFIT_CELLS 200000
 
 /* Will there be a second pass, if the first ends well? By the option `refit`, held-out cells and the size of the table. */
