@@ -192,7 +192,7 @@ static void defaults(acf_options *o) {
     static const char *const set[][2] = {
         {"flow", "linear leaky rnn reverse linear leaky rnn reverse linear leaky rnn reverse linear leaky rnn"},
         {"components", "40"}, {"identity", "0"}, {"masks", "uniform"}, {"steps", "8000"}, {"lr", "0.004"},
-        {"dropout", "0"}, {"weight-decay", "0"}, {"valid", "0.02"}};
+        {"dropout", "0"}, {"weight-decay", "0"}, {"valid", "0.02"}, {"refit", "false"}};
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) need(acf_options_set(o, set[k][0], set[k][1]));
 }
 

@@ -267,19 +267,22 @@ ACF_API void acf_writer_abort(acf_writer *w); /* leaves nothing behind; NULL is 
 /* How training goes, after each step: what a progress display needs. Scores are mean negative log-likelihoods in nats, in units
  * where every real column has standard deviation 1; lower is better. Seconds count those before a resume too. */
 typedef struct acf_fit_report {
-    int64_t step, steps;     /* taken; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
+    int64_t step, steps;     /* taken, in this pass; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
     int64_t epoch;           /* complete passes over the table */
     double loss, mean_loss;  /* per row: of this step, NaN when it was skipped; mean of the last 50 */
-    double valid, best;      /* per held-out cell: the last validation and the best; NaN and infinity before the first */
+    double valid, best;      /* per held-out cell: the last validation and the best; NaN and infinity before the first. In the second
+                              * pass nothing is validated: both are the best of the first, best_step too */
     int64_t best_step;       /* when that was */
     int validated;           /* not 0: `valid` is of this step */
     int64_t stale, patience; /* validations since the best; as many end training, 0 when there is no such limit */
     double rows_per_second;
-    double elapsed;          /* seconds of training so far */
-    double eta;              /* seconds to the last step; NaN when there is no limit */
+    double elapsed;          /* seconds of training so far, over both passes */
+    double eta;              /* seconds to the last step of this pass; NaN when there is no limit */
     double eta_early;        /* seconds to the end if no validation gets better any more; NaN when that ends nothing */
     int64_t skipped;         /* steps that were not finite and changed nothing */
-    const char *trouble;     /* why the last checkpoint could not be written, or NULL; training goes on, and tries again */
+    const char *trouble;     /* NULL, or why the last checkpoint could not be written: training goes on, and tries again. In a last
+                              * report: the second pass diverged, and the model of the first is kept */
+    int pass, passes;        /* 1 or 2; how many there will be, if the first ends well: see `refit` at acf_model_fit */
 } acf_fit_report;
 
 /* Called after each step, by the thread that called acf_model_fit. Return 0 to go on; anything else ends training. */
@@ -289,6 +292,12 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * training (acf_options_help lists them), `seed`, `threads`. For wide tables `rank`, `flow` and `batch` follow the number of columns
  * where they were not set. The same table, options and seed give the same model, for any
  * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
+ *
+ * The fraction `valid` of the observed cells is held out, to find out when training is best. With `refit`, the default, training that
+ * came to its end is then followed by a second pass over tables of at most 200,000 observed cells: a network from the same seed is
+ * fitted to all cells, for as many steps as were best, `lr` decaying over exactly these. On a small table the cells held out are worth that time;
+ * on a large one they matter less. What model and reports say of validation stays what the first pass found. A second pass that
+ * diverges is given up, and the model of the first is the result.
  *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
  *     ACF_EINTERRUPT   the callback ended training
@@ -305,7 +314,8 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * be repeated until it is done. Without `resume` a file that exists is refused (ACF_EUSAGE), as it may hold hours of work.
  * A checkpoint is refused (ACF_EMODEL, with a sentence that says what differs) when it is of another table, version or other
  * options. Allowed to differ are `threads`, when to stop (`steps`, `epochs`, `patience`) and the size of steps (`lr`, `warmup`,
- * `decay`, `decay-to`, `clip`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. */
+ * `decay`, `decay-to`, `clip`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. In a second
+ * pass nothing may differ but `threads`: its length is settled. */
 ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
                                  acf_model **out);
 ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its sessions */
@@ -319,7 +329,8 @@ ACF_API int64_t acf_model_parameters(const acf_model *m);
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
  * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
  * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
- * "valid" and "valid_step" (best validation, where there was one), "seconds"; null where a file does not say. Keys may be added.
+ * "valid" and "valid_step" (best validation, where there was one), "refit" (none, done, or diverged: what became of a second pass, of
+ * valid_step steps), "seconds"; null where a file does not say. Keys may be added.
  * Writes the text with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).
  * Fails: ACF_EUSAGE, ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
@@ -464,7 +475,8 @@ ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options
                                         const char *const *labels);
 
 /* How training went: n reports, as the callback of acf_model_fit gives them. Above, the loss of the steps and its running median; below,
- * the validation score with its best marked. Scores that are not finite are left out. */
+ * the validation score with its best marked. Of a second pass the median of the loss, as a line of its own. Scores that are not finite
+ * are left out. */
 ACF_API acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n);
 
 /* Columns against each other, and each alone: the rows of t as dots, and over them the rows of drawn (n x columns of t), as from

@@ -87,8 +87,13 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
     if (!acf_bytes(n, 3 * sizeof(double), &bytes)) return ACF_EMEMORY;
     double *step = acf_alloc(bytes, "reports of training"), *loss = step + n, *valid = loss + n;
     if (!step) return ACF_EMEMORY;
-    for (int64_t i = 0; i < n; i++) step[i] = (double)reports[i].step, loss[i] = reports[i].loss, valid[i] = reports[i].valid;
-    acf_status status = acf_figure_training(path, o, step, loss, valid, n);
+    int64_t k = 0, first = 0;
+    for (int second = 0; second < 2; second++) { /* reports of before there were two passes have 0 there */
+        for (int64_t i = 0; i < n; i++)
+            if ((reports[i].pass == 2) == second) step[k] = (double)reports[i].step, loss[k] = reports[i].loss, valid[k++] = reports[i].valid;
+        if (!second) first = k;
+    }
+    acf_status status = acf_figure_training(path, o, step, loss, valid, n, first);
     acf_release(step);
     return status;
 }

@@ -128,6 +128,7 @@ static void on_signal(int sig) {
 
 typedef struct show {
     bool bar, json;
+    char said[1024]; /* the last trouble */
     double shown; /* seconds of training at the last line */
     FILE *log;
 } show;
@@ -138,7 +139,8 @@ static void put_number(FILE *f, const char *name, double v) {
 }
 
 static void put_json(FILE *f, const acf_fit_report *r) {
-    fprintf(f, "{\"step\": %lld, \"steps\": %lld, \"epoch\": %lld", (long long)r->step, (long long)r->steps, (long long)r->epoch);
+    fprintf(f, "{\"pass\": %d, \"passes\": %d, \"step\": %lld, \"steps\": %lld, \"epoch\": %lld", r->pass, r->passes, (long long)r->step,
+            (long long)r->steps, (long long)r->epoch);
     put_number(f, "loss", r->loss);
     put_number(f, "mean_loss", r->mean_loss);
     put_number(f, "valid", r->valid);
@@ -160,17 +162,27 @@ static const char *duration(char *out, size_t cap, double s) {
 }
 
 static void put_bar(const acf_fit_report *r) {
-    char left[32], valid[48] = "";
+    char left[32], valid[48] = "", pass[32] = "";
     const double eta = fmin(isfinite(r->eta) ? r->eta : INFINITY, isfinite(r->eta_early) ? fmax(r->eta_early, 0) : INFINITY);
-    if (isfinite(r->valid)) snprintf(valid, sizeof valid, "  held out %.4f (best %.4f)", r->valid, r->best);
-    fprintf(stderr, "\r\033[Kstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f rows/s  at most %s left", (long long)r->step, r->steps ? "/" : "",
+    if (r->passes == 2) snprintf(pass, sizeof pass, "pass %d/2%s  ", r->pass, r->pass == 2 ? ", all cells" : "");
+    if (r->pass == 1 && isfinite(r->valid)) snprintf(valid, sizeof valid, "  held out %.4f (best %.4f)", r->valid, r->best);
+    fprintf(stderr, "\r\033[K%sstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f rows/s  at most %s left", pass, (long long)r->step, r->steps ? "/" : "",
             (long long)r->steps, (long long)r->epoch, r->mean_loss, valid, r->rows_per_second, duration(left, sizeof left, eta));
     fflush(stderr);
+}
+
+/* Each trouble once: a checkpoint that can't be written is tried again and again. */
+static void say_trouble(show *s, const char *trouble) {
+    if (!trouble || strcmp(trouble, s->said) == 0) return;
+    snprintf(s->said, sizeof s->said, "%s", trouble);
+    if (s->bar) fputc('\n', stderr);
+    cli_say(CLI_WARN, "%s", trouble);
 }
 
 static int report(void *ctx, const acf_fit_report *r) {
     show *s = ctx;
     if (s->log) put_json(s->log, r);
+    say_trouble(s, r->trouble);
     const bool last = r->steps && r->step == r->steps;
     if ((s->bar || s->json) && (r->elapsed - s->shown >= 0.2 || last || (s->json && r->validated))) {
         s->shown = r->elapsed;

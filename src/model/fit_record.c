@@ -7,11 +7,14 @@
 static const char *const end_name[ACF_END_COUNT] = {"steps", "epochs", "patience", "interrupted", "diverged"};
 static const char *const end_text[ACF_END_COUNT] = {"all steps were taken", "all epochs were taken", "nothing got better any more",
                                                     "interrupted", "diverged"};
+static const char *const refit_name[ACF_REFIT_COUNT] = {"none", "done", "diverged"};
+static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to all cells for as many steps",
+                                                        "; fitting it to all cells diverged and was given up"};
 
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
-    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:f}", "end", end_name[r->end], "rows", (json_int_t)r->rows, "held",
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:f}", "end", end_name[r->end], "rows", (json_int_t)r->rows, "held",
                           (json_int_t)r->held, "steps", (json_int_t)r->steps, "epochs", (json_int_t)r->epochs, "skipped",
-                          (json_int_t)r->skipped, "seconds", r->seconds);
+                          (json_int_t)r->skipped, "refit", refit_name[r->refit], "seconds", r->seconds);
     bool ok = o;
     if (ok && isfinite(r->valid))
         ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
@@ -30,23 +33,24 @@ static acf_status count(acf_json_source from, const json_t *o, const char *key, 
     return acf_fail(from.status, "%s: '%s' is %lld, expected 0 or more", from.name, key, (long long)*out);
 }
 
-static acf_status read_end(acf_json_source from, const json_t *o, acf_train_end *out) {
+/* Which of n names the text of a key is; `expected` lists them for the sentence. */
+static acf_status choice(acf_json_source from, const json_t *o, const char *key, const char *const *names, int n,
+                         const char *expected, int *out) {
     const char *name;
     char shown[ACF_EXCERPT_MAX];
-    ACF_TRY(acf_json_text(from, o, "end", &name));
-    for (int k = 0; k < ACF_END_COUNT; k++)
-        if (strcmp(name, end_name[k]) == 0) {
-            *out = (acf_train_end)k;
-            return ACF_OK;
-        }
-    return acf_fail(from.status, "%s: 'end' is '%s', expected steps, epochs, patience, interrupted or diverged", from.name,
-                    acf_text_excerpt(shown, name));
+    ACF_TRY(acf_json_text(from, o, key, &name));
+    for (*out = 0; *out < n; ++*out)
+        if (strcmp(name, names[*out]) == 0) return ACF_OK;
+    return acf_fail(from.status, "%s: '%s' is '%s', expected %s", from.name, key, acf_text_excerpt(shown, name), expected);
 }
 
 acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_fit_record *out) {
     acf_fit_record r = {.known = true, .valid = INFINITY};
     if (!json_is_object(o)) return acf_fail(from.status, "%s: it is not an object", from.name);
-    ACF_TRY(read_end(from, o, &r.end));
+    int end, refit = ACF_REFIT_NONE;
+    ACF_TRY(choice(from, o, "end", end_name, ACF_END_COUNT, "steps, epochs, patience, interrupted or diverged", &end));
+    if (json_object_get(o, "refit")) ACF_TRY(choice(from, o, "refit", refit_name, ACF_REFIT_COUNT, "none, done or diverged", &refit));
+    r.end = (acf_train_end)end, r.refit = (acf_refit)refit;
     ACF_TRY(count(from, o, "rows", &r.rows));
     ACF_TRY(count(from, o, "held", &r.held));
     ACF_TRY(count(from, o, "steps", &r.steps));
@@ -72,5 +76,6 @@ void acf_fit_record_text(const acf_fit_record *r, acf_text *t) {
     if (isfinite(r->valid)) /* rounded by hand: printf would follow the locale */
         acf_text_addf(t, "; best at step %lld with %s nats per held-out cell (%lld cells)", (long long)r->valid_step,
                       acf_text_real(nats, round(r->valid * 1e4) / 1e4), (long long)r->held);
+    acf_text_add(t, refit_text[r->refit]);
     if (r->skipped) acf_text_addf(t, "; %lld steps were not finite", (long long)r->skipped);
 }

@@ -14,6 +14,15 @@ typedef enum acf_train_end {
     ACF_END_COUNT
 } acf_train_end;
 
+/* What became of the second pass over all cells, in the order of the names in fit_record.c. */
+typedef enum acf_refit {
+    ACF_REFIT_NONE,     /* there was none */
+    ACF_REFIT_DONE,     /* the model is its */
+    ACF_REFIT_DIVERGED, /* the model is the first pass's */
+    ACF_REFIT_COUNT
+} acf_refit;
+
+/* Of the first pass, but for seconds and skipped: a second one is as long as valid_step says, and validates nothing. */
 typedef struct acf_fit_record {
     bool known; /* false: never trained, or the file does not say; the rest is not read then */
     acf_train_end end;
@@ -23,10 +32,12 @@ typedef struct acf_fit_record {
     int64_t skipped;         /* steps that were not finite */
     double valid;            /* the best validation: mean -log p per held-out cell, encoded units; infinite: there was none */
     int64_t valid_step;      /* and its step */
-    double seconds;          /* of training, over all runs */
+    acf_refit refit;
+    double seconds;          /* of training, over all runs and both passes */
 } acf_fit_record;
 
-/* {"end", "rows", "held", "steps", "epochs", "skipped", "seconds"} and, where there was a validation, {"valid", "valid_step"}.
+/* {"end", "rows", "held", "steps", "epochs", "skipped", "refit", "seconds"} and, where there was a validation, {"valid",
+ * "valid_step"}. "refit" is none where a file does not say.
  * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);
 

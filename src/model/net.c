@@ -246,6 +246,11 @@ acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) {
     return fill_anchor(net);
 }
 
+acf_status acf_net_restart(acf_net *net, uint64_t seed) {
+    ACF_TRY(acf_params_restart(net->ps, seed));
+    return fill_anchor(net);
+}
+
 acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,
                           acf_net **out) {
     acf_net *net;

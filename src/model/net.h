@@ -26,6 +26,8 @@ acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, 
  * with them; then the values. */
 acf_status acf_net_declare(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, acf_net **out);
 acf_status acf_net_build(acf_net *net, uint64_t seed, bool train);
+/* As acf_net_build left it with this seed, in the memory that is there. Fails: ACF_EMEMORY; then values are undefined. */
+acf_status acf_net_restart(acf_net *net, uint64_t seed);
 void acf_net_free(acf_net *net);
 acf_params *acf_net_params(acf_net *net);
 int64_t acf_net_columns(const acf_net *net);

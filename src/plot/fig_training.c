@@ -1,8 +1,8 @@
 /* How training went: see acf_plot_training in acflow.h. Two panels over one axis of steps, because the two scores have different units: the
  * loss counts rows, validation counts held-out cells.
  *
- *     loss        |·.:·.                     every step pale, the running median on top
- *                 |   '··.__.___
+ *     loss        |·.:·.                     every step pale, the running median on top; of a second pass the median alone, from
+ *                 |   '··.__.___             step 1 again: it is short, and ends below the best step
  *     validation  |'.                        a point each, the best marked
  *                 |  '-._o__,--
  *                 0    2000   4000 steps */
@@ -19,6 +19,12 @@
 #define WIDTH 720.0
 #define HEIGHT 460.0
 #define MEDIANS 200 /* windows of the running median, of ten steps at least */
+
+/* What acf_figure_training is given. */
+typedef struct curves {
+    const double *step, *loss, *valid; /* (n) */
+    int64_t n, first;
+} curves;
 
 /* From the lowest to what 98 of 100 stay below, of the scores after the first tenth: the first steps, often ten times as high, may leave
  * the panel. A score that jumps about is not cut further, nor is a run of a few reports. */
@@ -54,17 +60,22 @@ static int running_median(const double *step, const double *v, int64_t n, double
     return k;
 }
 
-static acf_status draw_loss(acf_canvas *c, acf_box box, acf_range steps, acf_axis up, const double *step, const double *loss, int64_t n,
-                            double *scratch) {
+static void draw_median(const acf_panel *p, const double *step, const double *loss, int64_t n, acf_ink ink, double *scratch) {
     double at[MEDIANS], median[MEDIANS];
+    const int k = running_median(step, loss, n, scratch, at, median);
+    for (int i = 0; i < k; i++) at[i] = acf_panel_x(p, at[i]), median[i] = acf_panel_y(p, median[i]);
+    acf_canvas_clip(p->c, p->box);
+    acf_canvas_curve(p->c, at, median, k, (acf_pen){ink, 1.8, 0});
+    acf_canvas_unclip(p->c);
+}
+
+static acf_status draw_loss(acf_canvas *c, acf_box box, acf_range steps, acf_axis up, const curves *v, double *scratch) {
+    const int64_t n = v->first;
     const acf_axis across = {.range = steps};
     acf_panel p = acf_panel_open(c, box, "Training loss", across, up);
-    ACF_TRY(acf_panel_cloud(&p, step, loss, n, 1, (acf_cloud_style){1, n > 2000 ? 0.25 : 0.5, true, acf_ink_faded(ACF_INK_DATA, 0.6)}));
-    const int k = running_median(step, loss, n, scratch, at, median);
-    for (int i = 0; i < k; i++) at[i] = acf_panel_x(&p, at[i]), median[i] = acf_panel_y(&p, median[i]);
-    acf_canvas_clip(c, p.box);
-    acf_canvas_curve(c, at, median, k, (acf_pen){ACF_INK_DATA, 1.8, 0});
-    acf_canvas_unclip(c);
+    ACF_TRY(acf_panel_cloud(&p, v->step, v->loss, n, 1, (acf_cloud_style){1, n > 2000 ? 0.25 : 0.5, true, acf_ink_faded(ACF_INK_DATA, 0.6)}));
+    draw_median(&p, v->step, v->loss, n, ACF_INK_DATA, scratch);
+    draw_median(&p, v->step + n, v->loss + n, v->n - n, ACF_INK_MODEL_LINE, scratch);
     return ACF_OK;
 }
 
@@ -118,34 +129,44 @@ static void draw_validation(acf_canvas *c, acf_box box, acf_range steps, acf_axi
 }
 
 /* Both panels; their upright axes get the same room, so that a step is at the same place in both. scratch (3n). */
-static acf_status draw(acf_canvas *c, acf_box box, const double *step, const double *loss, const double *valid, int64_t n, double *scratch) {
-    const acf_range steps = acf_range_of(step, n, 1);
+static acf_status draw(acf_canvas *c, acf_box box, const curves *v, double *scratch) {
+    const int64_t n = v->n;
+    const acf_range steps = acf_range_of(v->step, n, 1);
     const acf_box upper = acf_chart_cell(box, 1, 2, 0, 14), lower = acf_chart_cell(box, 1, 2, 1, 14);
     double *at = scratch + n, *score = scratch + 2 * n;
-    const int64_t k = validations(step, valid, n, at, score);
-    acf_axis a = {.range = score_range(step, loss, n, steps, scratch), .name = "nats per row"};
+    const int64_t k = validations(v->step, v->valid, v->first, at, score);
+    acf_axis a = {.range = score_range(v->step, v->loss, n, steps, scratch), .name = "nats per row"};
     acf_axis b = {.range = score_range(at, score, k, steps, scratch), .name = "nats per held-out cell"};
     a.room = b.room = fmax(acf_axis_width(c, a, upper.h - 60), acf_axis_width(c, b, lower.h - 60));
-    ACF_TRY(draw_loss(c, upper, steps, a, step, loss, n, scratch));
+    ACF_TRY(draw_loss(c, upper, steps, a, v, scratch));
     draw_validation(c, lower, steps, b, at, score, k);
     return ACF_OK;
 }
 
+/* "5,000 steps, then 336 over all cells (orange: ...); lower is better." */
+static void say_steps(const curves *v, char *out, size_t cap) {
+    char a[ACF_TICK_LABEL_MAX];
+    acf_text t = acf_text_into(out, cap);
+    if (v->first > 0) acf_text_addf(&t, "%s steps%s", step_text(a, v->step[v->first - 1]), v->n > v->first ? ", then " : "");
+    if (v->n > v->first) acf_text_addf(&t, "%s over all cells (orange: a row has more of them, and more nats)", step_text(a, v->step[v->n - 1]));
+    acf_text_add(&t, "; lower is better.");
+}
+
 acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss, const double *valid,
-                               int64_t n) {
+                               int64_t n, int64_t first) {
+    const curves v = {step, loss, valid, n, first};
     acf_canvas *c = NULL;
-    char facts[100], a[ACF_TICK_LABEL_MAX];
+    char facts[200];
     size_t bytes;
     if (n > INT64_MAX / 3 || !acf_bytes(3 * n, sizeof(double), &bytes)) return ACF_EMEMORY;
     double *scratch = acf_alloc(bytes, "scores of training");
     if (!scratch) return ACF_EMEMORY;
     acf_status status = ACF_OK;
     ACF_TRY_DONE(acf_figure_open(path, o, WIDTH, HEIGHT, &c));
-    acf_text t = acf_text_into(facts, sizeof facts);
-    acf_text_addf(&t, "%s steps; lower is better.", step_text(a, n > 0 ? step[n - 1] : 0));
+    say_steps(&v, facts, sizeof facts);
     acf_box box = acf_chart_head(c, acf_figure_title(o, "Training"), n > 0 ? facts : "");
     if (n == 0) acf_chart_note(c, box, "nothing was reported");
-    else ACF_TRY_DONE(draw(c, box, step, loss, valid, n, scratch));
+    else ACF_TRY_DONE(draw(c, box, &v, scratch));
     status = acf_canvas_save(c);
     c = NULL;
 done:

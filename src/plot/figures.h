@@ -37,9 +37,10 @@ typedef struct acf_figure_curves {
 } acf_figure_curves;
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f);
 
-/* step, loss, valid (n): NaN where there is none. */
+/* step, loss, valid (n): NaN where there is none. The first so many are of the first pass, the others of the second, whose steps count
+ * from 1 again. */
 acf_status acf_figure_training(const char *path, const acf_plot_options *o, const double *step, const double *loss, const double *valid,
-                               int64_t n);
+                               int64_t n, int64_t first);
 
 /* drawn (n,D); column (k): 2 to ACF_PAIRS_MAX of the table's. */
 #define ACF_PAIRS_MAX 8

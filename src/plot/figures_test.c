@@ -130,11 +130,30 @@ static void the_best_step_is_marked(void **state) {
         valid[i] = i < 20 ? NAN : 1 + pow((double)(i - 300) / 300, 2); /* best at step 301, three quarters to the right */
     }
     const acf_plot_options o = page(600, 400);
-    picture p = drawn(acf_figure_training(picture_path(".png"), &o, step, loss, valid, ROWS));
+    picture p = drawn(acf_figure_training(picture_path(".png"), &o, step, loss, valid, ROWS, ROWS));
     assert_true(picture_count(&p, ACF_INK_MODEL_LINE, 0.7, 0.5, 0.82, 1) > 60);
     assert_int_equal(picture_count(&p, ACF_INK_MODEL_LINE, 0.84, 0, 1, 1), 0);
     assert_int_equal(picture_count(&p, ACF_INK_MODEL_LINE, 0, 0, 1, 0.5), 0);
     assert_true(picture_count(&p, ACF_INK_DATA, 0.1, 0.1, 1, 0.5) > 100);
+    picture_free(&p);
+}
+
+/* Steps count from 1 again in the second pass: an orange median in the left half of the upper panel, and no validation of it below. */
+static void a_second_pass_is_a_line_of_its_own(void **state) {
+    (void)state;
+    static double step[ROWS], loss[ROWS], valid[ROWS];
+    const int64_t first = 300;
+    for (int64_t i = 0; i < ROWS; i++) {
+        const bool second = i >= first;
+        step[i] = (double)(second ? i - first : i) + 1, loss[i] = (second ? 1 : 3) + 0.1 * normal(i, 0);
+        valid[i] = second ? 0.5 : i < 20 ? NAN : 1 + pow((double)(i - 100) / 300, 2);
+    }
+    const acf_plot_options o = page(600, 400);
+    picture p = drawn(acf_figure_training(picture_path(".png"), &o, step, loss, valid, ROWS, first));
+    assert_true(picture_count(&p, ACF_INK_MODEL_LINE, 0.1, 0.3, 0.5, 0.5) > 60);
+    assert_int_equal(picture_count(&p, ACF_INK_MODEL_LINE, 0.5, 0.2, 1, 0.5), 0);
+    assert_true(picture_count(&p, ACF_INK_DATA, 0.6, 0.1, 1, 0.5) > 60);
+    assert_true(picture_count(&p, ACF_INK_MODEL_LINE, 0.3, 0.55, 0.5, 1) > 60); /* the best, at step 101 of the first pass */
     picture_free(&p);
 }
 
@@ -271,7 +290,7 @@ static void draw_all(const odd *what, const scene *s, const acf_plot_options *o,
     look(what->what, "missing", acf_figure_missing(path, o, &s->t), o, svg);
     look(what->what, "imputed", acf_figure_imputed(path, o, &s->t, s->filled, 2), o, svg);
     look(what->what, "pairs", acf_figure_pairs(path, o, &s->t, s->filled, s->t.N, columns, 3), o, svg);
-    look(what->what, "training", acf_figure_training(path, o, s->x, s->x + s->t.N, s->filled, s->t.N), o, svg);
+    look(what->what, "training", acf_figure_training(path, o, s->x, s->x + s->t.N, s->filled, s->t.N, s->t.N / 2), o, svg);
     const acf_plot_cloud cloud[4] = {{s->x, s->t.N}, {s->filled, s->t.N}, {NULL, 0}, {s->x, s->t.N / 2}};
     const char *const across[] = {odd_name(1), odd_name(2)}, *const down[] = {odd_name(4), NULL};
     look(what->what, "clouds", acf_figure_clouds(path, o, cloud, 2, 2, across, down), o, svg);
@@ -357,7 +376,7 @@ static void memory_may_run_out_anywhere(void **state) {
             case 1: status = acf_figure_imputed(path, &o, &s.t, s.filled, 2); break;
             case 2: status = acf_figure_pairs(path, &o, &s.t, s.filled, 60, (int64_t[]){0, 1}, 2); break;
             case 3: case 4: status = acf_figure_conditional(path, &o, &f); break;
-            case 5: status = acf_figure_training(path, &o, s.x, s.x, s.x, 60); break;
+            case 5: status = acf_figure_training(path, &o, s.x, s.x, s.x, 60, 40); break;
             default: status = acf_figure_clouds(path, &o, &cloud, 1, 1, NULL, NULL);
             }
             acf_alloc_fail_at(0);
@@ -375,7 +394,7 @@ static void memory_may_run_out_anywhere(void **state) {
 
 ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(patterns_are_counted),
           cmocka_unit_test(bars_are_as_long_as_shares), cmocka_unit_test(densities_are_where_values_are),
-          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(pairs_show_both_clouds),
+          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds),
           cmocka_unit_test(clouds_are_drawn_in_their_cells), cmocka_unit_test(any_table_on_any_page),
           cmocka_unit_test(any_density_can_be_shown), cmocka_unit_test(curves_and_their_truth_are_drawn),
           cmocka_unit_test(memory_may_run_out_anywhere))

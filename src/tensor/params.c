@@ -177,6 +177,16 @@ done:
     return status;
 }
 
+acf_status acf_params_restart(acf_params *ps, uint64_t seed) {
+    const size_t bytes = (size_t)ps->total * sizeof(acf_real);
+    ACF_TRY(fill_values(ps, seed));
+    if (!ps->grad) return ACF_OK;
+    ACF_TRY(acf_device_zero(ps->dev, ps->grad, bytes));
+    ACF_TRY(acf_device_zero(ps->dev, ps->m, bytes));
+    ACF_TRY(acf_device_zero(ps->dev, ps->v, bytes));
+    return acf_device_copy(ps->dev, ps->average, ps->value, bytes, ACF_ON_DEVICE);
+}
+
 acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train) {
     acf_status status = ACF_OK;
     ACF_ASSERT(!ps->value);
@@ -188,16 +198,12 @@ acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train) {
         ACF_TRY_DONE(new_slab(ps, "second moments", &ps->v));
         ACF_TRY_DONE(new_slab(ps, "averages", &ps->average));
     }
-    ACF_TRY_DONE(fill_values(ps, seed));
+    ACF_TRY_DONE(acf_params_restart(ps, seed));
     for (int i = 0; i < ps->n; i++) {
         acf_param *p = ps->list[i];
         p->t.data = ps->value + p->offset;
         p->t.grad = train ? ps->grad + p->offset : NULL;
         p->t.needs_grad = train;
-    }
-    if (train) {
-        size_t bytes = (size_t)ps->total * sizeof(acf_real);
-        ACF_TRY_DONE(acf_device_copy(ps->dev, ps->average, ps->value, bytes, ACF_ON_DEVICE));
     }
 done:
     if (status) free_slabs(ps);

@@ -52,6 +52,10 @@ acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double
  * is allocated. Fails: ACF_EMEMORY, ACF_EUSAGE. */
 acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train);
 
+/* The values of a fresh build with this seed in the slabs that are there; gradient and moments are zero again.
+ * Fails: ACF_EMEMORY; then values are undefined. */
+acf_status acf_params_restart(acf_params *ps, uint64_t seed);
+
 /* ACF_EUSAGE unless the set has been built for training; `who` begins the sentence. */
 acf_status acf_params_trainable(const acf_params *ps, const char *who);
 

@@ -356,8 +356,9 @@ static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mi
     return ACF_OK;
 }
 
-/* The best of 1, 2, 4, ... components, to best (K_max components of room). */
-static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t seed, acf_mixture *best) {
+/* The best of 1, 2, 4, ... components, to best (K_max components of room); or as many as are wanted, where that is not 0. One component
+ * comes first always: the others begin with its width. */
+static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, acf_mixture *best) {
     double top = -INFINITY, cells = 0;
     bool held = false;
     acf_status status = ACF_OK;
@@ -366,18 +367,18 @@ static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t se
     acf_mixture one = {0};
     double *near = acf_alloc((size_t)s->R * sizeof *near, "distances of rows");
     if (!near) return ACF_EMEMORY;
-    for (int64_t K = 1; K <= best->K && !status; K *= 2) {
+    for (int64_t K = 1; K <= best->K && !status; K = wanted > K ? wanted : 2 * K) {
         acf_mixture g;
         double logp = 0, score = 0;
         ACF_TRY_DONE(mixture_create(K, s->D, &g));
         begin(&g, s, K == 1 ? NULL : &one, seed, near);
         status = iterate(dev, s, &g, cells, &logp);
         if (!status) status = judge(dev, s, &g, logp, cells, held, &score);
-        const bool better = !status && (score > top + WORTH || K == 1) && isfinite(score);
+        const bool better = !status && (score > top + WORTH || K == 1 || wanted) && isfinite(score);
         if (better) mixture_copy(best, &g), top = score;
         if (K == 1 && !status) one = g;
         else mixture_free(&g);
-        if (!better) break;
+        if (!better || K == wanted) break;
     }
 done:
     mixture_free(&one);
@@ -456,7 +457,7 @@ static acf_status store(const acf_net *net, acf_device *dev, const acf_mixture *
 }
 
 acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed) {
+                          uint64_t seed, int64_t components) {
     int64_t K = acf_net_anchor_size(net), D;
     if (!K) return ACF_OK;
     const int32_t *of, *value;
@@ -472,10 +473,25 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
     if (!s.x || !s.seen) status = ACF_EMEMORY;
     if (!status) status = take_sample(net, dev, t, rows, e, hold, seed, &s);
     if (!status) status = mixture_create(K, D, &best);
-    if (!status) status = choose(dev, &s, seed, &best);
+    if (!status) status = choose(dev, &s, seed, components, &best);
     if (!status) status = store(net, dev, &best);
     mixture_free(&best);
     acf_release(s.x);
     acf_release(s.seen);
+    return status;
+}
+
+/* Components beyond those that were chosen have weight 0. */
+acf_status acf_anchor_components(acf_net *net, int64_t *out) {
+    const int64_t K = acf_net_anchor_size(net);
+    acf_device *dev = acf_net_params(net)->dev;
+    *out = 0;
+    if (!K) return ACF_OK;
+    acf_real *host = acf_alloc((size_t)K * sizeof *host, "weights of a mixture");
+    if (!host) return ACF_EMEMORY;
+    acf_status status = acf_device_copy(dev, host, acf_net_anchor(net)[0]->t.data, (size_t)K * sizeof *host, ACF_TO_HOST);
+    if (!status) status = acf_device_sync(dev);
+    for (int64_t k = 0; !status && k < K; k++) *out += host[k] > 0;
+    acf_release(host);
     return status;
 }

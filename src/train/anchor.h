@@ -4,7 +4,7 @@
  * classical algorithm for mixtures with missing data). Covariances are drawn a little towards a multiple of the identity, as by a few more
  * rows, so that a component of a few rows stays regular. How many components there are, 1, 2, 4, ... up to what the network has room for, is
  * decided by the held-out cells: the first number that the next does not beat clearly; without such cells by the Bayesian information
- * criterion.
+ * criterion; or a number that was found before is taken.
  *
  * Same bits for any number of threads. A table with many rows is represented by some of them, as many as a few seconds of work allow. */
 #ifndef ACF_TRAIN_ANCHOR_H
@@ -13,9 +13,12 @@
 #include "model/net.h"
 
 /* Fits the anchor of net, where it has one, to these rows of t (not the cells that hold holds out; NULL: none). Encoder as in training.
- * Fails: ACF_EMEMORY. */
+ * components: how many; 0: chosen. Fails: ACF_EMEMORY. */
 acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed);
+                          uint64_t seed, int64_t components);
+
+/* How many a fit gave it; 0: it has no anchor. Fails: ACF_EMEMORY. */
+acf_status acf_anchor_components(acf_net *net, int64_t *out);
 
 /* ---- its parts, for tests ------------------------------------------------------------------------------------------------ */
 

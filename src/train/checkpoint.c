@@ -2,8 +2,10 @@
 #include "train/checkpoint.h"
 
 #include "model/checksum.h"
+#include "train/refit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define KIND "acflow checkpoint"
@@ -41,8 +43,8 @@ static uint64_t data_hash(const acf_train_data *d) {
 static json_t *hash_text(uint64_t hash) { return json_sprintf("%016llx", (unsigned long long)hash); }
 
 static json_t *describe_data(const acf_trainer *tr) {
-    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->rows.n, "columns", (json_int_t)tr->data.table->D, "checksum",
-                     hash_text(data_hash(&tr->data)));
+    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->rows.n, "columns", (json_int_t)tr->given.table->D, "checksum",
+                     hash_text(data_hash(&tr->given)));
 }
 
 /* Shapes by name, and last, so that a sentence names a parameter where it can, a hash of their places in the slab. */
@@ -63,13 +65,19 @@ static json_t *describe_network(const acf_trainer *tr) {
 
 static json_t *describe_state(const acf_trainer *tr) {
     const acf_train_state *s = &tr->state;
-    json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "step", (json_int_t)s->step, "updates",
+    json_t *o = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pass", tr->pass, "step", (json_int_t)s->step, "updates",
                           (json_int_t)s->updates, "epoch", (json_int_t)tr->walk.epoch, "row", (json_int_t)tr->walk.at,
                           "validated", (json_int_t)s->validated, "best_step", (json_int_t)s->best_step, "stale",
                           (json_int_t)s->stale, "skipped", (json_int_t)s->skipped, "skipped_in_row", (json_int_t)s->in_row,
                           "seconds", tr->seconds);
-    if (o && isfinite(s->best) && json_object_set_new(o, "best", json_real(s->best))) json_decref(o), o = NULL;
-    return o;
+    bool ok = o && (!isfinite(s->best) || !json_object_set_new(o, "best", json_real(s->best)));
+    if (ok && tr->pass == 2) {
+        json_t *first = NULL;
+        ok = !acf_fit_record_to_json(&tr->first, &first) && !json_object_set_new(o, "first", first);
+    }
+    if (ok) return o;
+    json_decref(o);
+    return NULL;
 }
 
 /* ---- saving ---------------------------------------------------------------------------------------------------------------- */
@@ -90,6 +98,9 @@ static acf_status write_json(const json_t *value, char **out) {
 enum { VALUE, M, V, AVERAGE, BEST, SLABS };
 static const char *const slab_name[SLABS] = {"value", "m", "v", "average", "best"};
 
+/* Before the first validation there is no best; a second pass has the first one's. */
+static bool has_best(const acf_trainer *tr) { return tr->best && (tr->pass == 2 || isfinite(tr->state.best)); }
+
 /* The slabs in host memory, where a CPU's are. best NULL where the trainer has none. */
 static void slabs_of(const acf_trainer *tr, acf_real *slab[SLABS]) {
     const acf_params *ps = acf_net_params(tr->net);
@@ -104,13 +115,13 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     char *text[TEXTS] = {0};
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
     char sum[ACF_CHECKSUM_TEXT];
-    acf_st_text texts[] = {{"format_version", "1"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
+    acf_st_text texts[] = {{"format_version", "2"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
                            {"options", text[1]}, {"network", text[2]}, {"data", text[3]}, {ACF_CHECKSUM_KEY, sum}};
     const int n_texts = sizeof texts / sizeof *texts;
     acf_real *slab[SLABS];
     acf_st_tensor tensor[SLABS];
     slabs_of(tr, slab);
-    int n = isfinite(tr->state.best) ? SLABS : BEST; /* before the first validation there is no best */
+    int n = has_best(tr) ? SLABS : BEST;
     for (int i = 0; i < n; i++)
         tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
                                     .dim = {acf_net_params(tr->net)->total}, .data = slab[i]};
@@ -181,21 +192,27 @@ static acf_status same_library(const acf_st *f, acf_json_source from) {
                     from.name, acf_text_excerpt(shown_version, version));
 }
 
-static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr) {
-    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", NULL};
-    acf_status status = ACF_OK;
+/* Is it a whole checkpoint that this library wrote? */
+static acf_status readable(const acf_st *f, acf_json_source from) {
     int64_t version;
     const char *kind = acf_st_text_find(f, "kind");
+    if (!kind || strcmp(kind, KIND) != 0)
+        return acf_fail(ACF_EMODEL, "%s: this is no checkpoint of training; a model file is opened otherwise", from.name);
+    ACF_TRY(acf_st_version(f, ACF_CHECKPOINT_VERSION, &version));
+    if (version < ACF_CHECKPOINT_VERSION)
+        return acf_fail(ACF_EMODEL, "%s: the checkpoint is of an earlier acflow (format_version %lld, this one writes %d); go on with "
+                        "that one, or begin anew", from.name, (long long)version, ACF_CHECKPOINT_VERSION);
+    ACF_TRY(acf_checksum_verify(f, from.name));
+    return same_library(f, from);
+}
+
+static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr, int64_t pass) {
+    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", NULL};
+    static const char *const what[] = {"other options", "a second pass, which can only go on as it began"};
+    acf_status status = ACF_OK;
     json_t *network = describe_network(tr), *data = describe_data(tr);
-    if (!kind || strcmp(kind, KIND) != 0) {
-        status = acf_fail(ACF_EMODEL, "%s: this is no checkpoint of training; a model file is opened otherwise", from.name);
-        goto done;
-    }
-    ACF_TRY_DONE(acf_st_version(f, ACF_CHECKPOINT_VERSION, &version));
-    ACF_TRY_DONE(acf_checksum_verify(f, from.name));
-    ACF_TRY_DONE(same_library(f, from));
     /* What the user has said first: data (cells are held out by seed) and network follow from it. */
-    ACF_TRY_DONE(compare(f, from, "options", "other options", tr->options, free_ones));
+    ACF_TRY_DONE(compare(f, from, "options", what[pass == 2], tr->options, pass == 2 ? NULL : free_ones));
     ACF_TRY_DONE(compare(f, from, "data", "another table", data, NULL));
     ACF_TRY_DONE(compare(f, from, "network", "another network", network, NULL));
 done:
@@ -212,10 +229,27 @@ static acf_status count(acf_json_source from, const json_t *o, const char *key, 
                     (long long)most);
 }
 
+static acf_status parse_pass(acf_json_source from, const json_t *o, int64_t *out) {
+    ACF_TRY(acf_json_int(from, o, "pass", out));
+    if (*out == 1 || *out == 2) return ACF_OK;
+    return acf_fail(ACF_EMODEL, "%s: 'pass' is %lld, expected 1 or 2; the file is damaged", from.name, (long long)*out);
+}
+
+/* A second pass is entered with what the first one found. */
+static acf_status parse_first(acf_json_source from, const json_t *o, acf_trainer *to) {
+    acf_fit_record first;
+    char name[ACF_EXCERPT_MAX + 16];
+    snprintf(name, sizeof name, "%s, first", from.name);
+    ACF_TRY(acf_fit_record_from_json((acf_json_source){name, from.status}, json_object_get(o, "first"), &first));
+    if (!acf_refit_planned(to) || !isfinite(first.valid) || first.valid_step < 1 || first.valid_step > first.steps || first.steps > UINT32_MAX)
+        return acf_fail(ACF_EMODEL, "%s: no first pass can have led to this second one; the file is damaged", from.name);
+    return acf_refit_enter(to, &first);
+}
+
 static acf_status parse_state(acf_json_source from, const json_t *o, acf_trainer *to) {
     acf_train_state *s = &to->state;
     int64_t epoch, at;
-    ACF_TRY(count(from, o, "step", UINT32_MAX, &s->step));
+    ACF_TRY(count(from, o, "step", to->pass == 2 ? to->set.steps : UINT32_MAX, &s->step));
     ACF_TRY(count(from, o, "updates", s->step, &s->updates));
     ACF_TRY(count(from, o, "validated", s->step, &s->validated));
     ACF_TRY(count(from, o, "best_step", s->step, &s->best_step));
@@ -226,7 +260,7 @@ static acf_status parse_state(acf_json_source from, const json_t *o, acf_trainer
     ACF_TRY(count(from, o, "row", to->rows.n - 1, &at));
     ACF_TRY(acf_json_real(from, o, "seconds", &to->seconds));
     s->best = INFINITY;
-    if (json_object_get(o, "best")) ACF_TRY(acf_json_real(from, o, "best", &s->best));
+    if (to->pass == 1 && json_object_get(o, "best")) ACF_TRY(acf_json_real(from, o, "best", &s->best));
     return acf_batches_seek(&to->walk, (uint32_t)epoch, at);
 }
 
@@ -235,16 +269,21 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     acf_json_source from = {path, ACF_EMODEL};
     acf_st *f = NULL;
     json_t *state = NULL;
-    acf_trainer to = *tr; /* what of it changes is held by value: state, walk, seconds */
+    acf_trainer to = *tr; /* what of it changes is held by value, but for the encoder of a second pass */
+    int64_t pass = 1;
     acf_real *slab[SLABS];
     const acf_st_tensor *found;
     const int64_t total = acf_net_params(tr->net)->total;
+    ACF_ASSERT(tr->pass == 1);
     slabs_of(tr, slab);
     ACF_TRY(acf_st_open(path, &f));
-    ACF_TRY_DONE(belongs(f, from, tr));
+    ACF_TRY_DONE(readable(f, from));
     ACF_TRY_DONE(read_json(f, from, "state", &state));
+    ACF_TRY_DONE(parse_pass(from, state, &pass));
+    ACF_TRY_DONE(belongs(f, from, tr, pass));
+    if (pass == 2) ACF_TRY_DONE(parse_first(from, state, &to));
     ACF_TRY_DONE(parse_state(from, state, &to));
-    int n = isfinite(to.state.best) && tr->best ? SLABS : BEST;
+    int n = has_best(&to) ? SLABS : BEST;
     for (int i = 0; i < n; i++) {
         ACF_TRY_DONE(acf_st_need(f, slab_name[i], 1, &total, &found));
         if (found->dtype != ACF_ST_REAL) {
@@ -254,8 +293,9 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
         }
     }
     for (int i = 0; i < n; i++) ACF_TRY_DONE(acf_st_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
-    tr->state = to.state, tr->walk = to.walk, tr->seconds = to.seconds;
+    *tr = to;
 done:
+    if (status) acf_encoder_free(to.all);
     json_decref(state);
     acf_st_close(f);
     return status;

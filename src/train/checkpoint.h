@@ -2,9 +2,10 @@
  * uninterrupted run gives.
  *
  *     tensors    value, m, v, average, and best where there is one: slabs of params.h, gaps included
- *     metadata   format_version   1
+ *     metadata   format_version   2
  *                kind             acflow checkpoint
- *                state            numbers of acf_train_state, and the position in the walk over the rows
+ *                state            the pass, numbers of acf_train_state, the position in the walk over the rows; in a second pass
+ *                                 (refit.h) also `first`, what the first one found
  *                acflow           version of the library
  *                options          what the trainer was created with (recorded ones)
  *                network          name and shape of each parameter
@@ -14,19 +15,20 @@
  * Replaced atomically. Loading compares everything first and refuses what does not belong together, another version of the library
  * too: the bits would differ. Only the options that say when to stop (steps, epochs, patience) and how large steps are (lr, warmup,
  * decay, decay-to, clip) may differ: a run may go on for longer, or with a smaller lr after it diverged. A longer run then follows
- * its own, longer decay from there on. */
+ * its own, longer decay from there on. In a second pass nothing may differ: its length is settled, and the state of the first, which
+ * could be made longer, is gone. */
 #ifndef ACF_TRAIN_CHECKPOINT_H
 #define ACF_TRAIN_CHECKPOINT_H
 
 #include "train/trainer.h"
 
-#define ACF_CHECKPOINT_VERSION 1
+#define ACF_CHECKPOINT_VERSION 2 /* 1 knew one pass only, and is refused */
 
 /* Replaces `path`; on failure the old file is as it was. Borrows both. Fails: ACF_EIO, ACF_EMEMORY. */
 acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path);
 
-/* Puts a trainer, made from the same network, table and options as the one that was saved, where that one was. On failure it
- * is as before. Fails: ACF_EIO, ACF_EMODEL (damaged, or of something else: the sentence says of what), ACF_EMEMORY. */
+/* Puts a trainer in its first pass, made from the same network, table and options as the one that was saved, where that one was, in
+ * whichever pass. On failure it is as before. Fails: ACF_EIO, ACF_EMODEL (damaged, or of something else: the sentence says of what), ACF_EMEMORY. */
 acf_status acf_checkpoint_load(acf_trainer *tr, const char *path);
 
 #endif

@@ -61,9 +61,11 @@ static void resumed_is_uninterrupted(void **state) {
     open_lab(&first, 1, standard);
     run(&first, true);
     save(&first);
+    const double seconds = first.tr->seconds;
     acf_train_lab_close(&first);
     open_lab(&second, 2, standard);
     load(&second);
+    assert_true(seconds > 0 && second.tr->seconds == seconds);
     assert_int_equal(second.tr->state.step, 20);
     run(&second, false);
     acf_train_lab_same(&whole, &second);
@@ -181,8 +183,14 @@ static void tamper(const char *key, const char *value) {
 }
 
 #define STATE(epoch, row, skipped)                                                                                     \
-    "{\"step\":20,\"updates\":20,\"epoch\":" epoch ",\"row\":" row ",\"validated\":14,\"best_step\":14,\"stale\":0,"   \
+    "{\"pass\":1,\"step\":20,\"updates\":20,\"epoch\":" epoch ",\"row\":" row ",\"validated\":14,\"best_step\":14,\"stale\":0,"   \
     "\"skipped\":" skipped ",\"skipped_in_row\":0,\"seconds\":1,\"best\":1.5}"
+
+/* Of a second pass, and what is said of the first. */
+#define FIRST_COUNTS "\"end\":\"steps\",\"rows\":150,\"held\":9,\"steps\":40,\"epochs\":8,\"skipped\":0,\"seconds\":1"
+#define FIRST(valid, step) "{" FIRST_COUNTS ",\"valid\":" valid ",\"valid_step\":" step "}"
+#define FIRST_UNKNOWN "{" FIRST_COUNTS "}"
+#define SECOND(step, first) "{\"pass\":2,\"step\":" step ",\"first\":" first "}"
 
 static void damaged_files_are_refused(void **state) {
     (void)state;
@@ -190,13 +198,22 @@ static void damaged_files_are_refused(void **state) {
         const char *key, *value, *sentence;
     } cases[] = {
         {"kind", NULL, "this is no checkpoint of training"},
-        {"format_version", "2", "update acflow"},
+        {"format_version", "3", "update acflow"},
+        {"format_version", "1", "the checkpoint is of an earlier acflow (format_version 1, this one writes 2); go on with that one"},
         {"checksum", "0123456789abcdef", "but it says 0123456789abcdef; the file is damaged: copy it again"},
         {"acflow", "0.0.9", "the checkpoint is of acflow 0.0.9, this is " ACF_VERSION "; go on with that version, or begin anew"},
         {"acflow", NULL, "acflow"},
         {"state", NULL, "state"},
         {"state", "[]", "the metadata 'state' is not an object; the file is damaged"},
-        {"state", "{\"step\":20}", "updates"},
+        {"state", "{\"step\":20}", "pass"},
+        {"state", "{\"pass\":1,\"step\":20}", "updates"},
+        {"state", "{\"pass\":0}", "'pass' is 0, expected 1 or 2; the file is damaged"},
+        {"state", "{\"pass\":3}", "'pass' is 3, expected 1 or 2"},
+        {"state", SECOND("30", "[]"), "first: it is not an object"},
+        {"state", SECOND("30", FIRST("1.5", "0")), "no first pass can have led to this second one; the file is damaged"},
+        {"state", SECOND("30", FIRST("1.5", "41")), "no first pass"},
+        {"state", SECOND("30", FIRST_UNKNOWN), "no first pass"},
+        {"state", SECOND("31", FIRST("1.5", "30")), "'step' is 31, expected 0 to 30"},
         {"state", STATE("0", "150", "0"), "'row' is 150, expected 0 to 149; the file is damaged"},
         {"state", STATE("-1", "0", "0"), "'epoch' is -1"},
         {"state", STATE("0", "0", "21"), "'skipped' is 21, expected 0 to 20"},

@@ -2,6 +2,7 @@
 #include "train/fit.h"
 
 #include "train/checkpoint.h"
+#include "train/refit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +13,7 @@ typedef struct run {
     const acf_fit *how;
     acf_trainer *tr;
     double saved;        /* tr->seconds when a checkpoint was last tried */
-    acf_failure trouble; /* why the last try failed, ACF_OK when it did not */
+    acf_failure trouble; /* why the last try failed, ACF_OK when it did not; at the end, why the second pass was given up */
     volatile sig_atomic_t stop;
 } run;
 
@@ -53,10 +54,10 @@ static void save_when_due(run *r) {
 
 /* ---- reports ------------------------------------------------------------------------------------------------------------- */
 
-static void report(void *ctx, const acf_train_progress *p) {
-    run *r = ctx;
+/* In a second pass validation is what the first one found. */
+static void tell(run *r, const acf_train_progress *p) {
     const acf_train_settings *set = &r->tr->set;
-    save_when_due(r);
+    const acf_fit_record *first = r->tr->pass == 2 ? &r->tr->first : NULL;
     if (!r->how->callback) return;
     const acf_fit_report out = {
         .step = p->step,
@@ -64,9 +65,9 @@ static void report(void *ctx, const acf_train_progress *p) {
         .epoch = p->epoch,
         .loss = p->last.loss,
         .mean_loss = p->loss,
-        .valid = p->valid,
-        .best = p->state->best,
-        .best_step = p->state->best_step,
+        .valid = first ? first->valid : p->valid,
+        .best = first ? first->valid : p->state->best,
+        .best_step = first ? first->valid_step : p->state->best_step,
         .validated = p->validated,
         .stale = p->state->stale,
         .patience = r->tr->data.hold ? set->patience : 0,
@@ -74,10 +75,17 @@ static void report(void *ctx, const acf_train_progress *p) {
         .elapsed = r->tr->seconds,
         .eta = p->left,
         .eta_early = p->left_early,
-        .skipped = p->state->skipped,
+        .skipped = r->tr->first.skipped + p->state->skipped,
         .trouble = r->trouble.status ? r->trouble.sentence : NULL,
+        .pass = r->tr->pass,
+        .passes = acf_refit_planned(r->tr) ? 2 : 1,
     };
     if (r->how->callback(r->how->ctx, &out)) r->stop = 1;
+}
+
+static void report(void *ctx, const acf_train_progress *p) {
+    save_when_due(ctx);
+    tell(ctx, p);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------- */
@@ -90,15 +98,52 @@ static acf_status end_diverged(run *r, acf_model *m) {
     return acf_failure_restore(&why);
 }
 
-static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
-    const char *path = r->how->checkpoint;
-    acf_status saved = path ? acf_checkpoint_save(r->tr, path) : ACF_OK;
-    ACF_TRY(acf_trainer_finish(r->tr));
+/* The second pass diverged: the first one's model is as good as ever, so this is no failure. */
+static acf_status end_refit_diverged(run *r, acf_model *m) {
+    const acf_trainer *tr = r->tr;
+    const acf_train_progress last = {.state = &tr->state, .last = {.loss = NAN, .norm = NAN}, .step = tr->state.step,
+                                     .epoch = tr->walk.epoch, .loss = NAN, .left_early = NAN};
+    acf_failure why;
+    acf_failure_save(&why);
+    acf_fail(ACF_ENUMERIC, "the second pass, over all cells, was given up and the model of the first is kept: %s", why.sentence);
+    acf_failure_save(&r->trouble);
+    acf_error_clear();
+    ACF_TRY(acf_refit_drop(r->tr));
+    m->record = acf_trainer_record(tr, ACF_END_DIVERGED);
+    tell(r, &last);
+    return ACF_OK;
+}
+
+/* The weights to keep, and the encoder they belong to. */
+static acf_status keep(run *r, acf_model *m, acf_train_end end) {
+    if (r->tr->pass == 2 && end == ACF_END_STOPPED) ACF_TRY(acf_refit_drop(r->tr));
+    else ACF_TRY(acf_trainer_finish(r->tr));
     m->record = acf_trainer_record(r->tr, end);
+    if (m->record.refit != ACF_REFIT_DONE) return ACF_OK;
+    acf_encoder_free(m->encoder);
+    m->encoder = acf_refit_encoder(r->tr);
+    return ACF_OK;
+}
+
+static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
+    const char *path = r->how->checkpoint, *which = r->tr->pass == 2 ? " of its second pass" : "";
+    acf_status saved = path ? acf_checkpoint_save(r->tr, path) : ACF_OK;
+    ACF_TRY(keep(r, m, end));
     if (saved || end != ACF_END_STOPPED) return saved;
-    return path ? acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld; set resume to go on from '%s'",
-                           (long long)r->tr->state.step, path)
-                : acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld", (long long)r->tr->state.step);
+    return path ? acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s; set resume to go on from '%s'",
+                           (long long)r->tr->state.step, which, path)
+                : acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s", (long long)r->tr->state.step, which);
+}
+
+/* From where the trainer is, through the second pass where one is due. */
+static acf_status run_passes(run *r, acf_train_end *end) {
+    const acf_train_hooks hooks = {.report = report, .ctx = r, .stop = &r->stop};
+    ACF_TRY(acf_trainer_run(r->tr, &hooks, end));
+    if (acf_refit_due(r->tr, *end)) {
+        ACF_TRY(acf_refit_begin(r->tr, *end));
+        ACF_TRY(acf_trainer_run(r->tr, &hooks, end));
+    }
+    return r->tr->pass == 2 && *end == ACF_END_STEPS ? acf_refit_check(r->tr) : ACF_OK;
 }
 
 acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how) {
@@ -109,8 +154,8 @@ acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *ho
     ACF_TRY(acf_trainer_create(m->net, &(acf_train_data){t, NULL, m->encoder, hold}, m->config, &r.tr));
     ACF_TRY_DONE(begin(&r));
     r.saved = r.tr->seconds;
-    status = acf_trainer_run(r.tr, &(acf_train_hooks){.report = report, .ctx = &r, .stop = &r.stop}, &end);
-    if (status == ACF_ENUMERIC) status = end_diverged(&r, m);
+    status = run_passes(&r, &end);
+    if (status == ACF_ENUMERIC) status = r.tr->pass == 2 ? end_refit_diverged(&r, m) : end_diverged(&r, m);
     else if (status == ACF_OK) status = end_well(&r, m, end);
 done:
     acf_trainer_free(r.tr);

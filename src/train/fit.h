@@ -1,4 +1,5 @@
-/* A whole fit: a trainer run to its end, with a checkpoint beside it from which another process can go on.
+/* A whole fit: a trainer run to its end, then where it is due a second pass over all cells (refit.h), with a checkpoint beside them from
+ * which another process can go on.
  *
  *     begin:     resume and the file is there      -> go on from it (refused when it is of something else)
  *                the file is there, no resume      -> refused: it may be hours of work
@@ -6,6 +7,9 @@
  *     meanwhile: every so many seconds, after a good step. One that can't be written is reported and tried again later: a full
  *                disk that is cleaned up in time costs nothing
  *     end:       finished or interrupted           -> the last state; diverged -> the file stays as it was, before the trouble
+ *
+ * A second pass that does not come to its end leaves the model of the first: interrupted with ACF_EINTERRUPT as the first; diverged with
+ * ACF_OK, and a last report whose trouble says so.
  */
 #ifndef ACF_TRAIN_FIT_H
 #define ACF_TRAIN_FIT_H
@@ -24,8 +28,8 @@ typedef struct acf_fit {
 /* What the options `checkpoint`, `checkpoint-every` and `resume` say; borrows the path from o. Fails: ACF_EUSAGE. */
 acf_status acf_fit_read(const acf_options *o, acf_fit *out);
 
-/* Trains m->net with the options in m->config, and leaves in it the weights to keep. hold NULL: nothing is held out. m->record is
- * known exactly when these are worth keeping: after ACF_OK, and after
+/* Trains m->net with the options in m->config, and leaves in it the weights to keep; m->encoder becomes the one of all cells after a
+ * second pass. hold NULL: nothing is held out. m->record is known exactly when these are worth keeping: after ACF_OK, and after
  *     ACF_EINTERRUPT   the callback ended it, and the checkpoint, where one was asked for, is written
  *     ACF_ENUMERIC     training diverged; not known only where no weights give a finite density
  *     others           the last checkpoint could not be written

@@ -19,6 +19,7 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .valid = acf_options_real(o, "valid"),
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),
+        .refit = acf_options_bool(o, "refit"),
         .bf16 = acf_options_choice(o, "precision") == 1,
         .seed = (uint64_t)acf_options_int(o, "seed"),
     };

@@ -99,16 +99,17 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
     acf_status status = ACF_OK;
     acf_trainer *tr = acf_alloc_zero(sizeof *tr, "a trainer");
     if (!tr) return ACF_EMEMORY;
-    tr->net = net, tr->data = *data, tr->state.best = INFINITY;
+    tr->net = net, tr->data = *data, tr->state.best = INFINITY, tr->pass = 1;
     tr->rows = data->rows ? *data->rows : acf_rows_all(data->table->N);
     tr->data.rows = &tr->rows;
     if (data->hold && data->hold->held == 0) tr->data.hold = NULL;
+    tr->given = tr->data;
     ACF_TRY_DONE(acf_train_settings_read(o, &tr->set));
     ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_RECORDED, &tr->options));
     ACF_TRY_DONE(check(tr));
     ACF_TRY_DONE(start_walk(tr));
     ACF_TRY_DONE(make_memory(tr));
-    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed));
+    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, 0));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);
@@ -124,6 +125,7 @@ void acf_trainer_free(acf_trainer *tr) {
     acf_batch_free(tr->batch);
     acf_tape_free(tr->tape);
     json_decref(tr->options);
+    acf_encoder_free(tr->all);
     acf_release(tr);
 }
 
@@ -401,7 +403,16 @@ acf_status acf_trainer_rescue(acf_trainer *tr) {
     return some_row_is_finite(tr);
 }
 
+static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
+    acf_fit_record r = tr->first;
+    r.skipped += tr->state.skipped, r.seconds = tr->seconds;
+    if (end == ACF_END_STOPPED) r.end = end;
+    else r.refit = end == ACF_END_DIVERGED ? ACF_REFIT_DIVERGED : ACF_REFIT_DONE;
+    return r;
+}
+
 acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
+    if (tr->pass == 2) return record_second(tr, end);
     return (acf_fit_record){.known = true, .end = end, .rows = tr->rows.n, .held = tr->data.hold ? tr->data.hold->held : 0,
                             .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped,
                             .valid = tr->state.best, .valid_step = tr->state.best_step, .seconds = tr->seconds};

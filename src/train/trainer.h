@@ -45,10 +45,11 @@ typedef struct acf_train_state {
     int64_t skipped, in_row; /* steps that were not finite: in all, and up to now without a good one */
 } acf_train_state;
 
-/* Used by one thread at a time. To be read by others, and restored by checkpoint.h. */
+/* Used by one thread at a time. To be read by others, restored by checkpoint.h, and sent into a second pass by refit.h. */
 typedef struct acf_trainer {
     acf_net *net;       /* keeps; its slabs value, grad, m, v, average are in use */
-    acf_train_data data; /* keeps what it points to, but for rows, which is copied */
+    acf_train_data given; /* to create: what a checkpoint belongs to; keeps what it points to, but for rows, which is copied */
+    acf_train_data data;  /* what this pass trains on: the same in the first */
     acf_rows rows;
     acf_train_settings set;
     json_t *options; /* the recorded ones of the set given to create; owned */
@@ -57,8 +58,11 @@ typedef struct acf_trainer {
     acf_batches walk; /* epoch: complete ones; at: rows of this one taken */
     int64_t *row;     /* (batch) rows of the table in the batch */
     uint8_t *held;    /* (D) */
-    acf_real *best;   /* a slab; NULL when nothing is held out */
+    acf_real *best;   /* a slab; NULL when nothing is held out; in the second pass the first one's */
     acf_train_state state;
+    int pass;             /* 1 or 2 */
+    acf_fit_record first; /* what the first pass found, in the second; all 0 before */
+    acf_encoder *all;     /* fitted to all cells, for the second; owned */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 } acf_trainer;
 
@@ -123,7 +127,7 @@ acf_status acf_trainer_finish(acf_trainer *tr);
  * Fails: ACF_ENUMERIC (none of them does), ACF_EMEMORY. */
 acf_status acf_trainer_rescue(acf_trainer *tr);
 
-/* What a model should record of the run so far. */
+/* What a model should record of the run so far; in a second pass what the first one found, and what became of the second. */
 acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end);
 
 #endif

@@ -1,0 +1,199 @@
+/* Both passes of a fit through acflow.h alone: reports, interruption anywhere and resume, what the model says, memory. */
+#include "acflow.h"
+
+#include "base/arena.h"
+#include "harness/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS = 80, COLS = 3, CELLS = ROWS * COLS };
+
+static char path[64];
+
+static int make_path(void **state) {
+    (void)state;
+    strcpy(path, "/tmp/acflow-refit-api-XXXXXX");
+    int fd = mkstemp(path);
+    return fd < 0 || close(fd) || unlink(path);
+}
+
+static int remove_path(void **state) {
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+static acf_table *some_table(void) {
+    double x[CELLS];
+    acf_table *t;
+    for (int i = 0; i < ROWS; i++) {
+        int c = i % 3;
+        x[i * 3] = 5 * c + sin(12.9898 * i), x[i * 3 + 1] = c, x[i * 3 + 2] = -c + 0.2 * sin(78.233 * i);
+        for (int j = 0; j < COLS; j++)
+            if ((i * 7 + j * 3) % 9 == 0) x[i * 3 + j] = NAN;
+    }
+    if (acf_table_create(x, NULL, ROWS, COLS, (int32_t[]){0, 3, 0}, NULL, &t)) fail_msg("%s", acf_error());
+    return t;
+}
+
+/* A small network and 12 steps, three of them between validations. */
+static acf_options *options(const char *refit, const char *threads, bool checkpoint) {
+    static const char *const common[][2] = {
+        {"steps", "12"}, {"valid-every", "3"}, {"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "6"}, {"components", "3"},
+        {"batch", "32"}, {"flow", "linear leaky rnn"}, {"anchor", "2"}, {"lr", "0.01"}, {"warmup", "2"}, {"checkpoint-every", "0"}};
+    acf_options *o;
+    assert_int_equal(acf_options_create(&o), ACF_OK);
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++) assert_int_equal(acf_options_set(o, common[i][0], common[i][1]), ACF_OK);
+    assert_int_equal(acf_options_set(o, "refit", refit), ACF_OK);
+    assert_int_equal(acf_options_set(o, "threads", threads), ACF_OK);
+    if (checkpoint) assert_true(!acf_options_set(o, "checkpoint", path) && !acf_options_set(o, "resume", "true"));
+    return o;
+}
+
+typedef struct watch {
+    int64_t calls, stop_at; /* ends training at this call */
+    int64_t last_of_first;  /* calls of the first pass */
+    acf_fit_report last[2]; /* of each pass */
+} watch;
+
+static int look(void *ctx, const acf_fit_report *r) {
+    watch *w = ctx;
+    assert_in_range(r->pass, 1, 2);
+    w->last[r->pass - 1] = *r;
+    w->calls++;
+    if (r->pass == 1) w->last_of_first = w->calls;
+    return w->calls == w->stop_at;
+}
+
+static acf_status fit(acf_options *o, watch *w, acf_model **out) {
+    acf_table *t = some_table();
+    acf_status status = acf_model_fit(t, o, w ? look : NULL, w, out);
+    acf_options_free(o);
+    acf_table_free(t);
+    return status;
+}
+
+static void scores(const acf_model *m, double *out) {
+    acf_session *s;
+    acf_table *t = some_table();
+    assert_int_equal(acf_session_create(m, &s), ACF_OK);
+    if (acf_session_logp(s, t, NULL, NULL, out)) fail_msg("%s", acf_error());
+    acf_session_free(s);
+    acf_table_free(t);
+}
+
+static char *text_of(const acf_model *m, acf_status (*get)(const acf_model *, char *, size_t, size_t *)) {
+    size_t needed = 0;
+    assert_int_equal(get(m, NULL, 0, &needed), ACF_ESPACE);
+    char *text = malloc(needed);
+    assert_non_null(text);
+    assert_int_equal(get(m, text, needed, NULL), ACF_OK);
+    return text;
+}
+
+static void reports_tell_the_passes_apart(void **state) {
+    (void)state;
+    watch w = {0}, one = {0};
+    acf_model *m;
+    if (fit(options("true", "1", false), &w, &m)) fail_msg("%s", acf_error());
+    acf_model_free(m);
+    const acf_fit_report *a = &w.last[0], *b = &w.last[1];
+    assert_true(a->passes == 2 && a->step == 12 && a->steps == 12 && a->best_step > 0);
+    assert_true(b->passes == 2 && b->step == a->best_step && b->steps == a->best_step);
+    assert_true(b->best == a->best && b->valid == a->best && b->best_step == a->best_step && !b->validated);
+    assert_true(b->patience == 0 && b->stale == 0 && isnan(b->eta_early) && b->eta == 0);
+    assert_true(b->elapsed > a->elapsed && isfinite(b->loss) && b->rows_per_second > 0 && !b->trouble);
+    if (fit(options("false", "1", false), &one, &m)) fail_msg("%s", acf_error());
+    acf_model_free(m);
+    assert_true(one.last[0].passes == 1 && one.last[1].pass == 0 && one.last[0].best == a->best);
+}
+
+/* After every step of either pass, on another number of threads each time. */
+static void interrupted_anywhere_it_ends_the_same(void **state) {
+    (void)state;
+    double whole[ROWS], resumed[ROWS];
+    acf_model *m;
+    watch w = {0};
+    if (fit(options("true", "1", false), &w, &m)) fail_msg("%s", acf_error());
+    scores(m, whole);
+    acf_model_free(m);
+    const int64_t calls = w.calls;
+    assert_true(calls > w.last_of_first + 2);
+    for (int64_t k = 1; k < calls; k++) {
+        watch part = {.stop_at = k}, rest = {0};
+        unlink(path);
+        if (fit(options("true", "1", true), &part, &m) != ACF_EINTERRUPT) fail_msg("call %d: %s", (int)k, acf_error());
+        assert_non_null(m); /* the best so far */
+        acf_model_free(m);
+        if (fit(options("true", k % 2 ? "2" : "1", true), &rest, &m)) fail_msg("call %d: %s", (int)k, acf_error());
+        scores(m, resumed);
+        acf_model_free(m);
+        assert_memory_equal(whole, resumed, sizeof whole);
+        assert_int_equal(rest.calls, calls - k);
+    }
+    watch none = {0}; /* and what is finished stays so */
+    if (fit(options("true", "1", true), &none, &m)) fail_msg("%s", acf_error());
+    assert_int_equal(none.calls, 0);
+    scores(m, resumed);
+    assert_memory_equal(whole, resumed, sizeof whole);
+    acf_model_free(m);
+}
+
+/* Validation is what the first pass found; the model says that it was fitted to all cells then, also from its file. */
+static void the_model_says_so(void **state) {
+    (void)state;
+    acf_model *m, *again, *plain = NULL;
+    if (fit(options("true", "1", false), NULL, &m) || fit(options("false", "1", false), NULL, &plain)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_model_save(m, path), ACF_OK);
+    if (acf_model_load(path, NULL, &again)) fail_msg("%s", acf_error());
+    char *json = text_of(m, acf_model_info), *same = text_of(again, acf_model_info), *other = text_of(plain, acf_model_info);
+    char *lines = text_of(again, acf_model_info_text), *other_lines = text_of(plain, acf_model_info_text);
+    assert_string_equal(json, same);
+    assert_non_null(strstr(json, "\"refit\": \"done\""));
+    assert_non_null(strstr(other, "\"refit\": \"none\""));
+    assert_non_null(strstr(lines, " cells); then fitted to all cells for as many steps\n"));
+    assert_null(strstr(other_lines, "then fitted"));
+    const char *a = strstr(json, "\"valid_step\":"), *b = strstr(other, "\"valid_step\":");
+    assert_true(a && b && strcspn(a, ",}") == strcspn(b, ",}") && memcmp(a, b, strcspn(a, ",}")) == 0);
+    double first[ROWS], second[ROWS];
+    scores(m, first), scores(plain, second);
+    assert_memory_not_equal(first, second, sizeof first);
+    free(json), free(same), free(other), free(lines), free(other_lines);
+    acf_model_free(m), acf_model_free(again), acf_model_free(plain);
+}
+
+/* Every allocation failing in turn, in a fit that is taken up in its second pass and writes a checkpoint at every step. */
+static void survives_without_memory(void **state) {
+    (void)state;
+    acf_table *t = some_table();
+    acf_model *m;
+    for (int resumed = 0; resumed < 2; resumed++) {
+        acf_options *o = options("true", "1", true);
+        watch w = {.stop_at = 14}; /* a step into the second pass at least */
+        assert_true(!acf_options_set(o, "checkpoint-every", "1e-9") && !acf_options_set(o, "steps", "3") && !acf_options_set(o, "valid-every", "1"));
+        unlink(path);
+        if (resumed) w.stop_at = 4, assert_int_equal(acf_model_fit(t, o, look, &w, &m), ACF_EINTERRUPT), acf_model_free(m);
+        acf_status status = ACF_EMEMORY;
+        const int64_t live = acf_alloc_live();
+        for (int64_t n = 1; status; n++) {
+            acf_alloc_fail_at(n);
+            status = acf_model_fit(t, o, NULL, NULL, &m);
+            acf_alloc_fail_at(0);
+            if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
+            assert_true(m || status); /* when the last checkpoint fails there are both */
+            acf_model_free(m);
+            assert_int_equal(acf_alloc_live(), live);
+            assert_true(n < 5000);
+        }
+        acf_options_free(o);
+    }
+    acf_table_free(t);
+}
+
+#define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
+ACF_TESTS(refit_api, cmocka_unit_test(reports_tell_the_passes_apart), WITH_PATH(interrupted_anywhere_it_ends_the_same),
+          WITH_PATH(the_model_says_so), WITH_PATH(survives_without_memory))

@@ -1,0 +1,65 @@
+/* The second pass: see refit.h. */
+#include "train/refit.h"
+
+#include "train/anchor.h"
+
+#include <math.h>
+
+bool acf_refit_planned(const acf_trainer *tr) {
+    const acf_holdout *hold = tr->given.hold;
+    return tr->set.refit && hold && hold->held + hold->visible <= ACF_REFIT_CELLS;
+}
+
+bool acf_refit_due(const acf_trainer *tr, acf_train_end end) {
+    return tr->pass == 1 && end <= ACF_END_PATIENCE && acf_refit_planned(tr) && isfinite(tr->state.best) && tr->state.best_step > 0;
+}
+
+acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
+    acf_encoder *e = NULL;
+    ACF_ASSERT(tr->pass == 1 && first->valid_step > 0);
+    acf_status status = acf_encoder_fit(tr->given.table, &tr->rows, NULL, &e);
+    if (!status) status = acf_encoder_shape(e, tr->given.table, &tr->rows, NULL, &tr->set.encoding);
+    if (!status) status = acf_batches_seek(&tr->walk, 0, 0);
+    if (status) {
+        acf_encoder_free(e);
+        return status;
+    }
+    tr->pass = 2, tr->first = *first;
+    tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
+    tr->state = (acf_train_state){.best = INFINITY};
+    tr->set.steps = tr->set.schedule.total = first->valid_step, tr->set.epochs = 0;
+    return ACF_OK;
+}
+
+acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end) {
+    const acf_fit_record first = acf_trainer_record(tr, end);
+    int64_t components;
+    ACF_TRY(acf_anchor_components(tr->net, &components));
+    ACF_TRY(acf_refit_enter(tr, &first));
+    ACF_TRY(acf_net_restart(tr->net, tr->set.seed));
+    return acf_anchor_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, components);
+}
+
+acf_status acf_refit_check(acf_trainer *tr) {
+    const acf_train_state *s = &tr->state;
+    double nll;
+    ACF_ASSERT(tr->pass == 2);
+    if (2 * s->skipped > s->step)
+        return acf_fail(ACF_ENUMERIC, "%lld of %lld steps were not finite", (long long)s->skipped, (long long)s->step);
+    tr->data.hold = tr->given.hold; /* for this question only */
+    acf_status status = acf_trainer_validate(tr, &nll);
+    tr->data.hold = NULL;
+    return status;
+}
+
+acf_status acf_refit_drop(acf_trainer *tr) {
+    acf_params *ps = acf_net_params(tr->net);
+    ACF_ASSERT(tr->pass == 2);
+    return acf_device_copy(ps->dev, ps->value, tr->best, (size_t)ps->total * sizeof *tr->best, ACF_ON_DEVICE);
+}
+
+acf_encoder *acf_refit_encoder(acf_trainer *tr) {
+    acf_encoder *e = tr->all;
+    tr->all = NULL, tr->data.encoder = NULL;
+    return e;
+}
