@@ -295,7 +295,7 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  *
  * The fraction `valid` of the observed cells is held out, to find out when training is best. With `refit`, the default, training that
  * came to its end is then followed by a second pass over tables of at most 200,000 observed cells: a network from the same seed is
- * fitted to all cells, for as many steps as were best, `lr` decaying over exactly these. On a small table the cells held out are worth that time;
+ * fitted to all cells, for twice as many steps as were best, `lr` decaying over exactly these. On a small table the cells held out are worth that time;
  * on a large one they matter less. What model and reports say of validation stays what the first pass found. A second pass that
  * diverges is given up, and the model of the first is the result.
  *
@@ -330,7 +330,7 @@ ACF_API int64_t acf_model_parameters(const acf_model *m);
  * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
  * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
  * "valid" and "valid_step" (best validation, where there was one), "refit" (none, done, or diverged: what became of a second pass, of
- * valid_step steps), "seconds"; null where a file does not say. Keys may be added.
+ * twice valid_step steps), "seconds"; null where a file does not say. Keys may be added.
  * Writes the text with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).
  * Fails: ACF_EUSAGE, ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);

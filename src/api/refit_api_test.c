@@ -103,7 +103,7 @@ static void reports_tell_the_passes_apart(void **state) {
     acf_model_free(m);
     const acf_fit_report *a = &w.last[0], *b = &w.last[1];
     assert_true(a->passes == 2 && a->step == 12 && a->steps == 12 && a->best_step > 0);
-    assert_true(b->passes == 2 && b->step == a->best_step && b->steps == a->best_step);
+    assert_true(b->passes == 2 && b->step == 2 * a->best_step && b->steps == 2 * a->best_step);
     assert_true(b->best == a->best && b->valid == a->best && b->best_step == a->best_step && !b->validated);
     assert_true(b->patience == 0 && b->stale == 0 && isnan(b->eta_early) && b->eta == 0);
     assert_true(b->elapsed > a->elapsed && isfinite(b->loss) && b->rows_per_second > 0 && !b->trouble);
@@ -155,7 +155,7 @@ static void the_model_says_so(void **state) {
     assert_string_equal(json, same);
     assert_non_null(strstr(json, "\"refit\": \"done\""));
     assert_non_null(strstr(other, "\"refit\": \"none\""));
-    assert_non_null(strstr(lines, " cells); then fitted to all cells for as many steps\n"));
+    assert_non_null(strstr(lines, " cells); then fitted to all cells for twice as many steps\n"));
     assert_null(strstr(other_lines, "then fitted"));
     const char *a = strstr(json, "\"valid_step\":"), *b = strstr(other, "\"valid_step\":");
     assert_true(a && b && strcspn(a, ",}") == strcspn(b, ",}") && memcmp(a, b, strcspn(a, ",}")) == 0);

@@ -27,7 +27,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     tr->pass = 2, tr->first = *first;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
     tr->state = (acf_train_state){.best = INFINITY};
-    tr->set.steps = tr->set.schedule.total = first->valid_step, tr->set.epochs = 0;
+    tr->set.steps = tr->set.schedule.total = acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX), tr->set.epochs = 0;
     return ACF_OK;
 }
 

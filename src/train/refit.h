@@ -4,7 +4,7 @@
  * more than the time of a second pass, which takes from the first one what it found out:
  *
  *     first     the cells that are not held out      to patience or a limit      the best validation was at step s
- *     second    all cells                            s steps, the same seed      the step size decays to its end in these s
+ *     second    all cells                            2 s steps, the same seed    the step size decays to its end in these 2 s
  *
  * Encoder and anchor are fitted to all cells too, the anchor with as many components as the held-out cells chose: they are the better
  * judge of that than a criterion without them. Nothing is validated any more, so the averaged weights of the last step are kept, and the
@@ -20,6 +20,10 @@
 /* Observed cells of a table that gets a second pass, at most. It costs up to as much as the first, whatever the size of the table; what
  * a tenth more cells is worth falls with their number (docs/RESULTS.md has figures for some 10,000). */
 #define ACF_REFIT_CELLS 200000
+
+/* Steps of the second pass for each that the first took to its best. A step size that goes down to its end overfits later than the full one
+ * did: on small tables one to three times as many give the same likelihood, and errors are lowest from two on. */
+#define ACF_REFIT_STEPS 2
 
 /* Will there be a second pass, if the first ends well? By the option `refit`, held-out cells and the size of the table. */
 bool acf_refit_planned(const acf_trainer *tr);
