@@ -356,13 +356,19 @@ static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mi
     return ACF_OK;
 }
 
+static bool any_held(const acf_sample *s) {
+    for (int64_t i = 0; i < s->R * s->D; i++)
+        if (s->seen[i] == ACF_ANCHOR_HELD) return true;
+    return false;
+}
+
 /* The best of 1, 2, 4, ... components, to best (K_max components of room); or as many as are wanted, where that is not 0. One component
- * comes first always: the others begin with its width. */
-static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, acf_mixture *best) {
+ * comes first always: the others begin with its width. *its_score: of the held-out cells, or by the criterion without them. */
+static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, acf_mixture *best, double *its_score) {
     double top = -INFINITY, cells = 0;
-    bool held = false;
+    const bool held = any_held(s);
     acf_status status = ACF_OK;
-    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN, held |= s->seen[i] == ACF_ANCHOR_HELD;
+    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN;
     cells = fmax(cells / (double)s->R, 1e-9);
     acf_mixture one = {0};
     double *near = acf_alloc((size_t)s->R * sizeof *near, "distances of rows");
@@ -383,6 +389,39 @@ static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t se
 done:
     mixture_free(&one);
     acf_release(near);
+    *its_score = top;
+    return status;
+}
+
+/* Columns from `from` on are seen nowhere any more. Rows stay sorted by what is left of their patterns. */
+static void hide_columns(acf_sample *s, int64_t from) {
+    for (int64_t r = 0; r < s->R; r++) memset(s->seen + r * s->D + from, ACF_ANCHOR_MISSING, (size_t)(s->D - from));
+}
+
+/* Columns from `from` on say nothing: the same for all components, and independent of the others. */
+static void detach_columns(acf_mixture *g, int64_t from) {
+    const int64_t D = g->D;
+    for (int64_t k = 0; k < g->K; k++)
+        for (int64_t i = from; i < D; i++) {
+            g->mean[k * D + i] = 0;
+            for (int64_t j = 0; j < D; j++) g->cov[(k * D + i) * D + j] = g->cov[(k * D + j) * D + i] = i == j;
+        }
+}
+
+/* The mixture that is blind to the columns from `from` on, where that is what `as` says or looking gains too little; *best is replaced then. */
+static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_anchor_choice *as, int64_t from, double score,
+                            acf_mixture *best) {
+    acf_mixture blind;
+    double other;
+    if (from == s->D || (as ? !as->blind : !any_held(s))) return ACF_OK;
+    ACF_TRY(mixture_create(best->K, s->D, &blind));
+    hide_columns(s, from);
+    acf_status status = choose(dev, s, seed, as ? as->components : 0, &blind, &other);
+    if (!status && (as || other > score - WORTH)) {
+        detach_columns(&blind, from);
+        mixture_copy(best, &blind);
+    }
+    mixture_free(&blind);
     return status;
 }
 
@@ -457,23 +496,25 @@ static acf_status store(const acf_net *net, acf_device *dev, const acf_mixture *
 }
 
 acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed, int64_t components) {
-    int64_t K = acf_net_anchor_size(net), D;
+                          uint64_t seed, const acf_anchor_choice *as) {
+    int64_t K = acf_net_anchor_size(net), reals;
     if (!K) return ACF_OK;
     const int32_t *of, *value;
-    acf_net_reals(net, &D);
-    D += acf_net_indicators(net, &of, &value);
+    acf_net_reals(net, &reals);
+    const int64_t D = reals + acf_net_indicators(net, &of, &value);
     acf_device *dev = acf_net_params(net)->dev;
     const double cost = (double)(K * D * D * (D + 20));
     acf_mixture best = {0};
     acf_sample s = {.D = D, .R = acf_min(rows->n, acf_max(ROWS_MIN, acf_min(ROWS_MAX, (int64_t)(WORK / cost))))};
     acf_status status = ACF_OK;
+    double score = -INFINITY;
     s.x = acf_alloc((size_t)(s.R * D) * sizeof *s.x, "rows for the anchor");
     s.seen = acf_alloc((size_t)(s.R * D), "rows for the anchor");
     if (!s.x || !s.seen) status = ACF_EMEMORY;
     if (!status) status = take_sample(net, dev, t, rows, e, hold, seed, &s);
     if (!status) status = mixture_create(K, D, &best);
-    if (!status) status = choose(dev, &s, seed, components, &best);
+    if (!status && !(as && as->blind)) status = choose(dev, &s, seed, as ? as->components : 0, &best, &score);
+    if (!status) status = try_blind(dev, &s, seed, as, reals, score, &best);
     if (!status) status = store(net, dev, &best);
     mixture_free(&best);
     acf_release(s.x);
@@ -481,17 +522,26 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
     return status;
 }
 
-/* Components beyond those that were chosen have weight 0. */
-acf_status acf_anchor_components(acf_net *net, int64_t *out) {
+/* Components beyond those that were chosen have weight 0; a blind mixture has zeros between reals and indicators. */
+acf_status acf_anchor_chosen(acf_net *net, acf_anchor_choice *out) {
     const int64_t K = acf_net_anchor_size(net);
     acf_device *dev = acf_net_params(net)->dev;
-    *out = 0;
+    int64_t reals;
+    const int32_t *of, *value;
+    acf_net_reals(net, &reals);
+    const int64_t D = reals + acf_net_indicators(net, &of, &value), numbers[2] = {K, K * D * D};
+    *out = (acf_anchor_choice){.blind = D > reals};
     if (!K) return ACF_OK;
-    acf_real *host = acf_alloc((size_t)K * sizeof *host, "weights of a mixture");
-    if (!host) return ACF_EMEMORY;
-    acf_status status = acf_device_copy(dev, host, acf_net_anchor(net)[0]->t.data, (size_t)K * sizeof *host, ACF_TO_HOST);
+    acf_real *host = acf_alloc((size_t)(K + K * D * D) * sizeof *host, "a mixture"), *cov = host + K;
+    acf_status status = host ? ACF_OK : ACF_EMEMORY;
+    for (int i = 0; i < 2 && !status; i++)
+        status = acf_device_copy(dev, i ? cov : host, acf_net_anchor(net)[2 * i]->t.data, (size_t)numbers[i] * sizeof *host, ACF_TO_HOST);
     if (!status) status = acf_device_sync(dev);
-    for (int64_t k = 0; !status && k < K; k++) *out += host[k] > 0;
+    for (int64_t k = 0; !status && k < K; k++) {
+        out->components += host[k] > 0;
+        for (int64_t i = reals; host[k] > 0 && i < D; i++)
+            for (int64_t j = 0; j < reals; j++) out->blind &= cov[(k * D + i) * D + j] == 0;
+    }
     acf_release(host);
     return status;
 }

@@ -6,19 +6,29 @@
  * decided by the held-out cells: the first number that the next does not beat clearly; without such cells by the Bayesian information
  * criterion; or a number that was found before is taken.
  *
+ * Known categories are columns too, as indicators of their classes (model/net.h). Components that follow the categories may serve the reals less
+ * than ones that are free of them, so where cells are held out these also decide between a mixture with the indicators and one that is
+ * blind to them: the same for every class.
+ *
  * Same bits for any number of threads. A table with many rows is represented by some of them, as many as a few seconds of work allow. */
 #ifndef ACF_TRAIN_ANCHOR_H
 #define ACF_TRAIN_ANCHOR_H
 
 #include "model/net.h"
 
-/* Fits the anchor of net, where it has one, to these rows of t (not the cells that hold holds out; NULL: none). Encoder as in training.
- * components: how many; 0: chosen. Fails: ACF_EMEMORY. */
-acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed, int64_t components);
+/* What held-out cells decide. */
+typedef struct acf_anchor_choice {
+    int64_t components; /* 0 in a network without anchor */
+    bool blind;         /* to categories */
+} acf_anchor_choice;
 
-/* How many a fit gave it; 0: it has no anchor. Fails: ACF_EMEMORY. */
-acf_status acf_anchor_components(acf_net *net, int64_t *out);
+/* Fits the anchor of net, where it has one, to these rows of t (not the cells that hold holds out; NULL: none). Encoder as in training.
+ * as: what to choose; NULL: to be found out. Fails: ACF_EMEMORY. */
+acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
+                          uint64_t seed, const acf_anchor_choice *as);
+
+/* What a fit has chosen, read from the anchor itself. Fails: ACF_EMEMORY. */
+acf_status acf_anchor_chosen(acf_net *net, acf_anchor_choice *out);
 
 /* ---- its parts, for tests ------------------------------------------------------------------------------------------------ */
 

@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "harness/lab.h"
+#include "harness/train_lab.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,5 +200,41 @@ static void em_climbs_on_any_threads(void **state) {
     for (int i = 0; i < 3; i++) free(b[i]), acf_device_close(dev[i]);
 }
 
+/* A category and two reals: either the class moves both reals, or it has nothing to do with them and their relation bends. */
+static acf_table *classes_table(bool moves) {
+    enum { N = 600, COLS = 3 };
+    static const acf_column column[COLS] = {{"a", 0}, {"k", 6}, {"b", 0}};
+    static double x[N * COLS];
+    for (int64_t i = 0; i < N; i++) {
+        const double k = floor(6 * coin(i, 50)), e = noise(i, 51);
+        x[i * COLS] = moves ? 3 * fmod(k, 3) + 0.3 * e : e;
+        x[i * COLS + 1] = k;
+        x[i * COLS + 2] = moves ? 2 * floor(k / 3) + 0.3 * noise(i, 52) : 2 * fabs(e) + 0.2 * noise(i, 52);
+    }
+    acf_table *t;
+    assert_int_equal(acf_tab_create(x, NULL, N, COLS, column, &t), ACF_OK);
+    return t;
+}
+
+/* Held-out cells decide whether the mixture looks at categories; a choice that is given is followed; both can be read back. */
+static void categories_count_where_they_help(void **state) {
+    (void)state;
+    for (int moves = 0; moves < 2; moves++) {
+        acf_train_lab l;
+        acf_anchor_choice as;
+        acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "anchor=8", "anchor-width=32", NULL});
+        acf_train_lab_ready(&l, classes_table(moves));
+        assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
+        assert_int_equal(as.blind, !moves);
+        for (int k = 0; k < 4; k++) {
+            const acf_anchor_choice wish = {1 + k % 2, k >= 2};
+            assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish), ACF_OK);
+            assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
+            assert_true(as.components == wish.components && as.blind == wish.blind);
+        }
+        acf_train_lab_close(&l);
+    }
+}
+
 ACF_TESTS(anchor, cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
-          cmocka_unit_test(em_climbs_on_any_threads))
+          cmocka_unit_test(em_climbs_on_any_threads), cmocka_unit_test(categories_count_where_they_help))

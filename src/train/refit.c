@@ -33,11 +33,11 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
 
 acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end) {
     const acf_fit_record first = acf_trainer_record(tr, end);
-    int64_t components;
-    ACF_TRY(acf_anchor_components(tr->net, &components));
+    acf_anchor_choice as;
+    ACF_TRY(acf_anchor_chosen(tr->net, &as));
     ACF_TRY(acf_refit_enter(tr, &first));
     ACF_TRY(acf_net_restart(tr->net, tr->set.seed));
-    return acf_anchor_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, components);
+    return acf_anchor_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, &as);
 }
 
 acf_status acf_refit_check(acf_trainer *tr) {

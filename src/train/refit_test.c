@@ -96,14 +96,14 @@ static void the_anchor_keeps_its_components(void **state) {
     (void)state;
     for (int wanted = 1; wanted <= 4; wanted++) {
         acf_train_lab l;
-        int64_t n;
+        acf_anchor_choice as;
         open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "anchor=4", NULL});
         acf_train_end end = run(&l);
         acf_real *weight = acf_net_anchor(l.net)[0]->t.data;
         for (int k = 0; k < 4; k++) weight[k] = k < wanted ? (acf_real)0.25 : 0;
         begin(&l, end);
-        assert_int_equal(acf_anchor_components(l.net, &n), ACF_OK);
-        assert_int_equal(n, wanted);
+        assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
+        assert_int_equal(as.components, wanted);
         double sum = 0;
         for (int k = 0; k < 4; k++) sum += (double)weight[k];
         acf_assert_close(sum, 1, 1e-5, "weights");

@@ -109,7 +109,7 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
     ACF_TRY_DONE(check(tr));
     ACF_TRY_DONE(start_walk(tr));
     ACF_TRY_DONE(make_memory(tr));
-    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, 0));
+    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, NULL));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);
