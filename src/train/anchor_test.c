@@ -231,6 +231,10 @@ static void categories_count_where_they_help(void **state) {
             assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish), ACF_OK);
             assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
             assert_true(as.components == wish.components && as.blind == wish.blind);
+            const acf_tensor *mean = &acf_net_anchor(l.net)[1]->t, *cov = &acf_net_anchor(l.net)[2]->t;
+            const int64_t W = mean->dim[1];
+            for (int64_t j = 2; wish.blind && j < W; j++) /* the same for every component: no class makes one more likely */
+                for (int c = 0; c < wish.components; c++) assert_true(mean->data[c * W + j] == 0 && cov->data[(c * W + j) * W + j] == 1);
         }
         acf_train_lab_close(&l);
     }
