@@ -211,12 +211,6 @@ acf_tensor *acf_reverse(acf_tape *t, acf_tensor *v, const acf_subset *u) { retur
 
 /* ---- halves of a subset ------------------------------------------------------------------------------------------- */
 
-const acf_subset *acf_split_subset(acf_tape *t, const acf_subset *u, int parity) {
-    const acf_subset *half = NULL;
-    if (!t->failure.status && acf_subset_split(t->mem, u, parity, &half)) acf_tape_fail(t, NULL);
-    return half;
-}
-
 acf_tensor *acf_pick(acf_tape *t, acf_tensor *v, const acf_subset *child) {
     char sv[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(attrs), 1, &v);

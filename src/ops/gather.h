@@ -36,9 +36,7 @@ acf_tensor *acf_gather_prev(acf_tape *t, acf_tensor *v, const acf_subset *u, dou
 /* v (T[,C]) with every row's elements in the opposite order. */
 acf_tensor *acf_reverse(acf_tape *t, acf_tensor *v, const acf_subset *u);
 
-/* The even (parity 0) or odd (1) places of each row as a subset on the tape; NULL when the tape has failed. */
-const acf_subset *acf_split_subset(acf_tape *t, const acf_subset *u, int parity);
-/* The elements of v (T[,C]), packed over child->whole, that belong to a half. */
+/* The elements of v (T[,C]), packed over child->whole, that belong to a half (acf_tape_half). */
 acf_tensor *acf_pick(acf_tape *t, acf_tensor *v, const acf_subset *child);
 /* The inverse of the two picks: even and odd are packed over the two halves of u, the result over u. */
 acf_tensor *acf_merge(acf_tape *t, acf_tensor *even, acf_tensor *odd, const acf_subset *u);

@@ -145,7 +145,7 @@ static void naive_reverse(const acf_lab *l, double *const *out) {
 
 static void build_pick(acf_lab *l) {
     acf_tensor *v = acf_leaf_packed(l, "v", -1, 1, l->c->variant);
-    for (int parity = 0; parity < 2; parity++) acf_result(l, acf_pick(l->t, v, acf_split_subset(l->t, l->u, parity)));
+    for (int parity = 0; parity < 2; parity++) acf_result(l, acf_pick(l->t, v, acf_tape_half(l->t, l->u, parity)));
 }
 
 static void naive_pick(const acf_lab *l, double *const *out) {
@@ -162,7 +162,7 @@ static void naive_pick(const acf_lab *l, double *const *out) {
 
 /* The halves are scaled apart first, so that exchanging them would show. */
 static void build_merge(acf_lab *l) {
-    const acf_subset *even = acf_split_subset(l->t, l->u, 0), *odd = acf_split_subset(l->t, l->u, 1);
+    const acf_subset *even = acf_tape_half(l->t, l->u, 0), *odd = acf_tape_half(l->t, l->u, 1);
     int ndim = l->c->variant ? 2 : 1;
     if (!even || !odd) return;
     acf_tensor *a = acf_leaf(l, "a", -1, 0, ndim, (int64_t[]){even->T, l->c->variant});
@@ -247,7 +247,7 @@ static void maps_are_inverses(void **state) {
         assert_same(acf_reverse(l.t, acf_reverse(l.t, v, l.u), l.u), v);
         assert_same(acf_gather_cells(l.t, acf_scatter_cells(l.t, v, l.u, NULL), l.u), v);
         assert_same(acf_scatter_cells(l.t, acf_gather_cells(l.t, x, l.u), l.u, x), x);
-        const acf_subset *even = acf_split_subset(l.t, l.u, 0), *odd = acf_split_subset(l.t, l.u, 1);
+        const acf_subset *even = acf_tape_half(l.t, l.u, 0), *odd = acf_tape_half(l.t, l.u, 1);
         assert_same(acf_merge(l.t, acf_pick(l.t, v, even), acf_pick(l.t, v, odd), l.u), v);
         assert_int_equal(acf_tape_status(l.t), ACF_OK);
         acf_lab_close(&l);
@@ -350,7 +350,7 @@ static void refuses_other_subsets(void **state) {
     acf_lab l;
     acf_lab_open(&l, 1, 4, 4, ACF_MASK_ALL, 1);
     for (int k = 0; k < 10; k++) {
-        const acf_subset *other, *even = acf_split_subset(l.t, l.u, 0), *odd = acf_split_subset(l.t, l.u, 1), *far;
+        const acf_subset *other, *even = acf_tape_half(l.t, l.u, 0), *odd = acf_tape_half(l.t, l.u, 1), *far;
         assert_int_equal(acf_subset_build(l.t->mem, l.b, l.m, 4, 4, &other), ACF_OK);
         assert_int_equal(acf_subset_split(l.t->mem, other, 1, &far), ACF_OK);
         acf_tensor *v = packed(&l, other, 0), *step[4];

@@ -154,6 +154,7 @@ static acf_status new_slab(acf_params *ps, const char *what, acf_real **slab) {
     size_t bytes;
     if (!acf_bytes(ps->total, sizeof(acf_real), &bytes)) return ACF_EMEMORY;
     *slab = ps->dev->memory.alloc(ps->dev->memory.ctx, bytes);
+    if (!*slab && ps->dev->memory.refuse) return ps->dev->memory.refuse(ps->dev->memory.ctx, bytes, 0);
     if (!*slab) return acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for the %s of all parameters", bytes, what);
     return acf_device_zero(ps->dev, *slab, bytes);
 }

@@ -43,11 +43,18 @@ void acf_lab_open(acf_lab *l, int threads, int64_t N, int64_t D, acf_lab_mask ma
     acf_lab_begin(l, false);
 }
 
+/* A mask in device memory; NULL, and a failed tape, when there is none. */
+static uint8_t *to_device(acf_lab *l, const uint8_t *mask) {
+    const size_t bytes = (size_t)(l->N * l->D);
+    uint8_t *p = acf_arena_alloc(l->t->mem, bytes);
+    if (!p || acf_device_copy(l->dev, p, mask, bytes, ACF_TO_DEVICE)) acf_tape_fail(l->t, NULL);
+    return p;
+}
+
 void acf_lab_begin(acf_lab *l, bool record) {
     acf_tape_begin(l->t, record);
     l->leaf_at = l->n_results = 0;
-    l->u = NULL;
-    if (acf_subset_build(l->t->mem, l->b, l->m, l->N, l->D, &l->u)) acf_tape_fail(l->t, NULL);
+    l->u = acf_tape_subset(l->t, to_device(l, l->b), to_device(l, l->m), l->N, l->D);
 }
 
 void acf_lab_close(acf_lab *l) {
