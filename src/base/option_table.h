@@ -45,6 +45,8 @@
       "transformations in order, such as linear leaky rnn reverse linear: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
     X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
       "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                         \
+    X("anchor-width", INT, 0, 1024, "32", NULL, NULL, ACF_OPTION_RECORDED,                                              \
+      "columns up to which that mixture also takes indicators of the categories' classes, categories with few of them first")  \
     X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \
       "density behind the transformations: a GRU, one Gaussian, or a network on the set of what is known")             \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \
@@ -52,7 +54,7 @@
     X("mlp-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "their hidden layers")                            \
     X("coupling-units", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU in an RNN coupling")    \
     X("coupling-layers", INT, 1, 8, "1", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                                \
-    X("likelihood-units", INT, 1, 8192, "192", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
+    X("likelihood-units", INT, 1, 8192, "96", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
     X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers; for set, its blocks")         \
     X("components", INT, 1, 1024, "20", NULL, NULL, ACF_OPTION_RECORDED, "Gaussians in the mixture of each column")    \
     X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
@@ -89,7 +91,7 @@
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
-      "which columns are given: a sum of bernoulli:P, uniform, marginal:P, joint, each with an optional *WEIGHT")      \
+      "which columns are given: a sum of bernoulli:P, uniform, marginal:P, partial:P, joint, each with an optional *WEIGHT")      \
     X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "weight of the best guess's squared error in the loss")                                                          \
     X("loss-per", CHOICE, 0, 0, "row", "row|column", NULL, ACF_OPTION_RECORDED,                                        \

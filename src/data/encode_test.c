@@ -397,7 +397,7 @@ static void other_tables_are_refused(void **state) {
 static void memory_may_run_out(void **state) {
     (void)state;
     const acf_column c[2] = {{"a", 0}, {"k", 3}};
-    acf_table *t = table((const double[]){0, 0, 1, 2}, 2, 2, c); /* half of the cells are 0: a spike */
+    acf_table *t = table((const double[]){0, 0, 0, 1, 1, 2, 2, 0, 3, 1}, 5, 2, c); /* two fifths of the cells are 0: a spike */
     json_t *o = NULL;
     acf_encoder *e = fitted(t, NULL, NULL);
     assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-static const char *const names[] = {"bernoulli", "uniform", "marginal", "joint"};
+static const char *const names[] = {"bernoulli", "uniform", "marginal", "joint", "partial"};
 #define KINDS ((int)(sizeof names / sizeof *names))
 
-static bool has_p(acf_mask_kind kind) { return kind == ACF_MASK_BERNOULLI || kind == ACF_MASK_MARGINAL; }
+static bool has_p(acf_mask_kind kind) { return kind != ACF_MASK_UNIFORM && kind != ACF_MASK_JOINT; }
 
 /* ---- text ------------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ static acf_status take_part(reader *r, acf_mask_part *out) {
     size_t n = strspn(r->at, "abcdefghijklmnopqrstuvwxyz");
     int kind = 0;
     while (kind < KINDS && (strlen(names[kind]) != n || strncmp(names[kind], r->at, n) != 0)) kind++;
-    if (kind == KINDS) return wrong(r, "bernoulli:P, uniform, marginal:P or joint");
+    if (kind == KINDS) return wrong(r, "bernoulli:P, uniform, marginal:P, partial:P or joint");
     r->at += n;
     acf_mask_part part = {.kind = (acf_mask_kind)kind, .weight = 1.0};
     if (has_p(part.kind)) {
@@ -105,6 +105,7 @@ void acf_masks_write(const acf_masks *masks, acf_text *out) {
 /* ---- drawing ---------------------------------------------------------------------------------------------------- */
 
 #define ROW_COLUMN 0x80000000u /* the block of a whole row: beyond every column */
+#define DROP_COLUMN 0x40000000u /* the blocks that say which cells become missing: beyond every column, too */
 #define WORDS 64               /* cells drawn at a time: what the vector form of the generator makes in one go */
 
 /* A 32-bit word as an integer in [0, n), n < 2^31: its place on [0, 1) times n. */
@@ -160,6 +161,19 @@ static void model_one(int64_t which, int64_t D, uint8_t *b, const uint8_t *m) {
         if (m[j] && which-- == 0) b[j] = 0;
 }
 
+/* m (D): of the present cells that are not given, the which-th stays, each other is missing with probability p. */
+static void drop_some(acf_place at, double p, int64_t which, int64_t D, const uint8_t *b, uint8_t *m) {
+    uint64_t below = (uint64_t)(p * 0x1p32);
+    uint32_t words[WORDS];
+    for (int64_t j = 0; j < D; j++) {
+        if (j % WORDS == 0) {
+            at.column = DROP_COLUMN + (uint32_t)(j / 4);
+            acf_rng_words(at, acf_min(WORDS, D - j), words);
+        }
+        if (m[j] && !b[j] && which-- != 0) m[j] = words[j % WORDS] >= below;
+    }
+}
+
 static void draw_row(const acf_masks *masks, acf_place at, int64_t D, uint8_t *b, uint8_t *m) {
     int64_t present = 0;
     for (int64_t j = 0; j < D; j++) {
@@ -173,8 +187,10 @@ static void draw_row(const acf_masks *masks, acf_place at, int64_t D, uint8_t *b
     acf_rng_bits(row_at, row);
     const acf_mask_part *part = choose(masks, row);
     if (part->kind == ACF_MASK_JOINT || present == 0) return;
-    if (part->kind == ACF_MASK_UNIFORM) {
-        give_subset(at, scaled(row[2], present), present, D, b, m);
+    if (part->kind == ACF_MASK_UNIFORM || part->kind == ACF_MASK_PARTIAL) {
+        const int64_t given = scaled(row[2], present);
+        give_subset(at, given, present, D, b, m);
+        if (part->kind == ACF_MASK_PARTIAL) drop_some(at, part->p, scaled(row[3], present - given), D, b, m);
         return;
     }
     if (give_bernoulli(at, part->p, D, b, m) == present) model_one(scaled(row[3], present), D, b, m);

@@ -6,6 +6,8 @@
  *     uniform        k of the n present cells, k uniform on 0..n-1             modelled
  *     marginal:P     none; what bernoulli:P would give counts as missing       modelled
  *     joint          none                                                      all modelled
+ *     partial:P      as uniform                                                one modelled, drawn uniformly; each other missing with
+ *                                                                              probability P, else modelled
  *
  * and mixtures, from which every row chooses one part by weight: "bernoulli:0.5*2 + uniform*1".
  *
@@ -22,11 +24,11 @@
 
 #define ACF_MASKS_MAX 16
 
-typedef enum acf_mask_kind { ACF_MASK_BERNOULLI, ACF_MASK_UNIFORM, ACF_MASK_MARGINAL, ACF_MASK_JOINT } acf_mask_kind;
+typedef enum acf_mask_kind { ACF_MASK_BERNOULLI, ACF_MASK_UNIFORM, ACF_MASK_MARGINAL, ACF_MASK_JOINT, ACF_MASK_PARTIAL } acf_mask_kind;
 
 typedef struct acf_mask_part {
     acf_mask_kind kind;
-    double p;      /* of bernoulli and marginal, 0..1; else 0 */
+    double p;      /* of bernoulli, marginal and partial, 0..1; else 0 */
     double weight; /* above 0, at most 1e100: sums of weights stay finite */
 } acf_mask_part;
 

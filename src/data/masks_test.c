@@ -133,6 +133,32 @@ static void marginal_turns_the_given_into_missing(void **state) {
     for (int i = 0; i < N; i++) assert_int_equal(size_of(modelled(i)), 1);
 }
 
+/* What is given is what uniform gives; of r others one is modelled and each other with probability 1 - P, all columns alike. */
+static void partial_leaves_some_missing(void **state) {
+    (void)state;
+    static uint8_t b0[sizeof b];
+    const double p = 0.3;
+    drawn("uniform", 0x10, 9);
+    memcpy(b0, b, sizeof b);
+    drawn("partial:0.3", 0x10, 9);
+    assert_memory_equal(b, b0, sizeof b);
+    int count[1 << D] = {0}, modelled_at[D] = {0}, all = 0;
+    double law[1 << D] = {0};
+    for (int i = 0; i < N; i++) {
+        unsigned rest = 0x7f & ~0x10u & ~given(i);
+        assert_true(modelled(i) && !(modelled(i) & ~rest));
+        if (size_of(rest) == 4) count[size_of(modelled(i))]++, all++;
+        for (int j = 0; j < D; j++) modelled_at[j] += (int)(modelled(i) >> j & 1);
+    }
+    for (int k = 0; k < 4; k++) law[k + 1] = exp(lgamma(4) - lgamma(k + 1) - lgamma(4 - k) + k * log(1 - p) + (3 - k) * log(p)) * all / N;
+    assert_fits(count, law);
+    for (int j = 0; j < D; j++) assert_true(j == 4 ? modelled_at[j] == 0 : fabs((double)(modelled_at[j] - modelled_at[0])) < 5 * sqrt(N * 0.5));
+    drawn("partial:0", 0x10, 9);
+    for (int i = 0; i < N; i++) assert_int_equal(modelled(i) | given(i), 0x6f);
+    drawn("partial:1", 0x10, 9);
+    for (int i = 0; i < N; i++) assert_int_equal(size_of(modelled(i)), 1);
+}
+
 static void joint_gives_nothing(void **state) {
     (void)state;
     drawn("joint", 0x21, 0);
@@ -155,8 +181,8 @@ static void mixtures_choose_by_weight(void **state) {
 
 static void rows_without_cells_stay_empty(void **state) {
     (void)state;
-    static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:1", "joint"};
-    for (int c = 0; c < 4; c++) {
+    static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:1", "joint", "partial:0.5"};
+    for (int c = 0; c < 5; c++) {
         drawn(texts[c], 0x7f, 0);
         for (int k = 0; k < N * D; k++) assert_true(b[k] == 0 && m[k] == 0);
     }
@@ -169,7 +195,7 @@ static void a_row_does_not_know_its_batch(void **state) {
     enum { WIDE = 131, ROWS = 600 };
     static uint8_t b1[ROWS * WIDE], m1[ROWS * WIDE], b2[ROWS * WIDE], m2[ROWS * WIDE], one_b[WIDE], one_m[WIDE];
     uint64_t turned[ROWS];
-    acf_masks masks = parsed("bernoulli:0.5 + uniform + marginal:0.3 + joint*0.5");
+    acf_masks masks = parsed("bernoulli:0.5 + uniform + marginal:0.3 + joint*0.5 + partial:0.4");
     acf_device *one = device(1), *two = device(2);
     for (uint64_t i = 0; i < ROWS; i++) id[i] = 7 * i + 3, turned[ROWS - 1 - i] = id[i];
     memset(m1, 1, sizeof m1), memset(m2, 1, sizeof m2);
@@ -243,8 +269,8 @@ static void text_goes_and_comes_back(void **state) {
 static void wrong_text_gets_a_sentence(void **state) {
     (void)state;
     static const char *const cases[][2] = {
-        {"", "masks '': at the end: expected bernoulli:P, uniform, marginal:P or joint"},
-        {"bernouli:0.5", "masks 'bernouli:0.5': at 'bernouli:0.5': expected bernoulli:P, uniform, marginal:P or joint"},
+        {"", "masks '': at the end: expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
+        {"bernouli:0.5", "masks 'bernouli:0.5': at 'bernouli:0.5': expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
         {"bernoulli", "masks 'bernoulli': at the end: expected ':' and a probability, as in bernoulli:0.5"},
         {"bernoulli:1.5", "masks 'bernoulli:1.5': at '1.5': expected a probability from 0 to 1"},
         {"bernoulli:-1", "masks 'bernoulli:-1': at '-1': expected a probability from 0 to 1"},
@@ -253,10 +279,10 @@ static void wrong_text_gets_a_sentence(void **state) {
         {"uniform*0", "masks 'uniform*0': at '0': expected a weight above 0, at most 1e100"},
         {"uniform*inf", "masks 'uniform*inf': at 'inf': expected a weight above 0, at most 1e100"},
         {"uniform*1e101", "masks 'uniform*1e101': at '1e101': expected a weight above 0, at most 1e100"},
-        {"uniform +", "masks 'uniform +': at the end: expected bernoulli:P, uniform, marginal:P or joint"},
+        {"uniform +", "masks 'uniform +': at the end: expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
         {"uniform joint",
          "masks 'uniform joint': at 'joint': expected '*' and a weight, '+' and another part, or the end"},
-        {"Uniform", "masks 'Uniform': at 'Uniform': expected bernoulli:P, uniform, marginal:P or joint"},
+        {"Uniform", "masks 'Uniform': at 'Uniform': expected bernoulli:P, uniform, marginal:P, partial:P or joint"},
         {"joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint+joint",
          "masks: more than 16 parts in one mixture"},
     };
@@ -269,7 +295,7 @@ static void wrong_text_gets_a_sentence(void **state) {
 }
 
 ACF_TESTS(masks, cmocka_unit_test(bernoulli_has_its_law), cmocka_unit_test(uniform_has_its_law),
-          cmocka_unit_test(marginal_turns_the_given_into_missing), cmocka_unit_test(joint_gives_nothing),
+          cmocka_unit_test(marginal_turns_the_given_into_missing), cmocka_unit_test(joint_gives_nothing), cmocka_unit_test(partial_leaves_some_missing),
           cmocka_unit_test(mixtures_choose_by_weight), cmocka_unit_test(rows_without_cells_stay_empty),
           cmocka_unit_test(a_row_does_not_know_its_batch), cmocka_unit_test(cells_are_independent),
           cmocka_unit_test(text_goes_and_comes_back), cmocka_unit_test(wrong_text_gets_a_sentence))

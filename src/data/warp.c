@@ -10,6 +10,7 @@
 
 #define OUTLIER 5.0 /* distance from the mean, in deviations, and share of one value: a column with neither stays as it is */
 #define SPIKE 0.1
+#define FEW 3       /* different values that are a choice between them and not a distribution: there is nothing to make normal */
 #define PRIOR 10.0  /* observations that the prior is worth */
 #define MISS 0.02   /* largest distance of line and curve in z, besides half a standard error of the curve */
 #define FAR 4.0     /* |z| of the curve at most: one observation in 30,000 lies beyond */
@@ -199,13 +200,14 @@ static void lay(const curve *c, const span *list, int n, acf_warp *w) {
 }
 
 static bool needed(const double *t, int64_t n) {
-    if (n < 2 || t[0] == t[n - 1]) return false;
-    if (fmax(-t[0], t[n - 1]) > OUTLIER) return true;
-    for (int64_t i = 0, end; i < n; i = end) {
+    bool spike = false;
+    int64_t different = 0;
+    if (n < 2) return false;
+    for (int64_t i = 0, end; i < n; i = end, different++) {
         for (end = i + 1; end < n && t[end] == t[i]; end++) {}
-        if ((double)(end - i) > SPIKE * (double)n) return true;
+        spike |= (double)(end - i) > SPIKE * (double)n;
     }
-    return false;
+    return different > FEW && (spike || fmax(-t[0], t[n - 1]) > OUTLIER);
 }
 
 acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out) {

@@ -26,8 +26,8 @@ typedef struct acf_warp {
 } acf_warp;
 
 /* Of the n standardised values t in ascending order, spread over `step` (0: not). Gives the knots; free with acf_warp_free. The
- * identity where nothing calls for more: no value is farther than 5 from the mean, none has more than a tenth of the cells. A warp
- * bends straight relations between columns, so a column that is only skewed or has two humps is better left alone.
+ * identity where nothing calls for more: no value is farther than 5 from the mean, none has more than a tenth of the cells, or there
+ * are no more than three different ones. A warp bends straight relations between columns, so a column that is only skewed or has two humps is better left alone.
  * Fails: ACF_EMEMORY. */
 acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out);
 

@@ -57,7 +57,7 @@ static const struct {
 };
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
-static const char *const later[][2] = {{"anchor", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
+static const char *const later[][2] = {{"anchor", "0"}, {"anchor-width", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
                                         {"encode", "standard"}, {"dequantise", "false"}};
 
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }

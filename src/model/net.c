@@ -3,7 +3,7 @@
  * Columns are dealt to two parts, reals to the flow and categories to the autoregressive model, each with a subset over its own
  * columns. Their conditioning vectors, side by side:
  *
- *     categories    x·b, b, m of the reals | b, m of the categories    | embeddings of the given ones
+ *     categories    x·b, b, m of the reals | b, m of the categories    | embeddings of the given ones | what the anchor expects
  *     reals         x·b, b, m of the reals | b, seen of the categories | embeddings of those given or modelled
  *
  * With context-width W, a network reads that vector once per row and puts W numbers of its own beside it. The recurrent networks run
@@ -41,7 +41,9 @@ struct acf_net {
     int32_t *first, *count; /* (category.D) classes; owned */
     acf_classes classes;
     int64_t anchor_size; /* components; 0: none */
-    acf_param *anchor[3]; /* of the reals: weight (K), mean (K,D), cov (K,D,D) */
+    acf_param *anchor[3]; /* of the reals and the indicators: weight (K), mean (K,W), cov (K,W,W) */
+    int64_t indicators;
+    int32_t *of, *at, *value; /* (indicators) the category, among the categories and in the table, and the class; owned */
     acf_chain chain;      /* behind it */
     acf_like like;
     acf_categories categories;
@@ -56,6 +58,11 @@ acf_param *const *acf_net_anchor(const acf_net *net) { return net->anchor; }
 const int32_t *acf_net_reals(const acf_net *net, int64_t *n) {
     *n = net->real.D;
     return net->real.column;
+}
+
+int64_t acf_net_indicators(const acf_net *net, const int32_t **column, const int32_t **value) {
+    *column = net->at, *value = net->value;
+    return net->anchor_size ? net->indicators : 0;
 }
 
 /* ---- creation ---------------------------------------------------------------------------------------------------------- */
@@ -110,15 +117,35 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
     };
 }
 
+/* Indicators of all classes of a category but the first, categories with the fewest classes first, while `width` has room. */
+static acf_status choose_indicators(acf_net *net, int64_t width) {
+    const int64_t room = width - net->real.D, Dc = net->category.D;
+    if (room < 1 || !Dc) return ACF_OK;
+    for (int i = 0; i < 3; i++) {
+        int32_t **list = (int32_t **[]){&net->of, &net->at, &net->value}[i];
+        if (!(*list = acf_alloc((size_t)room * sizeof **list, "a list of classes"))) return ACF_EMEMORY;
+    }
+    for (int32_t classes = 2; classes <= room + 1; classes++)
+        for (int64_t k = 0; k < Dc; k++) {
+            if (net->count[k] != classes || net->indicators + classes - 1 > room) continue;
+            for (int32_t c = 1; c < classes; c++, net->indicators++)
+                net->of[net->indicators] = (int32_t)k, net->at[net->indicators] = net->category.column[k], net->value[net->indicators] = c;
+        }
+    return ACF_OK;
+}
+
 /* As many components as the option says, or as the width allows: a table of 8 columns has room for all, one of 50 for one, and where
  * not even one fits there is no anchor. */
 static acf_status declare_anchor(acf_net *net, const acf_options *o) {
-    const int64_t D = net->real.D, K = acf_min(acf_options_int(o, "anchor"), D > 1000 ? 0 : ANCHOR_WORK / acf_max(D * D * D / 3, 1));
+    if (!acf_options_int(o, "anchor")) return ACF_OK;
+    ACF_TRY(choose_indicators(net, acf_options_int(o, "anchor-width")));
+    const int64_t W = net->real.D + net->indicators;
+    const int64_t K = acf_min(acf_options_int(o, "anchor"), W > 1000 ? 0 : ANCHOR_WORK / acf_max(W * W * W / 3, 1));
     if (K < 1) return ACF_OK;
     net->anchor_size = K;
     net->anchor[0] = acf_param_add(net->ps, "anchor.weight", ACF_INIT_CONST, 1, 1, &K);
-    net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, D});
-    net->anchor[2] = acf_param_add(net->ps, "anchor.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, D, D});
+    net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, W});
+    net->anchor[2] = acf_param_add(net->ps, "anchor.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, W, W});
     for (int i = 0; i < 3; i++) {
         if (!net->anchor[i]) return acf_error_status();
         net->anchor[i]->decay = false;
@@ -128,7 +155,7 @@ static acf_status declare_anchor(acf_net *net, const acf_options *o) {
 
 /* Unit covariances. */
 static acf_status fill_anchor(acf_net *net) {
-    const int64_t K = net->anchor_size, D = net->real.D, n = K * D * D;
+    const int64_t K = net->anchor_size, D = net->real.D + net->indicators, n = K * D * D;
     if (!K) return ACF_OK;
     acf_real *cov = acf_alloc_zero((size_t)n * sizeof *cov, "covariances");
     if (!cov) return ACF_EMEMORY;
@@ -168,6 +195,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
 
 static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t context) {
     int64_t identity = acf_options_int(o, "identity");
+    if (net->anchor_size && net->indicators) context += net->real.D + net->indicators;
     ACF_TRY(declare_reader(net, &net->category, "category-context", o, READER_SITE + ACF_MLP_LAYERS, &context));
     ACF_TRY(declare_identity(net, &net->category, "category-columns", identity));
     const acf_categories_shape shape = {
@@ -235,6 +263,9 @@ void acf_net_free(acf_net *net) {
     acf_release(net->category.column);
     acf_release(net->first);
     acf_release(net->count);
+    acf_release(net->of);
+    acf_release(net->at);
+    acf_release(net->value);
     acf_release(net);
 }
 
@@ -249,6 +280,7 @@ struct acf_view {
     acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
     acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
     const uint8_t *given; /* (N,Dr) on the device: b of the reals */
+    acf_mog_classes classes; /* what the anchor sees of the categories */
     uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
     int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
     const uint64_t *id;  /* (N) on the device */
@@ -308,6 +340,9 @@ static void see_categories(acf_tape *t, acf_view *v) {
     v->seen = to_device(t, m, (size_t)(N * D)); /* m = given or modelled: a question leaves nothing else present */
     v->code = to_device(t, code, (size_t)(N * D) * sizeof *code);
     v->u_category = acf_tape_subset(t, v->b, v->seen, N, D);
+    const size_t list = (size_t)v->net->indicators * sizeof(int32_t);
+    if (v->net->anchor_size && v->net->indicators)
+        v->classes = (acf_mog_classes){v->net->indicators, D, to_device(t, v->net->of, list), to_device(t, v->net->value, list), v->code, v->seen};
 }
 
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {
@@ -357,20 +392,30 @@ static acf_cond real_cond(acf_tape *t, const acf_view *v) {
                       .columns = acf_p(v->net->real.identity), .pass = v->trains ? &v->pass : NULL};
 }
 
-static acf_cond category_cond(acf_tape *t, const acf_view *v) {
-    return (acf_cond){.context = reading(t, v, &v->net->category, context(t, v, v->net->categories.table, v->b)), .u = v->u_category,
-                      .columns = acf_p(v->net->category.identity), .pass = v->trains ? &v->pass : NULL};
-}
-
-/* ---- questions ------------------------------------------------------------------------------------------------------------ */
-
 /* The anchor as it is asked about this batch; its numbers are constants to the tape. */
 static acf_mog anchor_of(acf_tape *t, const acf_view *v) {
     const acf_net *net = v->net;
     acf_tensor *p[3];
     for (int i = 0; i < 3; i++) p[i] = acf_tensor_wrap(t, net->anchor[i]->t.data, net->anchor[i]->t.ndim, net->anchor[i]->t.dim);
-    return (acf_mog){p[0], p[1], p[2], v->x, v->given};
+    return (acf_mog){p[0], p[1], p[2], v->x, v->given, v->classes};
 }
+
+/* The categories' networks are also told what the anchor expects of every column and class given the others: a line through the data,
+ * where they would have to learn to fill in what is missing. */
+static acf_tensor *category_context(acf_tape *t, const acf_view *v) {
+    acf_tensor *c = context(t, v, v->net->categories.table, v->b);
+    if (!v->net->anchor_size || !v->net->indicators || t->failure.status) return c;
+    acf_mog g = anchor_of(t, v);
+    g.classes.known = v->b;
+    return acf_concat(t, 2, (acf_tensor *[]){c, acf_mog_expect(t, &g)});
+}
+
+static acf_cond category_cond(acf_tape *t, const acf_view *v) {
+    return (acf_cond){.context = reading(t, v, &v->net->category, category_context(t, v)), .u = v->u_category,
+                      .columns = acf_p(v->net->category.identity), .pass = v->trains ? &v->pass : NULL};
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------------------ */
 
 /* The modelled values as the chain gets them; *logdet stays NULL where there is no anchor. */
 static acf_tensor *behind_anchor(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
@@ -514,7 +559,8 @@ static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
     acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
-    for (int k = 0; k < n; k++) z[k] = before_anchor(t, v, z[k]);
+    acf_mog g = v->net->anchor_size ? anchor_of(t, v) : (acf_mog){0};
+    if (v->net->anchor_size) acf_mog_values(t, &g, n, z, v->u_real);
     ACF_TRY(acf_tape_status(t));
     return put_spread(t, v->u_real, n, z, out);
 }

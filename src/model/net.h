@@ -35,6 +35,8 @@ int64_t acf_net_columns(const acf_net *net);
 const int32_t *acf_net_reals(const acf_net *net, int64_t *n);
 int64_t acf_net_anchor_size(const acf_net *net);
 acf_param *const *acf_net_anchor(const acf_net *net);
+/* The indicators that the anchor has besides the reals: n of them, each of a class `value` of a column of the table. */
+int64_t acf_net_indicators(const acf_net *net, const int32_t **column, const int32_t **value);
 
 /* What a batch looks like to the network: made once per step, before any of the calls below. Lives on the tape. */
 typedef struct acf_view acf_view;

@@ -68,43 +68,57 @@ typedef struct sight {
     double *grown;        /* (K,n) of the backward: Σ_r y_r (L⁻¹)_rq */
     double *lw, *m, *s;   /* (K) at the current place */
     double *w, *term;     /* (K) normalised weights; scratch */
+    double *start;        /* (K) lw after the given places */
     double *jacobian;     /* (n,n) dz/dx of the modelled places */
     double *dz;           /* (n) */
 } sight;
 
 static sight sight_of(const acf_mog_in *in, double *scratch) {
-    const int64_t K = in->K, D = in->D;
-    sight s = {.in = in, .l = scratch + omp_get_thread_num() * ACF_MOG_SCRATCH(K, D)};
-    s.inverse = s.l + K * D * D, s.y = s.inverse + K * D * D, s.mu = s.y + K * D, s.grown = s.mu + K * D;
-    s.lw = s.grown + K * D, s.m = s.lw + K, s.s = s.m + K, s.w = s.s + K, s.term = s.w + K;
-    s.jacobian = s.term + K, s.dz = s.jacobian + D * D;
-    s.column = (int32_t *)(void *)(s.dz + D);
+    const int64_t K = in->K, W = in->W;
+    sight s = {.in = in, .l = scratch + omp_get_thread_num() * ACF_MOG_SCRATCH(K, W)};
+    s.inverse = s.l + K * W * W, s.y = s.inverse + K * W * W, s.mu = s.y + K * W, s.grown = s.mu + K * W;
+    s.lw = s.grown + K * W, s.m = s.lw + K, s.s = s.m + K, s.w = s.s + K, s.term = s.w + K;
+    s.start = s.term + K, s.jacobian = s.start + K, s.dz = s.jacobian + W * W;
+    s.column = (int32_t *)(void *)(s.dz + W);
     return s;
 }
 
-static void list_columns(sight *s, const acf_subset *u, int64_t i) {
+/* The value of a given column of the mixture in row i. */
+static double given_value(const acf_mog_in *in, int64_t i, int64_t column) {
+    const acf_mog_classes *c = &in->classes;
+    if (column < in->D) return (double)in->x[i * in->D + column];
+    return c->code[i * c->D + c->column[column - in->D]] == c->value[column - in->D];
+}
+
+static void list_given(sight *s, int64_t i) {
     const acf_mog_in *in = s->in;
     s->o = 0;
     for (int64_t j = 0; j < in->D; j++)
         if (in->b[i * in->D + j]) s->column[s->o++] = (int32_t)j;
+    for (int64_t p = 0; p < in->classes.n; p++)
+        if (in->classes.known[i * in->classes.D + in->classes.column[p]]) s->column[s->o++] = (int32_t)(in->D + p);
     s->n = s->o;
+}
+
+static void list_columns(sight *s, const acf_subset *u, int64_t i) {
+    list_given(s, i);
     for (int64_t t = 0; t < u->size[i]; t++) s->column[s->n++] = u->cols[i * u->D + t];
 }
 
 /* Returns where a factor broke off, or -1. */
 static int64_t factorise(sight *s) {
     const acf_mog_in *in = s->in;
-    const int64_t n = s->n, D = in->D;
+    const int64_t n = s->n, W = in->W;
     for (int64_t k = 0; k < in->K; k++) {
         if (!(in->weight[k] > 0)) continue;
         double *l = s->l + k * n * n;
-        const acf_real *cov = in->cov + k * D * D;
+        const acf_real *cov = in->cov + k * W * W;
         for (int64_t p = 0; p < n; p++) {
             const int64_t a = s->column[p];
-            s->mu[k * n + p] = (double)in->mean[k * D + a];
+            s->mu[k * n + p] = (double)in->mean[k * W + a];
             for (int64_t q = 0; q <= p; q++) {
                 const int64_t c = s->column[q];
-                l[p * n + q] = (double)(a > c ? cov[a * D + c] : cov[c * D + a]);
+                l[p * n + q] = (double)(a > c ? cov[a * W + c] : cov[c * W + a]);
             }
         }
         const int64_t broken = acf_cholesky(l, n, LEAST_PIVOT);
@@ -130,30 +144,41 @@ static void take(const sight *s, int64_t k, int64_t p, double x) {
 
 static bool used(const sight *s, int64_t k) { return s->in->weight[k] > 0; }
 
-/* Begins row i; returns as factorise. */
-static int64_t begin_row(sight *s, const acf_subset *u, int64_t i) {
+/* Begins row i, whose columns are listed; returns as factorise. */
+static int64_t take_given(sight *s, int64_t i) {
     const acf_mog_in *in = s->in;
-    list_columns(s, u, i);
     const int64_t broken = factorise(s);
     for (int64_t k = 0; broken < 0 && k < in->K; k++) {
         if (!used(s, k)) continue;
         s->lw[k] = log((double)in->weight[k]);
         for (int64_t p = 0; p < s->o; p++) {
             look(s, k, p);
-            take(s, k, p, (double)in->x[i * in->D + s->column[p]]);
+            take(s, k, p, given_value(in, i, s->column[p]));
         }
     }
     return broken;
 }
 
-/* Every component looks at place p; their weights there, normalised. */
-static void weigh(const sight *s, int64_t p) {
+static int64_t begin_row(sight *s, const acf_subset *u, int64_t i) {
+    list_columns(s, u, i);
+    return take_given(s, i);
+}
+
+/* The components' weights, normalised. */
+static void normalise(const sight *s) {
     double *w = s->w;
     double largest = -INFINITY, sum = 0;
     for (int64_t k = 0; k < s->in->K; k++)
-        if (used(s, k)) look(s, k, p), largest = fmax(largest, s->lw[k]);
+        if (used(s, k)) largest = fmax(largest, s->lw[k]);
     for (int64_t k = 0; k < s->in->K; k++) sum += w[k] = used(s, k) ? exp(s->lw[k] - largest) : 0;
     for (int64_t k = 0; k < s->in->K; k++) w[k] /= sum;
+}
+
+/* Every component looks at place p; their weights there. */
+static void weigh(const sight *s, int64_t p) {
+    for (int64_t k = 0; k < s->in->K; k++)
+        if (used(s, k)) look(s, k, p);
+    normalise(s);
 }
 
 static double log_sum(const double *term, int64_t n) {
@@ -215,7 +240,7 @@ static void take_all(const sight *s, int64_t p, double x) {
 
 /* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
-static int64_t work(const acf_mog_in *in, const acf_subset *u) { return u->N * in->K * in->D * in->D * (in->D + 60); }
+static int64_t work(const acf_mog_in *in, const acf_subset *u) { return u->N * in->K * in->W * in->W * (in->W + 60); }
 
 void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_mog_in *in,
                             const acf_subset *u, double *scratch) {
@@ -239,7 +264,19 @@ void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet
     }
 }
 
-void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+/* The values of row i, of one set. */
+static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_subset *u, int64_t i) {
+    memcpy(s->lw, s->start, (size_t)s->in->K * sizeof *s->lw);
+    for (int64_t t = 0; t < u->size[i]; t++) {
+        const int64_t at = acf_subset_at(u, i, t);
+        weigh(s, s->o + t);
+        const double value = from_normal(s, (double)z[at]);
+        x[at] = acf_real_from(value);
+        take_all(s, s->o + t, value);
+    }
+}
+
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
                            const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
     for (int64_t r = 0; r < u->N; r++) {
@@ -248,12 +285,52 @@ void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, con
         bad[i] = -1;
         if (u->size[i] == 0) continue;
         bad[i] = (int32_t)begin_row(&s, u, i);
-        for (int64_t t = 0; bad[i] < 0 && t < u->size[i]; t++) {
-            weigh(&s, s.o + t);
-            const double value = from_normal(&s, (double)z[acf_subset_at(u, i, t)]);
-            x[acf_subset_at(u, i, t)] = acf_real_from(value);
-            take_all(&s, s.o + t, value);
+        memcpy(s.start, s.lw, (size_t)in->K * sizeof *s.lw);
+        for (int64_t c = 0; bad[i] < 0 && c < sets; c++) value_row(&s, x + c * u->T, z + c * u->T, u, i);
+    }
+}
+
+/* y = L⁻ᵀ y on the given places: then Σ_j· y is how far column j is expected from its mean. */
+static void solve_back(const sight *s, int64_t k) {
+    const int64_t n = s->n;
+    const double *l = s->l + k * n * n;
+    double *y = s->y + k * n;
+    for (int64_t p = s->o - 1; p >= 0; p--) {
+        y[p] /= l[p * n + p];
+        for (int64_t q = 0; q < p; q++) y[q] -= l[p * n + q] * y[p];
+    }
+}
+
+/* What component k expects of column j. */
+static double expected(const sight *s, int64_t k, int64_t j) {
+    const int64_t W = s->in->W;
+    const acf_real *cov = s->in->cov + k * W * W;
+    double sum = (double)s->in->mean[k * W + j];
+    for (int64_t p = 0; p < s->o; p++) {
+        const int64_t c = s->column[p];
+        sum += (double)(j > c ? cov[j * W + c] : cov[c * W + j]) * s->y[k * s->n + p];
+    }
+    return sum;
+}
+
+void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, int64_t N, double *scratch) {
+    const int64_t W = in->W;
+    ACF_PARALLEL_UNEVEN(dev, N * in->K * W * W * W)
+    for (int64_t i = 0; i < N; i++) {
+        sight s = sight_of(in, scratch);
+        list_given(&s, i);
+        bad[i] = (int32_t)take_given(&s, i);
+        if (bad[i] >= 0) continue;
+        normalise(&s);
+        for (int64_t k = 0; k < in->K; k++)
+            if (used(&s, k)) solve_back(&s, k);
+        for (int64_t j = 0; j < W; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < in->K; k++)
+                if (s.w[k] > 0) sum += s.w[k] * expected(&s, k, j);
+            out[i * W + j] = acf_real_from(sum);
         }
+        for (int64_t p = 0; p < s.o; p++) out[i * W + s.column[p]] = acf_real_from(given_value(in, i, s.column[p])); /* exactly */
     }
 }
 
@@ -334,23 +411,25 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
 typedef struct attrs {
     const acf_subset *u;
     const uint8_t *b;
+    acf_mog_classes classes;
 } attrs;
 
-/* Inputs of both nodes: weight, mean, cov, x, and z for the way back. */
+/* Inputs of all nodes: weight, mean, cov, x, and z for the way back. */
 static acf_mog_in reads(const acf_node *n) {
-    return (acf_mog_in){n->in[1]->dim[0], n->in[1]->dim[1],    n->in[0]->data, n->in[1]->data,
-                        n->in[2]->data,   n->in[3]->data, ((const attrs *)n->attr)->b};
+    const attrs *a = n->attr;
+    return (acf_mog_in){n->in[1]->dim[0], n->in[3]->dim[1], n->in[1]->dim[1], n->in[0]->data, n->in[1]->data,
+                        n->in[2]->data,   n->in[3]->data, a->b,             a->classes};
 }
 
 static double *doubles(acf_tape *t, const acf_mog_in *in) {
-    const size_t bytes = (size_t)(t->dev->threads * ACF_MOG_SCRATCH(in->K, in->D)) * sizeof(double);
+    const size_t bytes = (size_t)(t->dev->threads * ACF_MOG_SCRATCH(in->K, in->W)) * sizeof(double);
     double *p = acf_arena_alloc(t->mem, bytes);
     if (!p) acf_tape_fail(t, NULL);
     return p;
 }
 
-static acf_status broken(const acf_subset *u, const int32_t *bad) {
-    const int64_t i = acf_first_failure(bad, u->N);
+static acf_status broken(int64_t N, const int32_t *bad) {
+    const int64_t i = acf_first_failure(bad, N);
     if (i < 0) return ACF_OK;
     return acf_fail(ACF_ENUMERIC, "row %lld: a covariance of the mixture is not positive definite on its columns (place %d)",
                     (long long)i, bad[i]);
@@ -359,13 +438,15 @@ static acf_status broken(const acf_subset *u, const int32_t *bad) {
 static acf_status run_forward(acf_tape *t, acf_node *n) {
     const acf_subset *u = ((const attrs *)n->attr)->u;
     const acf_mog_in in = reads(n);
+    const int64_t N = n->in[3]->dim[0];
     acf_mark mark = acf_arena_mark(t->mem);
-    int32_t *bad = acf_tape_ints(t, u->N);
+    int32_t *bad = acf_tape_ints(t, N);
     double *scratch = doubles(t, &in);
     ACF_TRY(acf_tape_status(t));
-    if (n->n_in == 4) acf_mog_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
-    else acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data, u, scratch);
-    acf_status status = broken(u, bad);
+    if (n->op == &acf_op_mog_expect) acf_mog_expect_cpu(t->dev, n->out[0]->data, bad, &in, N, scratch);
+    else if (n->op == &acf_op_mog_normal) acf_mog_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
+    else acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data, n->in[4]->ndim == 2 ? n->in[4]->dim[0] : 1, u, scratch);
+    acf_status status = broken(N, bad);
     acf_arena_release(t->mem, mark);
     return status;
 }
@@ -384,35 +465,55 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
 }
 
 const acf_op acf_op_mog_normal = {"mog_normal", ACF_OP_mog_normal, {run_forward, NULL}};
+const acf_op acf_op_mog_expect = {"mog_expect", ACF_OP_mog_expect, {run_forward, NULL}};
+const acf_op acf_op_mog_values = {"mog_values", ACF_OP_mog_values, {run_forward, NULL}};
 const acf_op acf_op_mog_value = {"mog_value", ACF_OP_mog_value, {run_forward, value_backward}};
 
-/* The node of either, checked; NULL after a failure. */
-static acf_node *checked(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor *z, const acf_subset *u) {
+/* A node on N rows of D reals, without its outputs; NULL after a failure. */
+static acf_node *checked(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor *z, int64_t N, int64_t D) {
     char sw[ACF_SHAPE_TEXT], sm[ACF_SHAPE_TEXT], sc[ACF_SHAPE_TEXT], sx[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, op, sizeof(attrs), z ? 5 : 4, (acf_tensor *[]){g->weight, g->mean, g->cov, g->x, z});
     if (!n) return NULL;
-    const int64_t K = g->weight->ndim == 1 ? g->weight->dim[0] : -1, D = u->D;
-    const bool fits = g->mean->ndim == 2 && g->mean->dim[0] == K && g->mean->dim[1] == D && g->cov->ndim == 3 && g->cov->dim[0] == K &&
-                      g->cov->dim[1] == D && g->cov->dim[2] == D && g->x->ndim == 2 && g->x->dim[0] == u->N && g->x->dim[1] == D;
+    const int64_t K = g->weight->ndim == 1 ? g->weight->dim[0] : -1, W = D + g->classes.n;
+    const bool fits = g->mean->ndim == 2 && g->mean->dim[0] == K && g->mean->dim[1] == W && g->cov->ndim == 3 && g->cov->dim[0] == K &&
+                      g->cov->dim[1] == W && g->cov->dim[2] == W && g->x->ndim == 2 && g->x->dim[0] == N && g->x->dim[1] == D;
     if (!fits) {
         acf_reject(t, op, "weight is %s, mean is %s, cov is %s, x is %s; expected (K), (K,%lld), (K,%lld,%lld) and (%lld,%lld)",
                    acf_tensor_shape(g->weight, sw), acf_tensor_shape(g->mean, sm), acf_tensor_shape(g->cov, sc),
-                   acf_tensor_shape(g->x, sx), (long long)D, (long long)D, (long long)D, (long long)u->N, (long long)D);
+                   acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W, (long long)N, (long long)D);
         return NULL;
     }
+    *(attrs *)n->attr = (attrs){NULL, g->b, g->classes};
+    return n;
+}
+
+/* The node of a map between x and z, with its first output. */
+static acf_node *map(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor *z, const acf_subset *u) {
+    char sz[ACF_SHAPE_TEXT];
+    acf_node *n = checked(t, op, g, z, u->N, u->D);
+    if (!n) return NULL;
     if (z && !acf_is_packed(z, u)) {
-        acf_reject(t, op, "z is %s; expected (%lld packed) over the subset", acf_tensor_shape(z, sx), (long long)u->T);
+        acf_reject(t, op, "z is %s; expected (%lld packed) over the subset", acf_tensor_shape(z, sz), (long long)u->T);
         return NULL;
     }
-    *(attrs *)n->attr = (attrs){u, g->b};
+    ((attrs *)n->attr)->u = u;
     n->out[0] = acf_tensor_packed(t, u, 0);
     return n;
+}
+
+acf_tensor *acf_mog_expect(acf_tape *t, const acf_mog *g) {
+    if (t->failure.status) return &t->empty;
+    const int64_t N = g->x->dim[0];
+    acf_node *n = checked(t, &acf_op_mog_expect, g, NULL, N, g->x->dim[1]);
+    if (!n) return &t->empty;
+    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){N, g->mean->dim[1]});
+    return acf_node_run(t, n);
 }
 
 acf_tensor *acf_mog_normal(acf_tape *t, const acf_mog *g, const acf_subset *u, acf_tensor **logdet) {
     *logdet = &t->empty;
     if (t->failure.status) return &t->empty;
-    acf_node *n = checked(t, &acf_op_mog_normal, g, NULL, u);
+    acf_node *n = map(t, &acf_op_mog_normal, g, NULL, u);
     if (!n) return &t->empty;
     n->out[1] = acf_tensor_new(t, 1, &u->N);
     acf_tensor *z = acf_node_run(t, n);
@@ -422,6 +523,26 @@ acf_tensor *acf_mog_normal(acf_tape *t, const acf_mog *g, const acf_subset *u, a
 
 acf_tensor *acf_mog_value(acf_tape *t, const acf_mog *g, acf_tensor *z, const acf_subset *u) {
     if (t->failure.status) return &t->empty;
-    acf_node *n = checked(t, &acf_op_mog_value, g, z, u);
+    acf_node *n = map(t, &acf_op_mog_value, g, z, u);
     return n ? acf_node_run(t, n) : &t->empty;
+}
+
+void acf_mog_values(acf_tape *t, const acf_mog *g, int n, acf_tensor **z, const acf_subset *u) {
+    char sz[ACF_SHAPE_TEXT];
+    acf_tensor *all = acf_tensor_new(t, 2, (int64_t[]){n, u->T});
+    for (int i = 0; i < n && !t->failure.status; i++) {
+        if (!acf_is_packed(z[i], u))
+            acf_reject(t, &acf_op_mog_values, "z is %s; expected (%lld packed) over the subset", acf_tensor_shape(z[i], sz), (long long)u->T);
+        else if (acf_device_copy(t->dev, all->data + i * u->T, z[i]->data, (size_t)u->T * sizeof(acf_real), ACF_ON_DEVICE))
+            acf_tape_fail(t, NULL);
+    }
+    acf_node *node = t->failure.status ? NULL : checked(t, &acf_op_mog_values, g, all, u->N, u->D);
+    if (node) {
+        ((attrs *)node->attr)->u = u;
+        node->out[0] = acf_tensor_new(t, 2, all->dim);
+        all = acf_node_run(t, node);
+    }
+    for (int i = 0; i < n; i++)
+        z[i] = t->failure.status ? &t->empty
+                                 : acf_tensor_as_packed(t, acf_tensor_wrap(t, all->data + i * u->T, 1, &u->T), u);
 }

@@ -8,20 +8,32 @@
  * so where the mixture is the truth, z is independent standard noise, and the networks behind have nothing left to learn; where it is not, they
  * learn the difference. One Gaussian makes it the linear map x_u = μ_{u|o} + L z. Formulas: docs/math.md.
  *
+ * Known categories are given columns too, as indicators of their classes: the mixture is one of the reals and these, and only reals are asked for.
+ *
  * Cost a row: K Cholesky factors of size |o| + |u|. Everything is in double: the factors of a nearly singular covariance do not survive float. */
 #ifndef ACF_OPS_MOG_H
 #define ACF_OPS_MOG_H
 
 #include "ops/ops.h"
 
+/* Indicators: column D + p of the mixture is 1 where category column[p] has the class value[p], else 0, and is given where known says so.
+ * All arrays in device memory. */
+typedef struct acf_mog_classes {
+    int64_t n, D;                  /* indicators, 0: there are none; categories */
+    const int32_t *column, *value; /* (n) */
+    const int32_t *code;           /* (N,D), read where known */
+    const uint8_t *known;          /* (N,D) */
+} acf_mog_classes;
+
 /* What conditionals are taken of. b (N,D), in device memory, marks the given columns: x (N,D) is read there, and at the modelled ones by
- * acf_mog_normal; nowhere else. */
+ * acf_mog_normal; nowhere else. W = D + classes.n. */
 typedef struct acf_mog {
     acf_tensor *weight; /* (K) of the components, >= 0; those of weight 0 take no part */
-    acf_tensor *mean;   /* (K,D) */
-    acf_tensor *cov;    /* (K,D,D) symmetric; the lower half is read */
+    acf_tensor *mean;   /* (K,W) */
+    acf_tensor *cov;    /* (K,W,W) symmetric; the lower half is read */
     acf_tensor *x;      /* (N,D) */
     const uint8_t *b;
+    acf_mog_classes classes;
 } acf_mog;
 
 /* z (T), and *logdet (N). No derivative: x is data, and the mixture is not learned so.
@@ -31,21 +43,32 @@ acf_tensor *acf_mog_normal(acf_tape *t, const acf_mog *g, const acf_subset *u, a
 /* x (T) from z (T): the way back, differentiable in z. Fails as above. */
 acf_tensor *acf_mog_value(acf_tape *t, const acf_mog *g, acf_tensor *z, const acf_subset *u);
 
+/* The same for n sets z[i] (T) of the same rows, in their place: the factors, which are nearly all of the work, are made once for all. No
+ * derivative. */
+void acf_mog_values(acf_tape *t, const acf_mog *g, int n, acf_tensor **z, const acf_subset *u);
+
+/* (N,W): what the mixture expects of every column, the values of the given ones among them: the reals, then the indicators. No derivative.
+ * Fails as above. */
+acf_tensor *acf_mog_expect(acf_tape *t, const acf_mog *g);
+
 /* What the kernels read; the arrays of acf_mog. */
 typedef struct acf_mog_in {
-    int64_t K, D;
+    int64_t K, D, W;
     const acf_real *weight, *mean, *cov, *x;
     const uint8_t *b;
+    acf_mog_classes classes;
 } acf_mog_in;
 
 /* Doubles of scratch a thread. */
-#define ACF_MOG_SCRATCH(K, D) ((K) * (2 * (D) * (D) + 3 * (D) + 5) + (D) * (D) + 2 * (D) + 8)
+#define ACF_MOG_SCRATCH(K, W) ((K) * (2 * (W) * (W) + 3 * (W) + 6) + (W) * (W) + 2 * (W) + 8)
 
 /* bad (N) = the place among the row's given and modelled columns where a factor broke off, -1 where none did. */
 void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet, int32_t *bad, const acf_mog_in *in,
                             const acf_subset *u, double *scratch);
-void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z,
+/* x (sets,T) from z (sets,T). */
+void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
                            const acf_subset *u, double *scratch);
+void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, int64_t N, double *scratch);
 /* dz += Jᵀ dx, J = dx/dz; x (T) is what forward gave. */
 void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in, const acf_real *x,
                            const acf_real *z, const acf_subset *u, double *scratch);

@@ -289,12 +289,38 @@ static void mixture_copy(acf_mixture *to, const acf_mixture *from) { /* `to` has
     memcpy(to->cov, from->cov, (size_t)(from->K * from->D * from->D) * sizeof *to->cov);
 }
 
-/* Where EM begins: one component as the prior says; several around rows drawn at random, each as wide as the whole (`one`) shrunk. */
-static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, uint64_t seed) {
+/* How far row r is from what a component that begins at `mean` expects: of what it has seen, in units of the whole's deviations. */
+static double distance(const acf_sample *s, int64_t r, const double *mean, const acf_mixture *one) {
+    const int64_t D = s->D;
+    double sum = 0;
+    for (int64_t j = 0; j < D; j++) {
+        if (s->seen[r * D + j] != ACF_ANCHOR_SEEN) continue;
+        const double e = s->x[r * D + j] - mean[j];
+        sum += e * e / one->cov[j * D + j];
+    }
+    return sum;
+}
+
+/* The row where component k begins: far from those before it, by chance in proportion to the squared distance, so that a small group
+ * apart from the others is likely to have one. near (R): the distance of each row to the nearest of them. */
+static int64_t choose_row(const acf_mixture *g, const acf_sample *s, const acf_mixture *one, int64_t k, uint64_t seed, double *near) {
+    double u = acf_rng_uniform((acf_place){.seed = seed, .row = (uint64_t)k, .stream = ACF_STREAM_INIT, .draw = (uint32_t)g->K}), sum = 0;
+    for (int64_t r = 0; r < s->R; r++) {
+        const double d = k ? distance(s, r, g->mean + (k - 1) * s->D, one) : 1;
+        near[r] = k > 1 ? fmin(near[r], d) : d;
+        sum += near[r];
+    }
+    u *= sum;
+    for (int64_t r = 0; r < s->R; r++)
+        if ((u -= near[r]) < 0) return r;
+    return s->R - 1;
+}
+
+/* Where EM begins: one component as the prior says; several around rows of the sample, each as wide as the whole (`one`) shrunk. */
+static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, uint64_t seed, double *near) {
     const int64_t D = g->D;
     for (int64_t k = 0; k < g->K; k++) {
-        const double u = acf_rng_uniform((acf_place){.seed = seed, .row = (uint64_t)k, .stream = ACF_STREAM_INIT, .draw = (uint32_t)g->K});
-        const int64_t r = acf_min((int64_t)(u * (double)s->R), s->R - 1);
+        const int64_t r = one ? choose_row(g, s, one, k, seed, near) : 0;
         g->weight[k] = 1 / (double)g->K;
         for (int64_t j = 0; j < D; j++) {
             const bool seen = one && s->seen[r * D + j] == ACF_ANCHOR_SEEN;
@@ -338,11 +364,13 @@ static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t se
     for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN, held |= s->seen[i] == ACF_ANCHOR_HELD;
     cells = fmax(cells / (double)s->R, 1e-9);
     acf_mixture one = {0};
+    double *near = acf_alloc((size_t)s->R * sizeof *near, "distances of rows");
+    if (!near) return ACF_EMEMORY;
     for (int64_t K = 1; K <= best->K && !status; K *= 2) {
         acf_mixture g;
         double logp = 0, score = 0;
         ACF_TRY_DONE(mixture_create(K, s->D, &g));
-        begin(&g, s, K == 1 ? NULL : &one, seed);
+        begin(&g, s, K == 1 ? NULL : &one, seed, near);
         status = iterate(dev, s, &g, cells, &logp);
         if (!status) status = judge(dev, s, &g, logp, cells, held, &score);
         const bool better = !status && (score > top + WORTH || K == 1) && isfinite(score);
@@ -353,6 +381,7 @@ static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t se
     }
 done:
     mixture_free(&one);
+    acf_release(near);
     return status;
 }
 
@@ -388,16 +417,21 @@ static acf_status take_sample(const acf_net *net, const acf_device *dev, const a
                               const acf_holdout *hold, uint64_t seed, acf_sample *s) {
     acf_batch *batch;
     int64_t n_real;
-    const int32_t *column = acf_net_reals(net, &n_real);
+    const int32_t *column = acf_net_reals(net, &n_real), *of, *value;
+    const int64_t indicators = acf_net_indicators(net, &of, &value);
     ACF_TRY(acf_batch_create(1, t->D, &batch));
     for (int64_t r = 0; r < s->R; r++) {
         const int64_t row = acf_rows_at(rows, r * rows->n / s->R);
         for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
             acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
             acf_batch_dequantise(dev, batch, t, e, &row, seed, 0); /* as training sees modelled cells: a spike has its width */
-            for (int64_t k = 0; k < s->D; k++) {
+            for (int64_t k = 0; k < n_real; k++) {
                 if (role == 0) s->x[r * s->D + k] = (double)batch->x[column[k]];
                 s->seen[r * s->D + k] = batch->m[column[k]] ? ACF_ANCHOR_SEEN : role && s->seen[r * s->D + k] ? ACF_ANCHOR_HELD : ACF_ANCHOR_MISSING;
+            }
+            for (int64_t k = 0; k < indicators; k++) { /* a held-out class is not scored here: to the reals it is known or missing */
+                s->x[r * s->D + n_real + k] = batch->code[of[k]] == value[k];
+                s->seen[r * s->D + n_real + k] = batch->m[of[k]] ? ACF_ANCHOR_SEEN : ACF_ANCHOR_MISSING;
             }
         }
     }
@@ -425,7 +459,9 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
                           uint64_t seed) {
     int64_t K = acf_net_anchor_size(net), D;
     if (!K) return ACF_OK;
+    const int32_t *of, *value;
     acf_net_reals(net, &D);
+    D += acf_net_indicators(net, &of, &value);
     acf_device *dev = acf_net_params(net)->dev;
     const double cost = (double)(K * D * D * (D + 20));
     acf_mixture best = {0};
