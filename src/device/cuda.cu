@@ -54,11 +54,20 @@ acf_status acf_cuda_status(cudaError_t error, const char *what) {
 
 /* The sentence of what a kernel noted. */
 static acf_status fault_status(const acf_fault *f) {
-    const long long a = f->number[0], b = f->number[1], c = f->number[2];
+    const long long a = f->number[0], b = f->number[1], c = f->number[2], d = f->number[3];
     switch (f->kind) {
     case ACF_FAULT_INDEX: return acf_fail(ACF_EDATA, "%s: the index at place %lld is %lld; expected -1 to %lld", f->op, a, b, c);
     case ACF_FAULT_REPEAT: return acf_fail(ACF_EDATA, "%s: row %lld is the target of several indices", f->op, a);
     case ACF_FAULT_SINGULAR: return acf_fail(ACF_ENUMERIC, "%s: the matrix of row %lld is singular at column %lld", f->op, a, b);
+    case ACF_FAULT_SLOT: return acf_fail(ACF_EDATA, "%s: the slot at place %lld is %lld; expected 0 to %lld", f->op, a, b, c);
+    case ACF_FAULT_CODE:
+        if (d == 0) return acf_fail(ACF_EDATA, "%s: row %lld, column %lld: the column has no classes", f->op, a, b);
+        return acf_fail(ACF_EDATA, "%s: row %lld, column %lld: the code is %lld, but the column has %lld classes (0 to %lld)", f->op, a, b, c, d,
+                        d - 1);
+    case ACF_FAULT_CHOICE:
+        return acf_fail(ACF_ENUMERIC, "%s: row %lld, column %lld: the logits are not finite, no class can be chosen", f->op, a, b);
+    case ACF_FAULT_COVARIANCE:
+        return acf_fail(ACF_ENUMERIC, "%s: row %lld: a covariance of the mixture is not positive definite on its columns (place %lld)", f->op, a, b);
     default: return ACF_OK;
     }
 }

@@ -53,14 +53,18 @@ acf_status acf_cuda_take_left_out(acf_device *dev, int64_t *out);
 /* What a kernel found wrong: it notes the first such thing in device memory and goes on, and the next sync fails with it. */
 typedef enum acf_fault_kind {
     ACF_FAULT_NONE,
-    ACF_FAULT_INDEX,   /* place, index, largest: ACF_EDATA */
-    ACF_FAULT_REPEAT,  /* row: ACF_EDATA */
-    ACF_FAULT_SINGULAR /* row, column of the table: ACF_ENUMERIC */
+    ACF_FAULT_INDEX,    /* place, index, largest: ACF_EDATA */
+    ACF_FAULT_REPEAT,   /* row: ACF_EDATA */
+    ACF_FAULT_SINGULAR, /* row, column of the table: ACF_ENUMERIC */
+    ACF_FAULT_SLOT,     /* place, slot, largest: ACF_EDATA */
+    ACF_FAULT_CODE,     /* row, column, code, classes of the column: ACF_EDATA */
+    ACF_FAULT_CHOICE,   /* row, column: ACF_ENUMERIC */
+    ACF_FAULT_COVARIANCE /* row, place: ACF_ENUMERIC */
 } acf_fault_kind;
 typedef struct acf_fault {
     int kind;
     const char *op; /* on the host */
-    int64_t number[3];
+    int64_t number[4];
 } acf_fault;
 acf_fault *acf_cuda_fault(const acf_device *dev);
 
@@ -148,8 +152,9 @@ static __device__ inline bool acf_last_block(unsigned *ticket, unsigned blocks) 
 }
 
 /* Notes a fault of the operation whose name (n->op->name, a host's pointer) is given. */
-static __device__ inline void acf_report(acf_fault *f, const char *op, acf_fault_kind kind, int64_t a, int64_t b, int64_t c) {
-    if (atomicCAS(&f->kind, (int)ACF_FAULT_NONE, (int)kind) == ACF_FAULT_NONE) f->op = op, f->number[0] = a, f->number[1] = b, f->number[2] = c;
+static __device__ inline void acf_report(acf_fault *f, const char *op, acf_fault_kind kind, int64_t a, int64_t b, int64_t c, int64_t d = 0) {
+    if (atomicCAS(&f->kind, (int)ACF_FAULT_NONE, (int)kind) == ACF_FAULT_NONE)
+        f->op = op, f->number[0] = a, f->number[1] = b, f->number[2] = c, f->number[3] = d;
 }
 
 /* A double sum as a float: finite stays finite, an infinite one stays visible (ops/reduce.h). */
