@@ -7,6 +7,7 @@
 #   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
 #   make man          build/man: a page for each command, and the completion for bash
 #   make cuda         build/libacflow_cuda.so: the GPU's part, loaded where there is one (needs nvcc 13)
+#   make gpu-test     build/gpu: the tests, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
 #
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
@@ -36,7 +37,7 @@ LABS := $(wildcard bench/lab/*.c)
 EXAMPLES := $(wildcard examples/*.c experiments/*.c)
 CUDA := $(wildcard src/*/*.cu)
 
-.PHONY: all cuda test test-long print-f64 test-san bench demo man install deps need lint clean
+.PHONY: all cuda gpu-test test test-long print-f64 test-san bench demo man install deps need lint clean
 all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
 
 # One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
@@ -99,6 +100,14 @@ $(B)/cuda/%.o: %.cu Makefile
 $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 	$(NVCC) -shared -cudart static -Xcompiler=-static-libstdc++,-static-libgcc $^ -lcublasLt -Xlinker=--no-undefined,--exclude-libs,ALL,-rpath,'$$ORIGIN:$(CUDA_HOME)/lib64' -o $@
 -include $(patsubst %.cu,$(B)/cuda/%.d,$(CUDA))
+# Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along. RPATH and not RUNPATH, as it also serves
+# the libraries of libraries.
+gpu-test: cuda $(B)/gpu/acflow-test
+	cp $(B)/libacflow_cuda.so $(B)/gpu/
+$(B)/gpu/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
+	@mkdir -p $(@D)/lib
+	$(CC) -fopenmp $^ $(LIBS) -lcmocka -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
+	ldd $@ | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(@D)/lib
 
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
 AGAIN = @$(MAKE) --no-print-directory -s

@@ -17,7 +17,12 @@ typedef struct cuda_state {
     cudaStream_t stream; /* the device's own */
     acf_products *products;
     void *scratch;
-    unsigned *tickets; /* (ACF_TICKETS), and behind them the count of rows left out */
+    struct shared {
+        unsigned tickets[ACF_TICKETS];
+        int32_t left_out;
+        acf_fault fault;
+    } *shared;        /* what kernels leave for others, in device memory */
+    acf_fault *fault; /* pinned: what sync reads the one there into */
 } cuda_state;
 
 struct acf_stream {
@@ -32,8 +37,9 @@ cudaStream_t acf_cuda_stream(const acf_device *dev) {
 }
 
 int acf_cuda_processors(const acf_device *dev) { return state_of(dev)->processors; }
-unsigned *acf_cuda_tickets(const acf_device *dev) { return state_of(dev)->tickets; }
-int32_t *acf_cuda_left_out(const acf_device *dev) { return (int32_t *)(state_of(dev)->tickets + ACF_TICKETS); }
+unsigned *acf_cuda_tickets(const acf_device *dev) { return state_of(dev)->shared->tickets; }
+int32_t *acf_cuda_left_out(const acf_device *dev) { return &state_of(dev)->shared->left_out; }
+acf_fault *acf_cuda_fault(const acf_device *dev) { return &state_of(dev)->shared->fault; }
 void *acf_cuda_scratch(const acf_device *dev) { return state_of(dev)->scratch; }
 acf_products *acf_cuda_products(const acf_device *dev) { return state_of(dev)->products; }
 
@@ -44,6 +50,17 @@ acf_status acf_cuda_status(cudaError_t error, const char *what) {
     cudaGetLastError(); /* forget it, where it can be forgotten */
     return acf_fail(error == cudaErrorMemoryAllocation ? ACF_EMEMORY : ACF_EDEVICE, "cuda: %s: %s (%s)", what, cudaGetErrorString(error),
                     cudaGetErrorName(error));
+}
+
+/* The sentence of what a kernel noted. */
+static acf_status fault_status(const acf_fault *f) {
+    const long long a = f->number[0], b = f->number[1], c = f->number[2];
+    switch (f->kind) {
+    case ACF_FAULT_INDEX: return acf_fail(ACF_EDATA, "%s: the index at place %lld is %lld; expected -1 to %lld", f->op, a, b, c);
+    case ACF_FAULT_REPEAT: return acf_fail(ACF_EDATA, "%s: row %lld is the target of several indices", f->op, a);
+    case ACF_FAULT_SINGULAR: return acf_fail(ACF_ENUMERIC, "%s: the matrix of row %lld is singular at column %lld", f->op, a, b);
+    default: return ACF_OK;
+    }
 }
 
 static double gibibytes(size_t bytes) { return (double)bytes / 0x1p30; }
@@ -134,7 +151,13 @@ static void cuda_stream_close(acf_device *dev, acf_stream *s) {
 }
 
 static acf_status cuda_sync(acf_device *dev) {
-    return acf_cuda_status(cudaStreamSynchronize(acf_cuda_stream(dev)), "the work before this failed");
+    cuda_state *s = state_of(dev);
+    cudaStream_t stream = acf_cuda_stream(dev);
+    ACF_CUDA(cudaMemcpyAsync(s->fault, &s->shared->fault, sizeof *s->fault, cudaMemcpyDeviceToHost, stream));
+    ACF_TRY(acf_cuda_status(cudaStreamSynchronize(stream), "the work before this failed"));
+    if (s->fault->kind == ACF_FAULT_NONE) return ACF_OK;
+    ACF_CUDA(cudaMemsetAsync(&s->shared->fault, 0, sizeof s->shared->fault, stream));
+    return fault_status(s->fault);
 }
 
 static acf_status cuda_gemm(acf_device *dev, const acf_gemm *g) { return acf_cuda_gemm(dev, g, NULL, false); }
@@ -167,7 +190,8 @@ static void cuda_close(acf_device *dev) {
     if (s->stream) cudaStreamSynchronize(s->stream);
     acf_products_free(s->products);
     if (s->scratch) cudaFree(s->scratch);
-    if (s->tickets) cudaFree(s->tickets);
+    if (s->shared) cudaFree(s->shared);
+    if (s->fault) cudaFreeHost(s->fault);
     if (s->stream) cudaStreamDestroy(s->stream);
     acf_release(s);
     acf_release(dev);
@@ -190,8 +214,9 @@ static acf_status prepare(cuda_state *s) {
     ACF_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     s->scratch = cuda_alloc(s, ACF_SCRATCH);
     if (!s->scratch) return cuda_refuse(s, ACF_SCRATCH, 0);
-    ACF_CUDA(cudaMalloc((void **)&s->tickets, (ACF_TICKETS + 1) * sizeof *s->tickets));
-    ACF_CUDA(cudaMemsetAsync(s->tickets, 0, (ACF_TICKETS + 1) * sizeof *s->tickets, s->stream));
+    ACF_CUDA(cudaMalloc((void **)&s->shared, sizeof *s->shared));
+    ACF_CUDA(cudaMemsetAsync(s->shared, 0, sizeof *s->shared, s->stream));
+    ACF_CUDA(cudaHostAlloc((void **)&s->fault, sizeof *s->fault, cudaHostAllocDefault));
     return acf_products_create(&s->products);
 }
 

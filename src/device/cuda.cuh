@@ -50,6 +50,20 @@ unsigned *acf_cuda_tickets(const acf_device *dev);
 int32_t *acf_cuda_left_out(const acf_device *dev);
 acf_status acf_cuda_take_left_out(acf_device *dev, int64_t *out);
 
+/* What a kernel found wrong: it notes the first such thing in device memory and goes on, and the next sync fails with it. */
+typedef enum acf_fault_kind {
+    ACF_FAULT_NONE,
+    ACF_FAULT_INDEX,   /* place, index, largest: ACF_EDATA */
+    ACF_FAULT_REPEAT,  /* row: ACF_EDATA */
+    ACF_FAULT_SINGULAR /* row, column of the table: ACF_ENUMERIC */
+} acf_fault_kind;
+typedef struct acf_fault {
+    int kind;
+    const char *op; /* on the host */
+    int64_t number[3];
+} acf_fault;
+acf_fault *acf_cuda_fault(const acf_device *dev);
+
 /* ACF_OK, or the failure as a sentence that begins with `what`: ACF_EMEMORY when it is memory, else ACF_EDEVICE. */
 acf_status acf_cuda_status(cudaError_t error, const char *what);
 #define ACF_CUDA(call) ACF_TRY(acf_cuda_status(call, #call))
@@ -72,10 +86,32 @@ acf_status acf_cuda_colsum(acf_device *dev, acf_real *out, const acf_real *x, co
 /* Blocks for one thread an element; at least one, as an empty launch is an error. */
 static inline unsigned acf_blocks(int64_t n, int per_block) { return (unsigned)acf_max(acf_ceil_div(n, per_block), 1); }
 
+/* Blocks of ACF_THREADS for a kernel whose body is ACF_EACH(i, n). */
+#define ACF_PER_THREAD 4
+static inline unsigned acf_each_blocks(int64_t n) { return acf_blocks(n, ACF_THREADS * ACF_PER_THREAD); }
+
 /* ---- device side ---------------------------------------------------------------------------------------------------- */
 
 /* This thread's element in a grid of acf_blocks(n, blockDim.x). */
 static __device__ inline int64_t acf_thread(void) { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
+
+/* For each element i < n of this thread: ACF_PER_THREAD of them, a block apart, so that neighbours read neighbours and several loads are
+ * under way at once. */
+#define ACF_EACH(i, n)                                                                                                 \
+    _Pragma("unroll") for (int each_ = 0; each_ < ACF_PER_THREAD; each_++)                                             \
+        if (const int64_t i = ((int64_t)blockIdx.x * ACF_PER_THREAD + each_) * ACF_THREADS + threadIdx.x; i < (n))
+
+/* Row and column of number i in rows of C; divides in 32 bits where that does, which is several times as fast. */
+typedef struct acf_cell {
+    int64_t row, column;
+} acf_cell;
+static __device__ inline acf_cell acf_cell_of(int64_t i, int64_t C) {
+    if (i <= UINT32_MAX && C <= UINT32_MAX) {
+        uint32_t row = (uint32_t)i / (uint32_t)C;
+        return {row, (int64_t)((uint32_t)i - row * (uint32_t)C)};
+    }
+    return {i / C, i % C};
+}
 
 /* The sum over a warp, in every lane; the order is that of the lanes' numbers, so the bits are always the same. */
 template <typename T> static __device__ inline T acf_warp_sum(T x) {
@@ -96,7 +132,8 @@ template <typename T> static __device__ inline T acf_block_sum(T x) {
 }
 
 /* True in all threads of the one block, of `blocks` that share a ticket, that comes last; the others' global writes are visible to it,
- * and the ticket is zero again. So partial results are added up in a fixed order without a second launch. Every thread must call it. */
+ * and the ticket is zero again. So partial results are added up in a fixed order without a second launch; read them with __ldcg. Every
+ * thread must call it. */
 static __device__ inline bool acf_last_block(unsigned *ticket, unsigned blocks) {
     __shared__ bool last;
     __threadfence();
@@ -108,6 +145,11 @@ static __device__ inline bool acf_last_block(unsigned *ticket, unsigned blocks) 
     __syncthreads();
     if (last) __threadfence();
     return last;
+}
+
+/* Notes a fault of the operation whose name (n->op->name, a host's pointer) is given. */
+static __device__ inline void acf_report(acf_fault *f, const char *op, acf_fault_kind kind, int64_t a, int64_t b, int64_t c) {
+    if (atomicCAS(&f->kind, (int)ACF_FAULT_NONE, (int)kind) == ACF_FAULT_NONE) f->op = op, f->number[0] = a, f->number[1] = b, f->number[2] = c;
 }
 
 /* A double sum as a float: finite stays finite, an infinite one stays visible (ops/reduce.h). */

@@ -185,7 +185,7 @@ static __global__ void colsum(acf_real *out, acf_real *piece, unsigned *tickets,
     if (gridDim.y == 1 || !acf_last_block(&tickets[blockIdx.x], gridDim.y)) return;
     if (k > 0 || c >= C) return;
     sum = 0;
-    for (unsigned y = 0; y < gridDim.y; y++) sum += piece[y * C + c];
+    for (unsigned y = 0; y < gridDim.y; y++) sum += __ldcg(&piece[y * C + c]);
     out[c] += sum;
 }
 

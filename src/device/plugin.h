@@ -28,6 +28,8 @@ typedef struct acf_tensor acf_tensor;
 typedef struct acf_subset acf_subset;
 typedef struct acf_kernel acf_kernel;
 typedef struct acf_op acf_op;
+typedef struct acf_params acf_params;
+typedef struct acf_adam acf_adam;
 
 /* Functions of the library that the plugin's host code calls by their own names: result, name, parameters, arguments. A line
  * here is all it takes to add one. */
@@ -81,6 +83,12 @@ typedef struct acf_plugin {
     acf_status (*subset_split)(acf_tape *t, acf_subset *half);
     /* Rows that found no room in a subset since this was last asked. Waits for the device. */
     acf_status (*take_left_out)(acf_device *dev, int64_t *out);
+
+    /* ops/adam.h, on ps->pace: the norm, and with cfg the constants of the step that is due; the step itself, with averaging (beta < 1) in
+     * the same pass; averaging alone. Nothing waits. */
+    acf_status (*norm)(const acf_params *ps, const acf_adam *cfg, double max_norm);
+    acf_status (*adam)(acf_params *ps, double beta);
+    acf_status (*average)(acf_params *ps, double beta);
 } acf_plugin;
 
 typedef const acf_plugin *(*acf_plugin_entry)(const acf_services *host);

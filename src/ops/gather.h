@@ -72,4 +72,24 @@ void acf_scatter_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real *dy
 void acf_scatter_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const acf_real *dy, const int32_t *index,
                               int32_t *scratch, int64_t n, int64_t R, int64_t C);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of gather and scatter. */
+typedef struct acf_gather_attrs {
+    const int32_t *index; /* (n) into R rows of C numbers */
+    int64_t n, R, C;
+    acf_real fill;
+    const acf_subset *u; /* whose map it is: valid, and without repeats; NULL: the caller's, to be checked */
+} acf_gather_attrs;
+
+typedef struct acf_gather_rows_attrs {
+    const acf_subset *u;
+} acf_gather_rows_attrs;
+
+/* There may be more steps than a node has inputs, so they are listed here. */
+typedef struct acf_stack_attrs {
+    const acf_subset *u;
+    acf_tensor **step; /* (u->steps) */
+} acf_stack_attrs;
+
 #endif
