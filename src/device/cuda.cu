@@ -59,6 +59,13 @@ static acf_status fault_status(const acf_fault *f) {
     case ACF_FAULT_INDEX: return acf_fail(ACF_EDATA, "%s: the index at place %lld is %lld; expected -1 to %lld", f->op, a, b, c);
     case ACF_FAULT_REPEAT: return acf_fail(ACF_EDATA, "%s: row %lld is the target of several indices", f->op, a);
     case ACF_FAULT_SINGULAR: return acf_fail(ACF_ENUMERIC, "%s: the matrix of row %lld is singular at column %lld", f->op, a, b);
+    case ACF_FAULT_PROBABILITY: {
+        const uint32_t bits = (uint32_t)c;
+        float q;
+        memcpy(&q, &bits, sizeof q);
+        return acf_fail(ACF_EUSAGE, "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are infinite)",
+                        f->op, a, b, (double)q);
+    }
     default: return ACF_OK;
     }
 }
