@@ -68,6 +68,13 @@ static acf_status fault_status(const acf_fault *f) {
         return acf_fail(ACF_ENUMERIC, "%s: row %lld, column %lld: the logits are not finite, no class can be chosen", f->op, a, b);
     case ACF_FAULT_COVARIANCE:
         return acf_fail(ACF_ENUMERIC, "%s: row %lld: a covariance of the mixture is not positive definite on its columns (place %lld)", f->op, a, b);
+    case ACF_FAULT_PROBABILITY: {
+        const uint32_t bits = (uint32_t)c;
+        float q;
+        memcpy(&q, &bits, sizeof q);
+        return acf_fail(ACF_EUSAGE, "%s: row %lld, column %lld: the probability is %g; expected 0 < q < 1 (the quantiles of 0 and 1 are infinite)",
+                        f->op, a, b, (double)q);
+    }
     default: return ACF_OK;
     }
 }

@@ -50,7 +50,8 @@ unsigned *acf_cuda_tickets(const acf_device *dev);
 int32_t *acf_cuda_left_out(const acf_device *dev);
 acf_status acf_cuda_take_left_out(acf_device *dev, int64_t *out);
 
-/* What a kernel found wrong: it notes the first such thing in device memory and goes on, and the next sync fails with it. */
+/* What a kernel found wrong: it notes the first such thing in device memory and goes on, and the next sync fails with it. The first is that of
+ * the operation that came first, and of its rows the lowest, whichever thread came first. */
 typedef enum acf_fault_kind {
     ACF_FAULT_NONE,
     ACF_FAULT_INDEX,    /* place, index, largest: ACF_EDATA */
@@ -59,10 +60,11 @@ typedef enum acf_fault_kind {
     ACF_FAULT_SLOT,     /* place, slot, largest: ACF_EDATA */
     ACF_FAULT_CODE,     /* row, column, code, classes of the column: ACF_EDATA */
     ACF_FAULT_CHOICE,   /* row, column: ACF_ENUMERIC */
-    ACF_FAULT_COVARIANCE /* row, place: ACF_ENUMERIC */
+    ACF_FAULT_COVARIANCE, /* row, place: ACF_ENUMERIC */
+    ACF_FAULT_PROBABILITY /* row, column, the float's bits: ACF_EUSAGE */
 } acf_fault_kind;
 typedef struct acf_fault {
-    int kind;
+    int kind, lock; /* acf_fault_kind; 1 while one thread writes */
     const char *op; /* on the host */
     int64_t number[4];
 } acf_fault;
@@ -151,10 +153,20 @@ static __device__ inline bool acf_last_block(unsigned *ticket, unsigned blocks) 
     return last;
 }
 
-/* Notes a fault of the operation whose name (n->op->name, a host's pointer) is given. */
+/* Notes a fault of the operation whose name (n->op->name, a host's pointer) is given; a and then b order faults of one operation. Slow, and
+ * rare: the step has failed. */
 static __device__ inline void acf_report(acf_fault *f, const char *op, acf_fault_kind kind, int64_t a, int64_t b, int64_t c, int64_t d = 0) {
-    if (atomicCAS(&f->kind, (int)ACF_FAULT_NONE, (int)kind) == ACF_FAULT_NONE)
-        f->op = op, f->number[0] = a, f->number[1] = b, f->number[2] = c, f->number[3] = d;
+    for (bool done = false; !done;) { /* lanes of a warp take turns: what is locked is unlocked in the same round */
+        if (atomicCAS(&f->lock, 0, 1) != 0) continue;
+        __threadfence();
+        volatile acf_fault *v = f; /* others write it */
+        const bool earlier = a < v->number[0] || (a == v->number[0] && b < v->number[1]);
+        if (v->kind == ACF_FAULT_NONE || (v->kind == (int)kind && v->op == op && earlier))
+            v->kind = kind, v->op = op, v->number[0] = a, v->number[1] = b, v->number[2] = c, v->number[3] = d;
+        __threadfence();
+        atomicExch(&f->lock, 0);
+        done = true;
+    }
 }
 
 /* A double sum as a float: finite stays finite, an infinite one stays visible (ops/reduce.h). */
