@@ -13,6 +13,7 @@
 
 #include "like/categories.h"
 #include "ops/arith.h"
+#include "ops/cells.h"
 #include "ops/concat.h"
 #include "ops/gather.h"
 #include "ops/mog.h"
@@ -48,6 +49,8 @@ struct acf_net {
     acf_like like;
     acf_categories categories;
     acf_param *seen; /* (W,E): what known categories tell the reals' networks */
+    acf_arena *there; /* device memory, owned: classes, and the indicators' lists: */
+    const int32_t *indicator_of, *indicator_value; /* (indicators) */
 };
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
@@ -241,8 +244,29 @@ done:
     return status;
 }
 
+/* n integers to device memory. */
+static bool put_ints(acf_net *net, int32_t *to, const int32_t *x, int64_t n) {
+    return acf_device_copy(net->dev, to, x, (size_t)n * sizeof *x, ACF_TO_DEVICE) == ACF_OK;
+}
+
+/* Lists that operations read on the device, there once for all: a step that is captured copies nothing. */
+static acf_status place_lists(acf_net *net) {
+    const int64_t D = net->category.D, n = net->anchor_size ? net->indicators : 0;
+    if (!D || net->there) return ACF_OK;
+    ACF_TRY(acf_arena_create(&net->dev->memory, (size_t)(2 * D + 2 * n) * sizeof(int32_t), &net->there));
+    int32_t *to = acf_arena_alloc(net->there, (size_t)(2 * D + 2 * n) * sizeof *to);
+    if (!to) return ACF_EMEMORY;
+    net->indicator_of = to + 2 * D, net->indicator_value = to + 2 * D + n, net->classes.there = to;
+    bool fine = put_ints(net, to, net->first, D) && put_ints(net, to + D, net->count, D);
+    if (n) fine = fine && put_ints(net, to + 2 * D, net->of, n) && put_ints(net, to + 2 * D + n, net->value, n);
+    if (!fine) return acf_error_status();
+    net->categories.classes = net->classes;
+    return acf_device_sync(net->dev);
+}
+
 acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) {
     ACF_TRY(acf_params_build(net->ps, seed, train));
+    ACF_TRY(place_lists(net));
     return fill_anchor(net);
 }
 
@@ -271,6 +295,7 @@ void acf_net_free(acf_net *net) {
     acf_release(net->of);
     acf_release(net->at);
     acf_release(net->value);
+    acf_arena_free(net->there);
     acf_release(net);
 }
 
@@ -308,12 +333,6 @@ static uint8_t *pick_bytes(acf_tape *t, const part *p, const acf_batch *batch, c
     return to;
 }
 
-static const acf_subset *subset_of(acf_tape *t, const part *p, const acf_batch *batch, const uint8_t *b, const uint8_t *m) {
-    const acf_subset *u = NULL;
-    if (!t->failure.status && acf_subset_build(t->mem, b, m, batch->N, p->D, &u)) acf_tape_fail(t, NULL);
-    return u;
-}
-
 /* x, common and u_real. What is neither given nor modelled does not enter, whatever the batch holds there. */
 static void see_reals(acf_tape *t, acf_view *v) {
     const part *p = &v->net->real;
@@ -334,8 +353,8 @@ static void see_reals(acf_tape *t, acf_view *v) {
         }
     v->x = acf_tensor_input(t, x, 2, (int64_t[]){N, D});
     v->common = acf_tensor_input(t, c, 2, (int64_t[]){N, 3 * D});
-    v->u_real = subset_of(t, p, v->batch, b, m);
-    if (v->net->anchor_size) v->given = to_device(t, b, (size_t)(N * D));
+    v->given = to_device(t, b, (size_t)(N * D));
+    v->u_real = acf_tape_subset(t, v->given, to_device(t, m, (size_t)(N * D)), N, D);
 }
 
 static void see_categories(acf_tape *t, acf_view *v) {
@@ -350,10 +369,9 @@ static void see_categories(acf_tape *t, acf_view *v) {
     v->b = to_device(t, b, (size_t)(N * D));
     v->seen = to_device(t, m, (size_t)(N * D)); /* m = given or modelled: a question leaves nothing else present */
     v->code = to_device(t, code, (size_t)(N * D) * sizeof *code);
-    v->u_category = subset_of(t, p, v->batch, b, m);
-    const size_t list = (size_t)v->net->indicators * sizeof(int32_t);
+    v->u_category = acf_tape_subset(t, v->b, v->seen, N, D);
     if (v->net->anchor_size && v->net->indicators)
-        v->classes = (acf_mog_classes){v->net->indicators, D, to_device(t, v->net->of, list), to_device(t, v->net->value, list), v->code, v->seen};
+        v->classes = (acf_mog_classes){v->net->indicators, D, v->net->indicator_of, v->net->indicator_value, v->code, v->seen};
 }
 
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {
@@ -372,23 +390,12 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
     return t->failure.status ? NULL : v;
 }
 
-/* A (N,Dc) mask as numbers, on the host side of `from`, which is a (N,D) array of the batch. */
-static acf_tensor *mask_tensor(acf_tape *t, const acf_view *v, const uint8_t *from) {
-    const part *p = &v->net->category;
-    int64_t N = v->batch->N;
-    const uint8_t *mask = pick_bytes(t, p, v->batch, from);
-    acf_real *x = acf_arena_alloc(t->host, (size_t)(N * p->D) * sizeof *x);
-    if (!x) acf_tape_fail(t, NULL);
-    if (t->failure.status) return &t->empty;
-    for (int64_t k = 0; k < N * p->D; k++) x[k] = mask[k];
-    return acf_tensor_input(t, x, 2, (int64_t[]){N, p->D});
-}
-
 /* What a part's networks are told; `known` says which categories they may look at, `table` how. */
 static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, const uint8_t *known) {
     if (!v->net->category.D) return v->common;
-    acf_tensor *b = mask_tensor(t, v, v->batch->b), *m = mask_tensor(t, v, v->batch->m);
-    acf_tensor *classes = acf_category_context(t, acf_p(table), &v->net->classes, v->code, known, v->batch->N);
+    const int64_t N = v->batch->N, D = v->net->category.D;
+    acf_tensor *b = acf_mask_numbers(t, v->b, N, D), *m = acf_mask_numbers(t, v->seen, N, D);
+    acf_tensor *classes = acf_category_context(t, acf_p(table), &v->net->classes, v->code, known, N);
     return acf_concat(t, 4, (acf_tensor *[]){v->common, b, m, classes});
 }
 
@@ -493,42 +500,56 @@ acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
     return acf_sqerr(t, best_guess(t, v), acf_gather_cells(t, v->x, v->u_real), v->u_real);
 }
 
-/* The modelled reals of out (N,D) on the host = x (T). */
-static acf_status put_reals(acf_tape *t, const acf_view *v, const acf_tensor *x, acf_real *out) {
-    ACF_TRY(acf_tape_check(t, x));
-    const acf_subset *u = v->u_real;
-    acf_real *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
-    if (!host) return acf_tape_fail(t, NULL);
-    ACF_TRY(acf_device_copy(t->dev, host, x->data, (size_t)u->T * sizeof *host, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(t->dev));
-    for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * v->net->D + v->net->real.column[u->col_of[p]]] = host[p];
-    return ACF_OK;
+/* n bytes of device memory on the host, where they live on the tape; NULL, and a failed tape, when that did not work. */
+static void *to_host(acf_tape *t, const void *there, size_t bytes) {
+    void *p = t->failure.status ? NULL : acf_arena_alloc(t->host, bytes);
+    if (p && acf_device_copy(t->dev, p, there, bytes, ACF_TO_HOST) == ACF_OK && acf_device_sync(t->dev) == ACF_OK) return p;
+    acf_tape_fail(t, NULL);
+    return NULL;
 }
 
-/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. *drawn (T) is on the
- * host and lives on the tape. */
+/* The batch's masks say on the host what is modelled; the subset, which says it too, is in device memory. */
+static bool modelled(const acf_batch *batch, int64_t cell) { return batch->m[cell] && !batch->b[cell]; }
+
+/* x (T) as a table of all the part's cells, (N,Dr) on the host; NULL after a failure. */
+static const acf_real *reals_on_host(acf_tape *t, const acf_view *v, acf_tensor *x) {
+    if (acf_tape_check(t, x)) return NULL;
+    acf_tensor *table = acf_scatter_cells(t, x, v->u_real, NULL);
+    return to_host(t, table->data, (size_t)acf_tensor_count(table) * sizeof(acf_real));
+}
+
+/* The modelled reals of out (N,D) on the host = x (T). */
+static acf_status put_reals(acf_tape *t, const acf_view *v, acf_tensor *x, acf_real *out) {
+    const part *p = &v->net->real;
+    const acf_real *host = reals_on_host(t, v, x);
+    for (int64_t i = 0; host && i < v->batch->N; i++)
+        for (int64_t k = 0; k < p->D; k++) {
+            const int64_t cell = i * v->net->D + p->column[k];
+            if (modelled(v->batch, cell)) out[cell] = host[i * p->D + k];
+        }
+    return acf_tape_status(t);
+}
+
+/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. *drawn is all of it, (N,Dc) on
+ * the host, and lives on the tape. */
 static acf_status draw_categories(acf_tape *t, acf_view *v, const acf_draw *d, const int32_t **drawn) {
-    const acf_subset *u = v->u_category;
     acf_cond c = category_cond(t, v);
     const int32_t *made = acf_categories_draw(t, &v->net->categories, &c, d);
     if (!made) return acf_tape_status(t);
-    size_t cells = (size_t)(v->batch->N * v->net->category.D);
-    int32_t *code = acf_arena_alloc(t->host, cells * sizeof *code);
-    int32_t *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
-    if (!code || !host) return acf_tape_fail(t, NULL);
-    ACF_TRY(acf_device_copy(t->dev, code, v->code, cells * sizeof *code, ACF_TO_HOST));
-    ACF_TRY(acf_device_copy(t->dev, host, made, (size_t)u->T * sizeof *host, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(t->dev));
-    for (int64_t k = 0; k < u->T; k++) code[u->cell[k]] = host[k];
-    *drawn = host;
-    return acf_device_copy(t->dev, v->code, code, cells * sizeof *code, ACF_TO_DEVICE);
+    acf_put_codes(t, v->code, made, v->u_category);
+    *drawn = to_host(t, v->code, (size_t)(v->batch->N * v->net->category.D) * sizeof **drawn);
+    return acf_tape_status(t);
 }
 
 static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
-    const acf_subset *u = v->u_category;
+    const part *p = &v->net->category;
     const int32_t *drawn;
     ACF_TRY(draw_categories(t, v, d, &drawn));
-    for (int64_t k = 0; k < u->T; k++) out[u->row_of[k] * v->net->D + v->net->category.column[u->col_of[k]]] = (acf_real)drawn[k];
+    for (int64_t i = 0; i < v->batch->N; i++)
+        for (int64_t k = 0; k < p->D; k++) {
+            const int64_t cell = i * v->net->D + p->column[k];
+            if (modelled(v->batch, cell)) out[cell] = (acf_real)drawn[i * p->D + k];
+        }
     return ACF_OK;
 }
 
@@ -551,17 +572,24 @@ acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) { return answe
 
 /* ---- one column at a time -------------------------------------------------------------------------------------------------- */
 
-/* Row i of out (N,n) = element i of every z (T), in the places of u. */
-static acf_status put_spread(acf_tape *t, const acf_subset *u, int n, acf_tensor *const *z, acf_real *out) {
-    acf_real *host = acf_arena_alloc(t->host, (size_t)u->T * sizeof *host);
-    if (!host) return acf_tape_fail(t, NULL);
-    for (int k = 0; k < n; k++) {
-        ACF_TRY(acf_tape_check(t, z[k]));
-        ACF_TRY(acf_device_copy(t->dev, host, z[k]->data, (size_t)u->T * sizeof *host, ACF_TO_HOST));
-        ACF_TRY(acf_device_sync(t->dev));
-        for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * n + k] = host[p];
+/* The column of a part that row i asks for; -1 where it asks for none of them. */
+static int64_t asked(const acf_view *v, const part *p, int64_t i) {
+    for (int64_t k = 0; k < p->D; k++)
+        if (modelled(v->batch, i * v->net->D + p->column[k])) return k;
+    return -1;
+}
+
+/* Row i of out (N,n) = the element of row i in every z (T). */
+static acf_status put_spread(acf_tape *t, const acf_view *v, int n, acf_tensor *const *z, acf_real *out) {
+    const part *p = &v->net->real;
+    for (int q = 0; q < n; q++) {
+        const acf_real *host = reals_on_host(t, v, z[q]);
+        for (int64_t i = 0; host && i < v->batch->N; i++) {
+            const int64_t k = asked(v, p, i);
+            if (k >= 0) out[i * n + q] = host[i * p->D + k];
+        }
     }
-    return ACF_OK;
+    return acf_tape_status(t);
 }
 
 static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
@@ -573,16 +601,19 @@ static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
     acf_mog g = v->net->anchor_size ? anchor_of(t, v) : (acf_mog){0};
     if (v->net->anchor_size) acf_mog_values(t, &g, n, z, v->u_real);
     ACF_TRY(acf_tape_status(t));
-    return put_spread(t, v->u_real, n, z, out);
+    return put_spread(t, v, n, z, out);
 }
 
 acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
     if (!v) return acf_tape_status(t);
     if (v->net->category.D) {
-        const acf_subset *u = v->u_category;
+        const part *p = &v->net->category;
         const int32_t *best;
         ACF_TRY(draw_categories(t, v, NULL, &best));
-        for (int64_t p = 0; p < u->T; p++) out[u->row_of[p] * n] = (acf_real)best[p];
+        for (int64_t i = 0; i < v->batch->N; i++) {
+            const int64_t k = asked(v, p, i);
+            if (k >= 0) out[i * n] = (acf_real)best[i * p->D + k];
+        }
     }
     return v->net->real.D ? spread_reals(t, v, n, out) : ACF_OK;
 }

@@ -125,14 +125,8 @@ void acf_affine_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, cons
 
 /* ---- the operations ---------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    double bound;
-    const acf_subset *u;
-    bool inverse;
-} attrs;
-
 static acf_status forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_affine_attrs *a = n->attr;
     const acf_tensor *x = n->in[0], *st = n->in[1], *y = n->out[0], *logdet = n->out[1];
     acf_affine_fwd_cpu(t->dev, y->data, logdet ? logdet->data : NULL, x->data, st->data, a->bound, acf_tensor_width(st),
                        a->u, a->inverse);
@@ -140,7 +134,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_affine_attrs *a = n->attr;
     acf_tensor *x = n->in[0], *st = n->in[1], *y = n->out[0], *logdet = n->out[1];
     acf_real *dx = acf_grad(t, x), *dst = acf_grad(t, st);
     ACF_TRY(acf_tape_status(t));
@@ -152,7 +146,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_affine_forward = {"affine_forward", ACF_OP_affine_forward, {forward, backward}};
 const acf_op acf_op_affine_inverse = {"affine_inverse", ACF_OP_affine_inverse, {forward, backward}};
 
-static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *st, attrs a, acf_tensor **logdet) {
+static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *st, acf_affine_attrs a, acf_tensor **logdet) {
     char sx[ACF_SHAPE_TEXT], ss[ACF_SHAPE_TEXT];
     if (logdet) *logdet = &t->empty;
     acf_node *n = acf_node_new(t, op, sizeof a, 2, (acf_tensor *[]){x, st});
@@ -166,7 +160,7 @@ static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tenso
                           acf_tensor_shape(x, sx), acf_tensor_shape(st, ss));
     if (C == 2 && !(a.bound > 0 && isfinite(a.bound)))
         return acf_reject_value(t, op, "the bound of the scale is %g; expected a positive number", a.bound);
-    *(attrs *)n->attr = a;
+    *(acf_affine_attrs *)n->attr = a;
     n->out[0] = acf_tensor_packed(t, a.u, 0);
     if (logdet) n->out[1] = acf_tensor_new(t, 1, &a.u->N);
     acf_tensor *y = acf_node_run(t, n);
@@ -176,10 +170,10 @@ static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tenso
 
 acf_tensor *acf_affine_forward(acf_tape *t, acf_tensor *x, acf_tensor *st, double bound, const acf_subset *u,
                                acf_tensor **logdet) {
-    return apply(t, &acf_op_affine_forward, x, st, (attrs){bound, u, false}, logdet);
+    return apply(t, &acf_op_affine_forward, x, st, (acf_affine_attrs){bound, u, false}, logdet);
 }
 
 acf_tensor *acf_affine_inverse(acf_tape *t, acf_tensor *z, acf_tensor *st, double bound, const acf_subset *u,
                                acf_tensor **logdet) {
-    return apply(t, &acf_op_affine_inverse, z, st, (attrs){bound, u, true}, logdet);
+    return apply(t, &acf_op_affine_inverse, z, st, (acf_affine_attrs){bound, u, true}, logdet);
 }

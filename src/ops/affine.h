@@ -28,4 +28,13 @@ void acf_affine_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *logdet, co
 void acf_affine_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dst, const acf_real *dy, const acf_real *dlogdet,
                         const acf_real *x, const acf_real *st, double bound, int64_t C, const acf_subset *u, bool inverse);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of both. Outputs: y, and logdet, which may be NULL. */
+typedef struct acf_affine_attrs {
+    double bound;
+    const acf_subset *u;
+    bool inverse;
+} acf_affine_attrs;
+
 #endif

@@ -94,13 +94,6 @@ void acf_categorical_sample_fwd_cpu(const acf_device *dev, int32_t *codes, const
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    acf_classes classes;  /* on the tape, in device memory; the host's until then */
-    const int32_t *given; /* (T) codes of the caller, or their copy when a backward may come */
-    int32_t *found;       /* (T) codes that argmax and sample return */
-    acf_draw draw;        /* its cells place every element; a sample also draws by it */
-} attrs;
-
 /* n integers copied to the tape's device memory; NULL when the tape has failed. */
 static const int32_t *keep_ints(acf_tape *t, const int32_t *x, int64_t n, acf_copy_kind kind) {
     int32_t *copy = acf_tape_ints(t, n);
@@ -112,14 +105,14 @@ static const int32_t *keep_ints(acf_tape *t, const int32_t *x, int64_t n, acf_co
 }
 
 /* Classes of an element's column; none where a caller's cells name a column the table does not have. */
-static int32_t classes_at(const attrs *a, int64_t i) {
+static int32_t classes_at(const acf_categorical_attrs *a, int64_t i) {
     int32_t column = a->draw.at.column[i];
     return column >= 0 && column < a->classes.D ? a->classes.count[column] : 0;
 }
 
 /* The element of the lowest cell whose code is not a class of its column, -1 when all are; codes NULL: whose column has
  * no classes. Elements are step-major, so the first found is not the lowest. */
-static int64_t first_bad(const attrs *a, const int32_t *codes, int64_t T) {
+static int64_t first_bad(const acf_categorical_attrs *a, const int32_t *codes, int64_t T) {
     const acf_cells *at = &a->draw.at;
     int64_t bad = -1;
     for (int64_t i = 0; i < T; i++) {
@@ -131,7 +124,7 @@ static int64_t first_bad(const attrs *a, const int32_t *codes, int64_t T) {
     return bad;
 }
 
-static acf_status check_codes(const attrs *a, const int32_t *codes, int64_t T) {
+static acf_status check_codes(const acf_categorical_attrs *a, const int32_t *codes, int64_t T) {
     int64_t i = first_bad(a, codes, T);
     if (i < 0) return ACF_OK;
     int row = a->draw.at.row[i], column = a->draw.at.column[i], n = classes_at(a, i);
@@ -141,7 +134,7 @@ static acf_status check_codes(const attrs *a, const int32_t *codes, int64_t T) {
 }
 
 /* After argmax and sample, which leave -1 where the logits allow no choice. */
-static acf_status check_found(const attrs *a, int64_t T) {
+static acf_status check_found(const acf_categorical_attrs *a, int64_t T) {
     int64_t i = first_bad(a, a->found, T);
     if (i < 0) return ACF_OK;
     return acf_fail(ACF_ENUMERIC, "row %d, column %d: the logits are not finite, no class can be chosen",
@@ -149,7 +142,7 @@ static acf_status check_found(const attrs *a, int64_t T) {
 }
 
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_categorical_attrs *a = n->attr;
     int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
     ACF_TRY(check_codes(a, a->given, T));
     if (n->save) a->given = keep_ints(t, a->given, T, ACF_ON_DEVICE);
@@ -160,7 +153,7 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status logp_backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_categorical_attrs *a = n->attr;
     acf_real *dlogits = acf_grad(t, n->in[0]);
     if (!dlogits) return acf_tape_status(t);
     acf_categorical_logp_bwd_cpu(t->dev, dlogits, n->out[0]->grad, n->in[0]->data, a->given, a->draw.at.column,
@@ -169,7 +162,7 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status argmax_forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_categorical_attrs *a = n->attr;
     int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
     ACF_TRY(check_codes(a, NULL, T));
     acf_categorical_argmax_fwd_cpu(t->dev, a->found, n->in[0]->data, a->draw.at.column, a->classes.first,
@@ -178,7 +171,7 @@ static acf_status argmax_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status sample_forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_categorical_attrs *a = n->attr;
     int64_t T = n->in[0]->dim[0], W = n->in[0]->dim[1];
     ACF_TRY(check_codes(a, NULL, T));
     acf_categorical_sample_fwd_cpu(t->dev, a->found, n->in[0]->data, &a->draw, a->classes.first, a->classes.count, T,
@@ -209,9 +202,9 @@ static bool classes_fit(acf_tape *t, const acf_op *op, const acf_tensor *logits,
 /* The node of any of them, checked, with the classes on the tape; NULL after a failure. */
 static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *logits, const acf_classes *c, const acf_draw *d) {
     char shape[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), 1, &logits);
+    acf_node *n = acf_node_new(t, op, sizeof(acf_categorical_attrs), 1, &logits);
     if (!n) return NULL;
-    attrs *a = n->attr;
+    acf_categorical_attrs *a = n->attr;
     a->draw = *d;
     if (logits->ndim != 2) {
         acf_reject(t, op, "logits are %s; expected (T, W)", acf_tensor_shape(logits, shape));
@@ -222,8 +215,8 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *logits, cons
         return NULL;
     }
     if (!classes_fit(t, op, logits, c)) return NULL;
-    a->classes =
-        (acf_classes){c->D, keep_ints(t, c->first, c->D, ACF_TO_DEVICE), keep_ints(t, c->count, c->D, ACF_TO_DEVICE)};
+    if (c->there) a->classes = (acf_classes){c->D, c->there, c->there + c->D, c->there};
+    else a->classes = (acf_classes){c->D, keep_ints(t, c->first, c->D, ACF_TO_DEVICE), keep_ints(t, c->count, c->D, ACF_TO_DEVICE)};
     return n;
 }
 
@@ -233,7 +226,7 @@ acf_tensor *acf_categorical_logp(acf_tape *t, acf_tensor *logits, const int32_t 
         return acf_reject(t, &acf_op_categorical_logp, "the logits are not packed over this subset");
     acf_node *n = checked(t, &acf_op_categorical_logp, logits, classes, &(acf_draw){0});
     if (!n) return &t->empty;
-    ((attrs *)n->attr)->given = codes;
+    ((acf_categorical_attrs *)n->attr)->given = codes;
     n->out[0] = acf_tensor_packed(t, u, 0);
     return acf_node_run(t, n);
 }
@@ -241,7 +234,7 @@ acf_tensor *acf_categorical_logp(acf_tape *t, acf_tensor *logits, const int32_t 
 /* The result is integers, so the node has no output tensor: it fills memory of its own. */
 static const int32_t *run_for_codes(acf_tape *t, acf_node *n, int64_t T) {
     if (!n) return NULL;
-    attrs *a = n->attr;
+    acf_categorical_attrs *a = n->attr;
     a->found = acf_tape_ints(t, T);
     acf_node_run(t, n);
     return t->failure.status ? NULL : a->found;

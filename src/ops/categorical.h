@@ -19,6 +19,7 @@
 typedef struct acf_classes {
     int64_t D;
     const int32_t *first, *count; /* (D) */
+    const int32_t *there;         /* (2,D) the same in device memory, first then count; NULL: copied for every call */
 } acf_classes;
 
 /* (T): logit[code] - log Σ_slice e^logit. logits (T,W) are packed over u; codes (T) are borrowed for the call. */
@@ -47,5 +48,14 @@ void acf_categorical_argmax_fwd_cpu(const acf_device *dev, int32_t *codes, const
                                     int64_t W);
 void acf_categorical_sample_fwd_cpu(const acf_device *dev, int32_t *codes, const acf_real *logits, const acf_draw *d,
                                     const int32_t *first, const int32_t *count, int64_t T, int64_t W);
+
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_categorical_attrs {
+    acf_classes classes;  /* first and count in device memory */
+    const int32_t *given; /* (T) codes of the caller, or their copy when a backward may come */
+    int32_t *found;       /* (T) codes that argmax and sample return */
+    acf_draw draw;        /* its cells place every element; a sample also draws by it */
+} acf_categorical_attrs;
 
 #endif

@@ -127,13 +127,6 @@ void acf_class_scores_fwd_cpu(const acf_device *dev, const acf_class_plan *p, co
 
 /* ---- operations -------------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    acf_class_plan plan;
-    acf_cells at;
-    const int32_t *rows; /* (T) of logp */
-    bool probs;
-} attrs;
-
 /* Scratch for the tiles, to be released by the caller; NULL pointers when the tape has failed. */
 static acf_class_scratch scratch_of(acf_tape *t, const acf_class_plan *p, bool back) {
     return (acf_class_scratch){.h = acf_tape_reals(t, p->rows * p->F),
@@ -145,7 +138,7 @@ static acf_class_scratch scratch_of(acf_tape *t, const acf_class_plan *p, bool b
 }
 
 /* The plan, on the tape: copies of the classes, and the elements by column. */
-static acf_status make_plan(acf_tape *t, attrs *a, int64_t n) {
+static acf_status make_plan(acf_tape *t, acf_class_head_attrs *a, int64_t n) {
     acf_class_plan *p = &a->plan;
     size_t bytes = (size_t)p->D * sizeof(int32_t);
     int32_t *first = acf_tape_ints(t, p->D), *count = acf_tape_ints(t, p->D), *end = acf_tape_ints(t, p->D);
@@ -159,7 +152,7 @@ static acf_status make_plan(acf_tape *t, attrs *a, int64_t n) {
 }
 
 /* The lowest cell whose row of w does not belong to its column. */
-static acf_status check_rows(const attrs *a, int64_t n) {
+static acf_status check_rows(const acf_class_head_attrs *a, int64_t n) {
     int64_t bad = -1;
     const int32_t *row = a->at.row, *column = a->at.column;
     for (int64_t i = 0; i < n; i++) {
@@ -174,7 +167,7 @@ static acf_status check_rows(const attrs *a, int64_t n) {
 }
 
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_class_head_attrs *a = n->attr;
     const acf_tensor *h = n->in[0], *w = n->in[1], *b = n->in[2];
     ACF_TRY(check_rows(a, h->dim[0]));
     ACF_TRY(make_plan(t, a, h->dim[0]));
@@ -187,7 +180,7 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status logp_backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_class_head_attrs *a = n->attr;
     const acf_tensor *h = n->in[0], *w = n->in[1], *b = n->in[2];
     acf_real *dh = acf_grad(t, n->in[0]), *dw = acf_grad(t, n->in[1]), *db = acf_grad(t, n->in[2]);
     acf_mark mark = acf_arena_mark(t->mem);
@@ -199,7 +192,7 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status scores_forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_class_head_attrs *a = n->attr;
     const acf_tensor *h = n->in[0], *w = n->in[1], *b = n->in[2], *y = n->out[0];
     acf_mark mark = acf_arena_mark(t->mem);
     ACF_TRY(make_plan(t, a, h->dim[0]));
@@ -228,7 +221,7 @@ static bool classes_fit(acf_tape *t, const acf_op *op, const acf_tensor *h, cons
 static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *h, acf_tensor *w, acf_tensor *b, const acf_classes *c,
                          acf_cells at) {
     char sh[ACF_SHAPE_TEXT], sw[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), 3, (acf_tensor *[]){h, w, b});
+    acf_node *n = acf_node_new(t, op, sizeof(acf_class_head_attrs), 3, (acf_tensor *[]){h, w, b});
     if (!n) return NULL;
     if (h->ndim != 2 || w->ndim != 2 || h->dim[1] != w->dim[1] || acf_tensor_count(b) != w->dim[0]) {
         acf_reject(t, op, "h is %s, w is %s and b is %s; expected (T, F), (W, F) and (W)", acf_tensor_shape(h, sh),
@@ -240,7 +233,7 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *h, acf_tenso
         acf_reject(t, op, ACF_NO_CELLS);
         return NULL;
     }
-    *(attrs *)n->attr = (attrs){.plan = {.D = c->D, .F = h->dim[1], .first = c->first, .count = c->count}, .at = at};
+    *(acf_class_head_attrs *)n->attr = (acf_class_head_attrs){.plan = {.D = c->D, .F = h->dim[1], .first = c->first, .count = c->count}, .classes = *c, .at = at};
     return n;
 }
 
@@ -250,7 +243,7 @@ acf_tensor *acf_class_logp(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor
         return acf_reject(t, &acf_op_class_logp, "the hidden units are not packed over this subset");
     acf_node *n = checked(t, &acf_op_class_logp, h, w, b, classes, (acf_cells){NULL, NULL});
     if (!n) return &t->empty;
-    ((attrs *)n->attr)->rows = rows;
+    ((acf_class_head_attrs *)n->attr)->rows = rows;
     n->out[0] = acf_tensor_packed(t, u, 0);
     return acf_node_run(t, n);
 }
@@ -261,7 +254,7 @@ static acf_tensor *scores(acf_tape *t, acf_tensor *h, acf_tensor *w, acf_tensor 
     if (!n) return &t->empty;
     int64_t M = 0;
     for (int64_t j = 0; j < c->D; j++) M = acf_max(M, c->count[j]);
-    ((attrs *)n->attr)->probs = probs;
+    ((acf_class_head_attrs *)n->attr)->probs = probs;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){h->dim[0], M});
     n->out[0]->sub = h->sub;
     return acf_node_run(t, n);

@@ -53,4 +53,15 @@ void acf_class_logp_bwd_cpu(const acf_device *dev, const acf_class_plan *p, cons
 void acf_class_scores_fwd_cpu(const acf_device *dev, const acf_class_plan *p, const acf_class_scratch *s, acf_real *y,
                               const acf_real *h, const acf_real *w, const acf_real *b, bool probs, int64_t M);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_class_head_attrs {
+    acf_class_plan plan;
+    acf_classes classes; /* the caller's, borrowed for the forward */
+    acf_cells at;
+    const int32_t *rows; /* (T) of logp */
+    bool probs;
+    void *saved; /* of a device: what its forward leaves to its backward */
+} acf_class_head_attrs;
+
 #endif

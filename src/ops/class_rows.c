@@ -1,14 +1,6 @@
 /* Categories as rows of a table: see class_rows.h. Integers only, n = 1e3 to 1e5, one pass: not worth threads. */
 #include "ops/class_rows.h"
 
-typedef struct attrs {
-    acf_classes classes; /* the caller's: nothing is left to a backward */
-    acf_class_cells cells;
-    const int32_t *codes;
-    int32_t *rows;
-    int64_t n;
-} attrs;
-
 static int64_t row_of(const acf_class_cells *c, int64_t D, int64_t p) { return c->at.row ? c->at.row[p] : p / D; }
 static int64_t column_of(const acf_class_cells *c, int64_t D, int64_t p) { return c->at.column ? c->at.column[p] : p % D; }
 
@@ -29,7 +21,7 @@ int64_t acf_class_rows_fwd_cpu(int32_t *rows, const int32_t *codes, const acf_cl
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     (void)t;
-    const attrs *a = n->attr;
+    const acf_class_rows_attrs *a = n->attr;
     int64_t D = a->classes.D, p = acf_class_rows_fwd_cpu(a->rows, a->codes, &a->cells, &a->classes, a->n);
     if (p < 0) return ACF_OK;
     int64_t row = row_of(&a->cells, D, p), j = column_of(&a->cells, D, p);
@@ -43,10 +35,10 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_class_rows = {"class_rows", ACF_OP_class_rows, {forward, NULL}};
 
 static const int32_t *run(acf_tape *t, const acf_classes *classes, const int32_t *codes, acf_class_cells cells, int64_t n) {
-    acf_node *node = acf_node_new(t, &acf_op_class_rows, sizeof(attrs), 0, NULL);
+    acf_node *node = acf_node_new(t, &acf_op_class_rows, sizeof(acf_class_rows_attrs), 0, NULL);
     int32_t *rows = node ? acf_tape_ints(t, n) : NULL;
     if (!rows) return NULL;
-    *(attrs *)node->attr = (attrs){*classes, cells, codes, rows, n};
+    *(acf_class_rows_attrs *)node->attr = (acf_class_rows_attrs){*classes, cells, codes, rows, n};
     acf_node_run(t, node);
     return t->failure.status ? NULL : rows;
 }

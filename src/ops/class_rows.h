@@ -32,4 +32,14 @@ typedef struct acf_class_cells {
 int64_t acf_class_rows_fwd_cpu(int32_t *rows, const int32_t *codes, const acf_class_cells *cells, const acf_classes *classes,
                                int64_t n);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_class_rows_attrs {
+    acf_classes classes; /* the caller's: nothing is left to a backward */
+    acf_class_cells cells;
+    const int32_t *codes;
+    int32_t *rows;
+    int64_t n;
+} acf_class_rows_attrs;
+
 #endif

@@ -143,27 +143,22 @@ static double tail_of(const void *distribution, double z, bool upper) {
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    double lo, hi;
-    acf_draw draw; /* of a sample: arrays are borrowed, the node runs at once and has no backward */
-} attrs;
-
 /* Inputs of every node: mean, log_scale, and z or q (a sample has neither). */
 static normal normal_at(const acf_node *n, int64_t i) {
-    const attrs *a = n->attr;
+    const acf_gaussian_attrs *a = n->attr;
     double s = acf_clamp_scale((double)n->in[1]->data[i], a->lo, a->hi);
     return (normal){(double)n->in[0]->data[i], exp(-s)};
 }
 
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_gaussian_attrs *a = n->attr;
     acf_gaussian_logp_fwd_cpu(t->dev, n->out[0]->data, n->in[2]->data, n->in[0]->data, n->in[1]->data,
                               acf_tensor_count(n->out[0]), a->lo, a->hi);
     return ACF_OK;
 }
 
 static acf_status logp_backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_gaussian_attrs *a = n->attr;
     acf_tensor *mean = n->in[0], *s = n->in[1], *z = n->in[2], *y = n->out[0];
     acf_real *dmean = acf_grad(t, mean), *ds = acf_grad(t, s), *dz = acf_grad(t, z);
     ACF_TRY(acf_tape_status(t));
@@ -195,7 +190,7 @@ static acf_status quantile_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status sample_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_gaussian_attrs *a = n->attr;
     int64_t count = acf_tensor_count(n->out[0]);
     ACF_PARALLEL(t->dev, count * 64)
     for (int64_t i = 0; i < count; i++) {
@@ -216,7 +211,7 @@ const acf_op acf_op_gaussian_sample = {"gaussian_sample", ACF_OP_gaussian_sample
 static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *mean, acf_tensor *log_scale, acf_tensor *other,
                          bool one_for_all, double lo, double hi) {
     char sm[ACF_SHAPE_TEXT], ss[ACF_SHAPE_TEXT], so[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), 3, (acf_tensor *[]){mean, log_scale, other});
+    acf_node *n = acf_node_new(t, op, sizeof(acf_gaussian_attrs), 3, (acf_tensor *[]){mean, log_scale, other});
     if (!n) return NULL;
     bool fits = !other || acf_tensor_same_shape(other, mean) || (one_for_all && acf_tensor_count(other) == 1);
     if (!acf_tensor_same_shape(mean, log_scale) || !fits) {
@@ -229,7 +224,7 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *mean, acf_te
         acf_reject_value(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
         return NULL;
     }
-    *(attrs *)n->attr = (attrs){.lo = lo, .hi = hi};
+    *(acf_gaussian_attrs *)n->attr = (acf_gaussian_attrs){.lo = lo, .hi = hi};
     n->out[0] = acf_tensor_new(t, mean->ndim, mean->dim);
     n->out[0]->sub = mean->sub;
     return n;
@@ -257,7 +252,7 @@ acf_tensor *acf_gaussian_sample(acf_tape *t, acf_tensor *mean, acf_tensor *log_s
                                 const acf_draw *d) {
     acf_node *n = checked(t, &acf_op_gaussian_sample, mean, log_scale, NULL, false, lo, hi);
     if (!n) return &t->empty;
-    attrs *a = n->attr;
+    acf_gaussian_attrs *a = n->attr;
     a->draw = *d;
     if (mean->ndim != 1 || !acf_cells_resolve(&a->draw.at, mean))
         return acf_reject(t, &acf_op_gaussian_sample, ACF_NO_CELLS);

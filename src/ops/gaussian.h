@@ -83,4 +83,12 @@ acf_real acf_quantile_search(acf_tail tail, const void *distribution, double q);
 /* ACF_EUSAGE naming the lowest cell whose q is outside (0, 1); q has one element or as many as the result y. */
 acf_status acf_check_probability(const acf_tensor *q, const acf_tensor *y);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of all of them. Inputs: mean, log_scale, and z or q (a sample has neither). */
+typedef struct acf_gaussian_attrs {
+    double lo, hi;
+    acf_draw draw; /* of a sample: arrays are borrowed, the node runs at once and has no backward */
+} acf_gaussian_attrs;
+
 #endif

@@ -80,13 +80,8 @@ void acf_leaky_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *da, const 
 
 /* ---- the operations ---------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    const acf_subset *u;
-    bool inverse;
-} attrs;
-
 static acf_status forward(acf_tape *t, acf_node *n) {
-    const attrs *at = n->attr;
+    const acf_leaky_attrs *at = n->attr;
     const acf_tensor *logdet = n->out[1];
     acf_leaky_fwd_cpu(t->dev, n->out[0]->data, logdet ? logdet->data : NULL, n->in[0]->data, n->in[1]->data, at->u,
                       at->inverse);
@@ -94,7 +89,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *at = n->attr;
+    const acf_leaky_attrs *at = n->attr;
     acf_tensor *x = n->in[0], *a = n->in[1], *y = n->out[0], *logdet = n->out[1];
     acf_real *dx = acf_grad(t, x), *da = acf_grad(t, a);
     ACF_TRY(acf_tape_status(t));
@@ -109,7 +104,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_leaky_forward = {"leaky_forward", ACF_OP_leaky_forward, {forward, backward}};
 const acf_op acf_op_leaky_inverse = {"leaky_inverse", ACF_OP_leaky_inverse, {forward, backward}};
 
-static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *a, attrs at, acf_tensor **logdet) {
+static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *a, acf_leaky_attrs at, acf_tensor **logdet) {
     char sx[ACF_SHAPE_TEXT], sa[ACF_SHAPE_TEXT];
     if (logdet) *logdet = &t->empty;
     acf_node *n = acf_node_new(t, op, sizeof at, 2, (acf_tensor *[]){x, a});
@@ -118,7 +113,7 @@ static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tenso
         return acf_reject(t, op, "x is %s; expected (T), packed over the subset that was given", acf_tensor_shape(x, sx));
     if (acf_tensor_count(a) != 1)
         return acf_reject(t, op, "a is %s; expected one element", acf_tensor_shape(a, sa));
-    *(attrs *)n->attr = at;
+    *(acf_leaky_attrs *)n->attr = at;
     n->out[0] = acf_tensor_packed(t, at.u, 0);
     if (logdet) n->out[1] = acf_tensor_new(t, 1, &at.u->N);
     acf_tensor *y = acf_node_run(t, n);
@@ -127,9 +122,9 @@ static acf_tensor *apply(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tenso
 }
 
 acf_tensor *acf_leaky_forward(acf_tape *t, acf_tensor *x, acf_tensor *a, const acf_subset *u, acf_tensor **logdet) {
-    return apply(t, &acf_op_leaky_forward, x, a, (attrs){u, false}, logdet);
+    return apply(t, &acf_op_leaky_forward, x, a, (acf_leaky_attrs){u, false}, logdet);
 }
 
 acf_tensor *acf_leaky_inverse(acf_tape *t, acf_tensor *z, acf_tensor *a, const acf_subset *u, acf_tensor **logdet) {
-    return apply(t, &acf_op_leaky_inverse, z, a, (attrs){u, true}, logdet);
+    return apply(t, &acf_op_leaky_inverse, z, a, (acf_leaky_attrs){u, true}, logdet);
 }

@@ -25,4 +25,12 @@ void acf_leaky_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *da, const 
                        const acf_real *x, const acf_real *a, double *partial, const acf_subset *u, bool inverse);
 int64_t acf_leaky_blocks(const acf_subset *u);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of both. Outputs: y, and logdet, which may be NULL. */
+typedef struct acf_leaky_attrs {
+    const acf_subset *u;
+    bool inverse;
+} acf_leaky_attrs;
+
 #endif

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-struct acf_lowrank {
-    acf_lowrank_in in; /* what kernels see of the following; k and order are NULL until asked for */
-    acf_tensor *w, *a, *b, *k;
-    int32_t *order;
-};
-
 /* ---- one row ------------------------------------------------------------------------------------------------------------ */
 
 /* Row i of the inputs. A (D,r), B (r,D), w (D) are indexed by table column, everything else by place. */
@@ -251,11 +245,7 @@ void acf_lowrank_solve_bwd_cpu(const acf_device *dev, const acf_lowrank_grad *g,
 
 /* ---- nodes ----------------------------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    acf_lowrank *f;
-} attrs;
-
-static acf_lowrank *object_of(const acf_node *n) { return ((attrs *)n->attr)->f; }
+static acf_lowrank *object_of(const acf_node *n) { return ((acf_lowrank_attrs *)n->attr)->f; }
 
 static acf_real *scratch_for(acf_tape *t, const acf_lowrank_in *in) {
     return acf_rows_scratch(t, ACF_LOWRANK_SCRATCH(in->r, in->u->steps));
@@ -380,12 +370,12 @@ static acf_tensor *run(acf_tape *t, const acf_op *op, acf_lowrank *f, const char
     char s[ACF_SHAPE_TEXT];
     if (t->failure.status) return &t->empty;
     const acf_subset *u = f->in.u;
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), 5, (acf_tensor *[]){f->w, f->a, f->b, v, f->k});
+    acf_node *n = acf_node_new(t, op, sizeof(acf_lowrank_attrs), 5, (acf_tensor *[]){f->w, f->a, f->b, v, f->k});
     if (!n) return &t->empty;
     if (v && !acf_is_packed(v, u))
         return acf_reject(t, op, "%s is %s; expected (%lld packed) over the subset of the matrices", name,
                           acf_tensor_shape(v, s), (long long)u->T);
-    ((attrs *)n->attr)->f = f;
+    ((acf_lowrank_attrs *)n->attr)->f = f;
     n->out[0] = v ? acf_tensor_packed(t, u, 0) : acf_tensor_new(t, 1, &u->N);
     return acf_node_run(t, n);
 }
@@ -395,9 +385,9 @@ static bool factored(acf_tape *t, acf_lowrank *f) {
     if (t->failure.status) return false;
     if (f->k) return true;
     const int64_t N = f->in.u->N, r = f->in.r;
-    acf_node *n = acf_node_new(t, &acf_op_lowrank_factor, sizeof(attrs), 3, (acf_tensor *[]){f->w, f->a, f->b});
+    acf_node *n = acf_node_new(t, &acf_op_lowrank_factor, sizeof(acf_lowrank_attrs), 3, (acf_tensor *[]){f->w, f->a, f->b});
     if (!n) return false;
-    ((attrs *)n->attr)->f = f;
+    ((acf_lowrank_attrs *)n->attr)->f = f;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){N, r * r});
     f->order = acf_tape_ints(t, N * r);
     acf_tensor *k = acf_node_run(t, n);

@@ -57,4 +57,17 @@ void acf_lowrank_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_low
 void acf_lowrank_solve_bwd_cpu(const acf_device *dev, const acf_lowrank_grad *g, acf_real *dz, const acf_real *dx,
                                const acf_lowrank_in *in, const acf_real *x, acf_real *scratch);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+struct acf_lowrank {
+    acf_lowrank_in in; /* what kernels see of the following; k and order are NULL until asked for */
+    acf_tensor *w, *a, *b, *k;
+    int32_t *order;
+};
+
+/* Of all four. Inputs: w, a, b, and behind them x or z (NULL for logdet), and k. */
+typedef struct acf_lowrank_attrs {
+    acf_lowrank *f;
+} acf_lowrank_attrs;
+
 #endif

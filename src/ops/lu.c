@@ -6,13 +6,6 @@
 
 #include "ops/rowmat.h"
 
-struct acf_lu {
-    const acf_subset *u;
-    acf_tensor *m; /* the matrices */
-    acf_tensor *f; /* their factors; NULL until asked for */
-    int32_t *order; /* (N, steps) */
-};
-
 /* ---- factors ------------------------------------------------------------------------------------------------------------ */
 
 void acf_lu_factor_fwd_cpu(const acf_device *dev, acf_real *f, int32_t *order, int32_t *bad, const acf_real *m,
@@ -25,12 +18,8 @@ void acf_lu_factor_fwd_cpu(const acf_device *dev, acf_real *f, int32_t *order, i
     }
 }
 
-typedef struct attrs {
-    acf_lu *lu;
-} attrs;
-
 static acf_status factor_forward(acf_tape *t, acf_node *node) {
-    const acf_lu *lu = ((attrs *)node->attr)->lu;
+    const acf_lu *lu = ((acf_lu_attrs *)node->attr)->lu;
     const acf_subset *u = lu->u;
     const acf_real *m = node->in[0]->data, *f = node->out[0]->data;
     acf_mark mark = acf_arena_mark(t->mem);
@@ -52,7 +41,7 @@ acf_lu *acf_lu_factor(acf_tape *t, acf_tensor *m, const acf_subset *u) {
     if (t->failure.status) return NULL;
     if (!acf_is_square(m, u)) {
         acf_reject(t, &acf_op_lu_factor, "m is %s; expected (%lld), the list of the subset's matrices", acf_tensor_shape(m, s),
-                   (long long)u->square[u->N]);
+                   (long long)u->S);
         return NULL;
     }
     acf_lu *lu = acf_arena_alloc(t->host, sizeof *lu);
@@ -65,9 +54,9 @@ acf_lu *acf_lu_factor(acf_tape *t, acf_tensor *m, const acf_subset *u) {
 static bool factored(acf_tape *t, acf_lu *lu) {
     if (t->failure.status) return false;
     if (lu->f) return true;
-    acf_node *n = acf_node_new(t, &acf_op_lu_factor, sizeof(attrs), 1, &lu->m);
+    acf_node *n = acf_node_new(t, &acf_op_lu_factor, sizeof(acf_lu_attrs), 1, &lu->m);
     if (!n) return false;
-    ((attrs *)n->attr)->lu = lu;
+    ((acf_lu_attrs *)n->attr)->lu = lu;
     n->out[0] = acf_square_new(t, lu->u);
     lu->order = acf_tape_ints(t, lu->u->N * lu->u->steps);
     acf_tensor *f = acf_node_run(t, n);
@@ -109,7 +98,7 @@ void acf_lu_apply_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dx, con
 }
 
 static acf_status apply_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((attrs *)n->attr)->lu->u;
+    const acf_subset *u = ((acf_lu_attrs *)n->attr)->lu->u;
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, u->steps);
     ACF_TRY(acf_tape_status(t));
@@ -119,7 +108,7 @@ static acf_status apply_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status apply_backward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((attrs *)n->attr)->lu->u;
+    const acf_subset *u = ((acf_lu_attrs *)n->attr)->lu->u;
     acf_real *dm = acf_grad(t, n->in[0]), *dx = acf_grad(t, n->in[1]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, 3 * acf_pad(u->steps));
@@ -134,12 +123,12 @@ const acf_op acf_op_lu_apply = {"lu_apply", ACF_OP_lu_apply, {apply_forward, app
 acf_tensor *acf_lu_apply(acf_tape *t, acf_lu *lu, acf_tensor *x) {
     char s[ACF_SHAPE_TEXT];
     if (t->failure.status) return &t->empty;
-    acf_node *n = acf_node_new(t, &acf_op_lu_apply, sizeof(attrs), 2, (acf_tensor *[]){lu->m, x});
+    acf_node *n = acf_node_new(t, &acf_op_lu_apply, sizeof(acf_lu_attrs), 2, (acf_tensor *[]){lu->m, x});
     if (!n) return &t->empty;
     if (!acf_is_packed(x, lu->u))
         return acf_reject(t, n->op, "x is %s; expected (%lld packed) over the subset of the matrices", acf_tensor_shape(x, s),
                           (long long)lu->u->T);
-    ((attrs *)n->attr)->lu = lu;
+    ((acf_lu_attrs *)n->attr)->lu = lu;
     n->out[0] = acf_tensor_packed(t, lu->u, 0);
     return acf_node_run(t, n);
 }
@@ -165,12 +154,12 @@ void acf_lu_logdet_bwd_cpu(const acf_device *dev, acf_real *dm, const acf_real *
 }
 
 static acf_status logdet_forward(acf_tape *t, acf_node *n) {
-    acf_lu_logdet_fwd_cpu(t->dev, n->out[0]->data, n->in[1]->data, ((attrs *)n->attr)->lu->u);
+    acf_lu_logdet_fwd_cpu(t->dev, n->out[0]->data, n->in[1]->data, ((acf_lu_attrs *)n->attr)->lu->u);
     return ACF_OK;
 }
 
 static acf_status logdet_backward(acf_tape *t, acf_node *n) {
-    const acf_lu *lu = ((attrs *)n->attr)->lu;
+    const acf_lu *lu = ((acf_lu_attrs *)n->attr)->lu;
     acf_real *dm = acf_grad(t, n->in[0]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, lu->u->steps * ACF_DENSE_BLOCK);
@@ -184,9 +173,9 @@ const acf_op acf_op_lu_logdet = {"lu_logdet", ACF_OP_lu_logdet, {logdet_forward,
 
 acf_tensor *acf_lu_logdet(acf_tape *t, acf_lu *lu) {
     if (!factored(t, lu)) return &t->empty;
-    acf_node *n = acf_node_new(t, &acf_op_lu_logdet, sizeof(attrs), 2, (acf_tensor *[]){lu->m, lu->f});
+    acf_node *n = acf_node_new(t, &acf_op_lu_logdet, sizeof(acf_lu_attrs), 2, (acf_tensor *[]){lu->m, lu->f});
     if (!n) return &t->empty;
-    ((attrs *)n->attr)->lu = lu;
+    ((acf_lu_attrs *)n->attr)->lu = lu;
     n->out[0] = acf_tensor_new(t, 1, &lu->u->N);
     return acf_node_run(t, n);
 }
@@ -224,7 +213,7 @@ void acf_lu_solve_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dz, con
 }
 
 static acf_status solve_forward(acf_tape *t, acf_node *n) {
-    const acf_lu *lu = ((attrs *)n->attr)->lu;
+    const acf_lu *lu = ((acf_lu_attrs *)n->attr)->lu;
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, 2 * acf_pad(lu->u->steps));
     ACF_TRY(acf_tape_status(t));
@@ -234,7 +223,7 @@ static acf_status solve_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status solve_backward(acf_tape *t, acf_node *n) {
-    const acf_lu *lu = ((attrs *)n->attr)->lu;
+    const acf_lu *lu = ((acf_lu_attrs *)n->attr)->lu;
     acf_real *dm = acf_grad(t, n->in[0]), *dz = acf_grad(t, n->in[2]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, 3 * acf_pad(lu->u->steps));
@@ -249,12 +238,12 @@ const acf_op acf_op_lu_solve = {"lu_solve", ACF_OP_lu_solve, {solve_forward, sol
 acf_tensor *acf_lu_solve(acf_tape *t, acf_lu *lu, acf_tensor *z) {
     char s[ACF_SHAPE_TEXT];
     if (!factored(t, lu)) return &t->empty;
-    acf_node *n = acf_node_new(t, &acf_op_lu_solve, sizeof(attrs), 3, (acf_tensor *[]){lu->m, lu->f, z});
+    acf_node *n = acf_node_new(t, &acf_op_lu_solve, sizeof(acf_lu_attrs), 3, (acf_tensor *[]){lu->m, lu->f, z});
     if (!n) return &t->empty;
     if (!acf_is_packed(z, lu->u))
         return acf_reject(t, n->op, "z is %s; expected (%lld packed) over the subset of the matrices", acf_tensor_shape(z, s),
                           (long long)lu->u->T);
-    ((attrs *)n->attr)->lu = lu;
+    ((acf_lu_attrs *)n->attr)->lu = lu;
     n->out[0] = acf_tensor_packed(t, lu->u, 0);
     return acf_node_run(t, n);
 }

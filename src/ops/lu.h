@@ -47,4 +47,18 @@ void acf_lu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *f,
 void acf_lu_solve_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dz, const acf_real *dx, const acf_real *f,
                           const int32_t *order, const acf_real *x, const acf_subset *u, acf_real *scratch);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+struct acf_lu {
+    const acf_subset *u;
+    acf_tensor *m;  /* the matrices */
+    acf_tensor *f;  /* their factors; NULL until asked for */
+    int32_t *order; /* (N, steps) */
+};
+
+/* Of all four. Inputs: factor m; apply m, x; logdet m, f; solve m, f, z. */
+typedef struct acf_lu_attrs {
+    acf_lu *lu;
+} acf_lu_attrs;
+
 #endif

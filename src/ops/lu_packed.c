@@ -146,10 +146,6 @@ void acf_plu_solve_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dz, co
 
 /* ---- nodes and front ends ----------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    const acf_subset *u;
-} attrs;
-
 /* The lowest row with a diagonal that cannot be divided by. A pass over the matrices, like the operation itself. */
 static acf_status check_diagonals(acf_tape *t, const acf_real *m, const acf_subset *u) {
     acf_mark mark = acf_arena_mark(t->mem);
@@ -168,7 +164,7 @@ static acf_status check_diagonals(acf_tape *t, const acf_real *m, const acf_subs
 }
 
 static acf_status apply_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((attrs *)n->attr)->u;
+    const acf_subset *u = ((acf_plu_attrs *)n->attr)->u;
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, 2 * acf_pad(u->steps));
     ACF_TRY(acf_tape_status(t));
@@ -178,7 +174,7 @@ static acf_status apply_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status apply_backward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((attrs *)n->attr)->u;
+    const acf_subset *u = ((acf_plu_attrs *)n->attr)->u;
     acf_real *dm = acf_grad(t, n->in[0]), *dx = acf_grad(t, n->in[1]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, 5 * acf_pad(u->steps));
@@ -189,7 +185,7 @@ static acf_status apply_backward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status logdet_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((attrs *)n->attr)->u;
+    const acf_subset *u = ((acf_plu_attrs *)n->attr)->u;
     ACF_TRY(check_diagonals(t, n->in[0]->data, u));
     acf_plu_logdet_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, u);
     return ACF_OK;
@@ -197,12 +193,12 @@ static acf_status logdet_forward(acf_tape *t, acf_node *n) {
 
 static acf_status logdet_backward(acf_tape *t, acf_node *n) {
     acf_real *dm = acf_grad(t, n->in[0]);
-    if (dm) acf_plu_logdet_bwd_cpu(t->dev, dm, n->out[0]->grad, n->in[0]->data, ((attrs *)n->attr)->u);
+    if (dm) acf_plu_logdet_bwd_cpu(t->dev, dm, n->out[0]->grad, n->in[0]->data, ((acf_plu_attrs *)n->attr)->u);
     return acf_tape_status(t);
 }
 
 static acf_status solve_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((attrs *)n->attr)->u;
+    const acf_subset *u = ((acf_plu_attrs *)n->attr)->u;
     ACF_TRY(check_diagonals(t, n->in[0]->data, u));
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, u->steps);
@@ -213,7 +209,7 @@ static acf_status solve_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status solve_backward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((attrs *)n->attr)->u;
+    const acf_subset *u = ((acf_plu_attrs *)n->attr)->u;
     acf_real *dm = acf_grad(t, n->in[0]), *dz = acf_grad(t, n->in[1]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, 4 * acf_pad(u->steps));
@@ -230,15 +226,15 @@ const acf_op acf_op_plu_solve = {"plu_solve", ACF_OP_plu_solve, {solve_forward, 
 /* x (named `name` in the sentence) may be NULL for an operation on the matrices alone. */
 static acf_tensor *run(acf_tape *t, const acf_op *op, acf_tensor *m, const char *name, acf_tensor *x, const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), x ? 2 : 1, (acf_tensor *[]){m, x});
+    acf_node *n = acf_node_new(t, op, sizeof(acf_plu_attrs), x ? 2 : 1, (acf_tensor *[]){m, x});
     if (!n) return &t->empty;
     if (!acf_is_square(m, u))
         return acf_reject(t, op, "m is %s; expected (%lld), the list of the subset's matrices", acf_tensor_shape(m, s),
-                          (long long)u->square[u->N]);
+                          (long long)u->S);
     if (x && !acf_is_packed(x, u))
         return acf_reject(t, op, "%s is %s; expected (%lld packed) over the subset of the matrices", name,
                           acf_tensor_shape(x, s), (long long)u->T);
-    ((attrs *)n->attr)->u = u;
+    ((acf_plu_attrs *)n->attr)->u = u;
     n->out[0] = x ? acf_tensor_packed(t, u, 0) : acf_tensor_new(t, 1, &u->N);
     return acf_node_run(t, n);
 }

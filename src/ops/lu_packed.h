@@ -31,4 +31,11 @@ void acf_plu_solve_fwd_cpu(const acf_device *dev, acf_real *x, const acf_real *m
 void acf_plu_solve_bwd_cpu(const acf_device *dev, acf_real *dm, acf_real *dz, const acf_real *dx, const acf_real *m,
                            const acf_real *x, const acf_subset *u, acf_real *scratch);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of all three. */
+typedef struct acf_plu_attrs {
+    const acf_subset *u;
+} acf_plu_attrs;
+
 #endif

@@ -254,15 +254,8 @@ void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_r
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    int64_t K;
-    double lo, hi;
-    acf_real *r;   /* (T,K) responsibilities, when a backward may come */
-    acf_draw draw; /* of a sample: arrays are borrowed, the node runs at once and has no backward */
-} attrs;
-
 static acf_status logp_forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_mixture_attrs *a = n->attr;
     int64_t T = n->out[0]->dim[0];
     if (n->save) a->r = acf_tape_reals(t, T * a->K);
     ACF_TRY(acf_tape_status(t));
@@ -271,7 +264,7 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status logp_backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mixture_attrs *a = n->attr;
     acf_tensor *p = n->in[0], *z = n->in[1], *y = n->out[0];
     acf_real *dp = acf_grad(t, p), *dz = acf_grad(t, z);
     ACF_TRY(acf_tape_status(t));
@@ -280,13 +273,13 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status mean_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mixture_attrs *a = n->attr;
     acf_mixture_mean_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->out[0]->dim[0], a->K);
     return ACF_OK;
 }
 
 static acf_status mean_backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mixture_attrs *a = n->attr;
     acf_real *dp = acf_grad(t, n->in[0]);
     if (!dp) return acf_tape_status(t);
     acf_mixture_mean_bwd_cpu(t->dev, dp, n->out[0]->grad, n->in[0]->data, n->out[0]->dim[0], a->K);
@@ -294,21 +287,21 @@ static acf_status mean_backward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status sample_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mixture_attrs *a = n->attr;
     acf_mixture_sample_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, &a->draw, n->out[0]->dim[0], a->K, a->lo,
                                a->hi);
     return ACF_OK;
 }
 
 static acf_status cdf_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mixture_attrs *a = n->attr;
     acf_mixture_cdf_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, n->in[1]->data, n->out[0]->dim[0], a->K, a->lo,
                             a->hi);
     return ACF_OK;
 }
 
 static acf_status quantile_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mixture_attrs *a = n->attr;
     const acf_tensor *q = n->in[1];
     ACF_TRY(acf_check_probability(q, n->out[0]));
     acf_mixture_quantile_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, q->data, acf_tensor_count(q) == 1 ? 0 : 1,
@@ -317,7 +310,7 @@ static acf_status quantile_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status stratum_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mixture_attrs *a = n->attr;
     const acf_tensor *q = n->in[1];
     ACF_TRY(acf_check_probability(q, n->out[0]));
     acf_mixture_stratum_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, q->data, acf_tensor_count(q) == 1 ? 0 : 1,
@@ -342,7 +335,7 @@ static bool one_each(const acf_tensor *x, const acf_tensor *p) {
 static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tensor *other, bool one_for_all, int64_t K,
                          double lo, double hi) {
     char sp[ACF_SHAPE_TEXT], so[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), 2, (acf_tensor *[]){p, other});
+    acf_node *n = acf_node_new(t, op, sizeof(acf_mixture_attrs), 2, (acf_tensor *[]){p, other});
     if (!n) return NULL;
     if (K < 1 || K > ACF_MAX_COMPONENTS) {
         acf_reject_value(t, op, "K is %lld; expected 1 to %d components", (long long)K, ACF_MAX_COMPONENTS);
@@ -354,7 +347,7 @@ static acf_node *checked(acf_tape *t, const acf_op *op, acf_tensor *p, acf_tenso
     } else if (!acf_scale_bounds_ok(lo, hi)) {
         acf_reject_value(t, op, ACF_BAD_SCALE_BOUNDS, lo, hi);
     } else {
-        *(attrs *)n->attr = (attrs){.K = K, .lo = lo, .hi = hi};
+        *(acf_mixture_attrs *)n->attr = (acf_mixture_attrs){.K = K, .lo = lo, .hi = hi};
         n->out[0] = acf_tensor_new(t, 1, p->dim);
         n->out[0]->sub = p->sub;
         return n;
@@ -390,7 +383,7 @@ acf_tensor *acf_mixture_stratum(acf_tape *t, acf_tensor *p, acf_tensor *q, int64
 acf_tensor *acf_mixture_sample(acf_tape *t, acf_tensor *p, int64_t K, double lo, double hi, const acf_draw *d) {
     acf_node *n = checked(t, &acf_op_mixture_sample, p, NULL, false, K, lo, hi);
     if (!n) return &t->empty;
-    attrs *a = n->attr;
+    acf_mixture_attrs *a = n->attr;
     a->draw = *d;
     if (!acf_cells_resolve(&a->draw.at, p)) return acf_reject(t, &acf_op_mixture_sample, ACF_NO_CELLS);
     return acf_node_run(t, n);

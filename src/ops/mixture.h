@@ -61,4 +61,14 @@ void acf_mixture_quantile_fwd_cpu(const acf_device *dev, acf_real *z, const acf_
 void acf_mixture_stratum_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *p, const acf_real *q, int64_t q_step,
                                  int64_t T, int64_t K, double lo, double hi);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of all of them. Inputs: p, and z or q (a mean and a sample have neither). */
+typedef struct acf_mixture_attrs {
+    int64_t K;
+    double lo, hi;
+    acf_real *r;   /* (T,K) responsibilities, when a backward may come; a GPU computes them again */
+    acf_draw draw; /* of a sample: arrays are borrowed, the node runs at once and has no backward */
+} acf_mixture_attrs;
+
 #endif

@@ -11,7 +11,6 @@
 
 #define HALF_LOG_2PI 0.91893853320467274178
 #define SQRT_HALF 0.70710678118654752440
-#define LEAST_PIVOT 1e-10 /* of a factor, in encoded units, where columns have variance 1 */
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
@@ -121,7 +120,7 @@ static int64_t factorise(sight *s) {
                 l[p * n + q] = (double)(a > c ? cov[a * W + c] : cov[c * W + a]);
             }
         }
-        const int64_t broken = acf_cholesky(l, n, LEAST_PIVOT);
+        const int64_t broken = acf_cholesky(l, n, ACF_MOG_LEAST_PIVOT);
         if (broken >= 0) return broken;
     }
     return -1;
@@ -408,15 +407,8 @@ void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *
 
 /* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    const acf_subset *u;
-    const uint8_t *b;
-    acf_mog_classes classes;
-} attrs;
-
-/* Inputs of all nodes: weight, mean, cov, x, and z for the way back. */
 static acf_mog_in reads(const acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_mog_attrs *a = n->attr;
     return (acf_mog_in){n->in[1]->dim[0], n->in[3]->dim[1], n->in[1]->dim[1], n->in[0]->data, n->in[1]->data,
                         n->in[2]->data,   n->in[3]->data, a->b,             a->classes};
 }
@@ -436,7 +428,7 @@ static acf_status broken(int64_t N, const int32_t *bad) {
 }
 
 static acf_status run_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((const attrs *)n->attr)->u;
+    const acf_subset *u = ((const acf_mog_attrs *)n->attr)->u;
     const acf_mog_in in = reads(n);
     const int64_t N = n->in[3]->dim[0];
     acf_mark mark = acf_arena_mark(t->mem);
@@ -459,7 +451,7 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     double *scratch = doubles(t, &in);
     ACF_TRY(acf_tape_status(t));
-    acf_mog_value_bwd_cpu(t->dev, dz, n->out[0]->grad, &in, n->out[0]->data, n->in[4]->data, ((const attrs *)n->attr)->u, scratch);
+    acf_mog_value_bwd_cpu(t->dev, dz, n->out[0]->grad, &in, n->out[0]->data, n->in[4]->data, ((const acf_mog_attrs *)n->attr)->u, scratch);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -472,7 +464,7 @@ const acf_op acf_op_mog_value = {"mog_value", ACF_OP_mog_value, {run_forward, va
 /* A node on N rows of D reals, without its outputs; NULL after a failure. */
 static acf_node *checked(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor *z, int64_t N, int64_t D) {
     char sw[ACF_SHAPE_TEXT], sm[ACF_SHAPE_TEXT], sc[ACF_SHAPE_TEXT], sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), z ? 5 : 4, (acf_tensor *[]){g->weight, g->mean, g->cov, g->x, z});
+    acf_node *n = acf_node_new(t, op, sizeof(acf_mog_attrs), z ? 5 : 4, (acf_tensor *[]){g->weight, g->mean, g->cov, g->x, z});
     if (!n) return NULL;
     const int64_t K = g->weight->ndim == 1 ? g->weight->dim[0] : -1, W = D + g->classes.n;
     const bool fits = g->mean->ndim == 2 && g->mean->dim[0] == K && g->mean->dim[1] == W && g->cov->ndim == 3 && g->cov->dim[0] == K &&
@@ -483,7 +475,7 @@ static acf_node *checked(acf_tape *t, const acf_op *op, const acf_mog *g, acf_te
                    acf_tensor_shape(g->x, sx), (long long)W, (long long)W, (long long)W, (long long)N, (long long)D);
         return NULL;
     }
-    *(attrs *)n->attr = (attrs){NULL, g->b, g->classes};
+    *(acf_mog_attrs *)n->attr = (acf_mog_attrs){NULL, g->b, g->classes};
     return n;
 }
 
@@ -496,7 +488,7 @@ static acf_node *map(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor
         acf_reject(t, op, "z is %s; expected (%lld packed) over the subset", acf_tensor_shape(z, sz), (long long)u->T);
         return NULL;
     }
-    ((attrs *)n->attr)->u = u;
+    ((acf_mog_attrs *)n->attr)->u = u;
     n->out[0] = acf_tensor_packed(t, u, 0);
     return n;
 }
@@ -538,7 +530,7 @@ void acf_mog_values(acf_tape *t, const acf_mog *g, int n, acf_tensor **z, const 
     }
     acf_node *node = t->failure.status ? NULL : checked(t, &acf_op_mog_values, g, all, u->N, u->D);
     if (node) {
-        ((attrs *)node->attr)->u = u;
+        ((acf_mog_attrs *)node->attr)->u = u;
         node->out[0] = acf_tensor_new(t, 2, all->dim);
         all = acf_node_run(t, node);
     }

@@ -73,6 +73,19 @@ void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, cons
 void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in, const acf_real *x,
                            const acf_real *z, const acf_subset *u, double *scratch);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------------- */
+
+/* Inputs of all nodes: weight, mean, cov, x, and z for the way back. */
+enum { ACF_MOG_WEIGHT, ACF_MOG_MEAN, ACF_MOG_COV, ACF_MOG_X, ACF_MOG_Z };
+
+typedef struct acf_mog_attrs {
+    const acf_subset *u;
+    const uint8_t *b;
+    acf_mog_classes classes;
+} acf_mog_attrs;
+
+#define ACF_MOG_LEAST_PIVOT 1e-10 /* of a factor, in encoded units, where columns have variance 1 */
+
 /* ---- for fitting --------------------------------------------------------------------------------------------------------- */
 
 /* l (n,n) row-major, lower: the Cholesky factor of a, whose lower half it holds on entry. Returns the first place whose pivot is not above

@@ -28,7 +28,10 @@ static acf_mog_classes classes_of(acf_lab *l) {
         known[k] = is_known(k / CATEGORIES, k % CATEGORIES);
         code[k] = known[k] ? code_of(k / CATEGORIES, k % CATEGORIES) : 77;
     }
-    return (acf_mog_classes){INDICATORS, CATEGORIES, indicator_of, indicator_value, code, known};
+    const size_t cells = (size_t)(l->N * CATEGORIES);
+    return (acf_mog_classes){INDICATORS, CATEGORIES, acf_lab_copy(l, indicator_of, sizeof indicator_of),
+                             acf_lab_copy(l, indicator_value, sizeof indicator_value), acf_lab_copy(l, code, cells * sizeof *code),
+                             acf_lab_copy(l, known, cells)};
 }
 
 /* A mixture of c->variant components (at least 1); with more than one, the last has weight 0 and a covariance that would break. */
@@ -69,7 +72,7 @@ static acf_mog on_tape(acf_lab *l, const mixture *g, acf_tensor *x) {
     m.weight = acf_tensor_input(l->t, g->weight, 1, &g->K);
     m.mean = acf_tensor_input(l->t, g->mean, 2, (int64_t[]){g->K, g->D});
     m.cov = acf_tensor_input(l->t, g->cov, 3, (int64_t[]){g->K, g->D, g->D});
-    m.b = l->b;
+    m.b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D));
     if (l->c) m.classes = classes_of(l);
     return m;
 }

@@ -88,12 +88,6 @@ void acf_running_bwd_cpu(const acf_device *dev, const acf_running_plan *r, acf_r
     for (int64_t b = 0; dv && b < parts; b++) add(dv, part + b * T, T);
 }
 
-typedef struct attrs {
-    acf_running_plan plan;
-} attrs;
-
-enum { BASE, HERE, V, WV, WK, INPUTS };
-
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 
 static acf_status check_slots(const int32_t *slot, int64_t n, int64_t R) {
@@ -106,27 +100,27 @@ static acf_status check_slots(const int32_t *slot, int64_t n, int64_t R) {
 static int64_t most_rows(const acf_subset *u) { return u->steps ? u->active[0] : 0; }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
-    const acf_running_plan *r = &((const attrs *)n->attr)->plan;
-    ACF_TRY(check_slots(r->slot, r->u->T, n->in[WK]->dim[0]));
+    const acf_running_plan *r = (const acf_running_plan *)n->attr;
+    ACF_TRY(check_slots(r->slot, r->u->T, n->in[ACF_RUNNING_WK]->dim[0]));
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *sums = acf_tape_reals(t, most_rows(r->u) * r->F);
     if (sums)
-        acf_running_fwd_cpu(t->dev, r, n->out[0]->data, sums, n->in[BASE]->data, data_of(n->in[HERE]), data_of(n->in[V]),
-                            data_of(n->in[WV]), n->in[WK]->data);
+        acf_running_fwd_cpu(t->dev, r, n->out[0]->data, sums, n->in[ACF_RUNNING_BASE]->data, data_of(n->in[ACF_RUNNING_HERE]), data_of(n->in[ACF_RUNNING_V]),
+                            data_of(n->in[ACF_RUNNING_WV]), n->in[ACF_RUNNING_WK]->data);
     acf_arena_release(t->mem, mark);
     return acf_tape_status(t);
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const acf_running_plan *r = &((const attrs *)n->attr)->plan;
-    acf_real *d[INPUTS];
-    for (int i = 0; i < INPUTS; i++) d[i] = acf_grad(t, n->in[i]);
+    const acf_running_plan *r = (const acf_running_plan *)n->attr;
+    acf_real *d[ACF_RUNNING_INPUTS];
+    for (int i = 0; i < ACF_RUNNING_INPUTS; i++) d[i] = acf_grad(t, n->in[i]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *later = acf_tape_reals(t, most_rows(r->u) * r->F);
-    acf_real *part = d[V] ? acf_tape_reals(t, acf_running_parts(r->F) * r->u->T) : NULL;
+    acf_real *part = d[ACF_RUNNING_V] ? acf_tape_reals(t, acf_running_parts(r->F) * r->u->T) : NULL;
     ACF_TRY(acf_tape_status(t));
-    acf_running_bwd_cpu(t->dev, r, d[BASE], d[HERE], d[V], d[WV], d[WK], later, part, n->out[0]->grad, data_of(n->in[V]),
-                        data_of(n->in[WV]));
+    acf_running_bwd_cpu(t->dev, r, d[ACF_RUNNING_BASE], d[ACF_RUNNING_HERE], d[ACF_RUNNING_V], d[ACF_RUNNING_WV], d[ACF_RUNNING_WK], later, part, n->out[0]->grad, data_of(n->in[ACF_RUNNING_V]),
+                        data_of(n->in[ACF_RUNNING_WV]));
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -162,26 +156,22 @@ void acf_running_step_bwd_cpu(const acf_device *dev, acf_real *dsums, acf_real *
         }
 }
 
-typedef struct step_attrs {
-    const int32_t *slot;
-} step_attrs;
-
 static acf_status step_forward(acf_tape *t, acf_node *n) {
-    const int32_t *slot = ((const step_attrs *)n->attr)->slot;
+    const int32_t *slot = ((const acf_running_step_attrs *)n->attr)->slot;
     const acf_tensor *y = n->out[0];
-    ACF_TRY(check_slots(slot, y->dim[0], n->in[WK]->dim[0]));
-    acf_running_step_fwd_cpu(t->dev, y->data, n->in[BASE]->data, data_of(n->in[V]), data_of(n->in[WV]), n->in[WK]->data, slot,
+    ACF_TRY(check_slots(slot, y->dim[0], n->in[ACF_RUNNING_WK]->dim[0]));
+    acf_running_step_fwd_cpu(t->dev, y->data, n->in[ACF_RUNNING_BASE]->data, data_of(n->in[ACF_RUNNING_V]), data_of(n->in[ACF_RUNNING_WV]), n->in[ACF_RUNNING_WK]->data, slot,
                              y->dim[0], y->dim[1]);
     return ACF_OK;
 }
 
 static acf_status step_backward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    acf_real *d[INPUTS];
-    for (int i = 0; i < INPUTS; i++) d[i] = acf_grad(t, n->in[i]);
+    acf_real *d[ACF_RUNNING_INPUTS];
+    for (int i = 0; i < ACF_RUNNING_INPUTS; i++) d[i] = acf_grad(t, n->in[i]);
     ACF_TRY(acf_tape_status(t));
-    acf_running_step_bwd_cpu(t->dev, d[BASE], d[V], d[WV], d[WK], y->grad, data_of(n->in[V]), data_of(n->in[WV]),
-                             ((const step_attrs *)n->attr)->slot, y->dim[0], y->dim[1]);
+    acf_running_step_bwd_cpu(t->dev, d[ACF_RUNNING_BASE], d[ACF_RUNNING_V], d[ACF_RUNNING_WV], d[ACF_RUNNING_WK], y->grad, data_of(n->in[ACF_RUNNING_V]), data_of(n->in[ACF_RUNNING_WV]),
+                             ((const acf_running_step_attrs *)n->attr)->slot, y->dim[0], y->dim[1]);
     return ACF_OK;
 }
 
@@ -189,13 +179,8 @@ const acf_op acf_op_running_step = {"running_step", ACF_OP_running_step, {step_f
 
 /* ---- columns of packed elements ----------------------------------------------------------------------------------------------- */
 
-typedef struct columns_attrs {
-    const acf_subset *u;
-    int32_t *column;
-} columns_attrs;
-
 static acf_status columns_forward(acf_tape *t, acf_node *n) {
-    const columns_attrs *a = n->attr;
+    const acf_running_columns_attrs *a = n->attr;
     (void)t;
     for (int64_t p = 0; p < a->u->T; p++) a->column[p] = a->u->col_of[a->u->mirror[p]];
     return ACF_OK;
@@ -206,23 +191,19 @@ const acf_op acf_op_running_columns = {"running_columns", ACF_OP_running_columns
 const int32_t *acf_running_columns(acf_tape *t, const acf_subset *u, bool mirrored) {
     if (t->failure.status) return NULL;
     if (!mirrored) return u->col_of;
-    acf_node *n = acf_node_new(t, &acf_op_running_columns, sizeof(columns_attrs), 0, NULL);
+    acf_node *n = acf_node_new(t, &acf_op_running_columns, sizeof(acf_running_columns_attrs), 0, NULL);
     int32_t *column = n ? acf_tape_ints(t, u->T) : NULL;
     if (!column) return NULL;
-    *(columns_attrs *)n->attr = (columns_attrs){u, column};
+    *(acf_running_columns_attrs *)n->attr = (acf_running_columns_attrs){u, column};
     acf_node_run(t, n);
     return t->failure.status ? NULL : column;
 }
 
 /* ---- slots of a layer's weights ------------------------------------------------------------------------------------------------ */
 
-typedef struct slots_attrs {
-    int64_t from;
-} slots_attrs;
-
 static acf_status slots_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *w = n->in[0], *y = n->out[0];
-    int64_t R = y->dim[0], F = y->dim[1], C = w->dim[1], from = ((const slots_attrs *)n->attr)->from;
+    int64_t R = y->dim[0], F = y->dim[1], C = w->dim[1], from = ((const acf_running_slots_attrs *)n->attr)->from;
     ACF_PARALLEL(t->dev, R * F)
     for (int64_t r = 0; r < R; r++)
         for (int64_t f = 0; f < F; f++) y->data[r * F + f] = w->data[f * C + from + r];
@@ -231,7 +212,7 @@ static acf_status slots_forward(acf_tape *t, acf_node *n) {
 
 static acf_status slots_backward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    int64_t R = y->dim[0], F = y->dim[1], C = n->in[0]->dim[1], from = ((const slots_attrs *)n->attr)->from;
+    int64_t R = y->dim[0], F = y->dim[1], C = n->in[0]->dim[1], from = ((const acf_running_slots_attrs *)n->attr)->from;
     acf_real *dw = acf_grad(t, n->in[0]);
     if (!dw) return acf_tape_status(t);
     ACF_PARALLEL(t->dev, R * F)
@@ -244,26 +225,21 @@ const acf_op acf_op_running_slots = {"running_slots", ACF_OP_running_slots, {slo
 
 acf_tensor *acf_running_slots(acf_tape *t, acf_tensor *w, int64_t from, int64_t n) {
     char sw[ACF_SHAPE_TEXT];
-    acf_node *node = acf_node_new(t, &acf_op_running_slots, sizeof(slots_attrs), 1, &w);
+    acf_node *node = acf_node_new(t, &acf_op_running_slots, sizeof(acf_running_slots_attrs), 1, &w);
     if (!node) return &t->empty;
     if (w->ndim != 2 || from < 0 || n < 0 || from > w->dim[1] || n > w->dim[1] - from)
         return acf_reject(t, node->op, "inputs %lld to %lld of weights %s; expected (F, C) and inputs below C", (long long)from,
                           (long long)(from + n), acf_tensor_shape(w, sw));
-    *(slots_attrs *)node->attr = (slots_attrs){from};
+    *(acf_running_slots_attrs *)node->attr = (acf_running_slots_attrs){from};
     node->out[0] = acf_tensor_new(t, 2, (int64_t[]){n, w->dim[0]});
     return acf_node_run(t, node);
 }
 
 /* ---- slots of classes ------------------------------------------------------------------------------------------------------- */
 
-typedef struct classes_attrs {
-    acf_classes classes;
-    int64_t mask_at, class_at;
-} classes_attrs;
-
 /* One product a column: its classes' embeddings with the columns of w where they enter. */
 static acf_status classes_forward(acf_tape *t, acf_node *n) {
-    const classes_attrs *a = n->attr;
+    const acf_running_classes_attrs *a = n->attr;
     const acf_tensor *w = n->in[0], *table = n->in[1];
     int64_t E = table->dim[1], F = w->dim[0], C = w->dim[1];
     for (int64_t j = 0; j < a->classes.D; j++) {
@@ -282,7 +258,7 @@ static acf_status classes_forward(acf_tape *t, acf_node *n) {
 
 /* dw and dtable, NULL = not needed; sum (F) is scratch. */
 static void classes_backward_column(const acf_device *dev, const acf_node *n, acf_real *dw, acf_real *dtable, acf_real *sum, int64_t j) {
-    const classes_attrs *a = n->attr;
+    const acf_running_classes_attrs *a = n->attr;
     const acf_tensor *w = n->in[0], *table = n->in[1];
     int64_t E = table->dim[1], F = w->dim[0], C = w->dim[1], first = a->classes.first[j], count = a->classes.count[j];
     const acf_real *dy = n->out[0]->grad + first * F;
@@ -303,7 +279,7 @@ static void classes_backward_column(const acf_device *dev, const acf_node *n, ac
 }
 
 static acf_status classes_backward(acf_tape *t, acf_node *n) {
-    const classes_attrs *a = n->attr;
+    const acf_running_classes_attrs *a = n->attr;
     acf_real *dw = acf_grad(t, n->in[0]), *dtable = acf_grad(t, n->in[1]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *sum = acf_tape_reals(t, n->in[0]->dim[0]);
@@ -318,7 +294,7 @@ const acf_op acf_op_running_classes = {"running_classes", ACF_OP_running_classes
 acf_tensor *acf_running_classes(acf_tape *t, acf_tensor *w, acf_tensor *table, const acf_classes *classes, int64_t mask_at,
                                 int64_t class_at) {
     char sw[ACF_SHAPE_TEXT], st[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_running_classes, sizeof(classes_attrs), 2, (acf_tensor *[]){w, table});
+    acf_node *n = acf_node_new(t, &acf_op_running_classes, sizeof(acf_running_classes_attrs), 2, (acf_tensor *[]){w, table});
     if (!n) return &t->empty;
     int64_t D = classes->D, W = 0;
     for (int64_t j = 0; j < D; j++) W += classes->count[j];
@@ -328,7 +304,7 @@ acf_tensor *acf_running_classes(acf_tape *t, acf_tensor *w, acf_tensor *table, c
     if (mask_at < 0 || class_at < 0 || mask_at + D > w->dim[1] || class_at + D * table->dim[1] > w->dim[1])
         return acf_reject(t, n->op, "masks from input %lld and embeddings from input %lld on do not fit weights %s",
                           (long long)mask_at, (long long)class_at, acf_tensor_shape(w, sw));
-    *(classes_attrs *)n->attr = (classes_attrs){*classes, mask_at, class_at};
+    *(acf_running_classes_attrs *)n->attr = (acf_running_classes_attrs){*classes, mask_at, class_at};
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){W, w->dim[0]});
     return acf_node_run(t, n);
 }
@@ -352,8 +328,8 @@ static bool terms_fit(acf_tape *t, const acf_op *op, const acf_tensor *v, const 
 acf_tensor *acf_running(acf_tape *t, acf_tensor *base, acf_tensor *here, acf_tensor *v, const acf_terms *w, const int32_t *slot,
                         const int32_t *column, const acf_subset *u) {
     char sb[ACF_SHAPE_TEXT], sh[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_running, sizeof(attrs), INPUTS,
-                               (acf_tensor *[]){[BASE] = base, [HERE] = here, [V] = v, [WV] = w->wv, [WK] = w->wk});
+    acf_node *n = acf_node_new(t, &acf_op_running, sizeof(acf_running_plan), ACF_RUNNING_INPUTS,
+                               (acf_tensor *[]){[ACF_RUNNING_BASE] = base, [ACF_RUNNING_HERE] = here, [ACF_RUNNING_V] = v, [ACF_RUNNING_WV] = w->wv, [ACF_RUNNING_WK] = w->wk});
     if (!n) return &t->empty;
     if (base->ndim != 2 || base->sub || base->dim[0] != u->N)
         return acf_reject(t, n->op, "the base is %s; the subset has %lld rows, so expected (%lld, F)", acf_tensor_shape(base, sb),
@@ -363,7 +339,7 @@ acf_tensor *acf_running(acf_tape *t, acf_tensor *base, acf_tensor *here, acf_ten
                           (long long)base->dim[1]);
     if (v && v->sub != u) return acf_reject(t, n->op, "v is %s; expected it packed over the given subset", acf_tensor_shape(v, sb));
     if (!terms_fit(t, n->op, v, w, u->T, base->dim[1])) return &t->empty;
-    ((attrs *)n->attr)->plan = (acf_running_plan){u, base->dim[1], slot, column};
+    *(acf_running_plan *)n->attr = (acf_running_plan){u, base->dim[1], slot, column};
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){u->T, base->dim[1]});
     n->out[0]->sub = u;
     return acf_node_run(t, n);
@@ -371,14 +347,14 @@ acf_tensor *acf_running(acf_tape *t, acf_tensor *base, acf_tensor *here, acf_ten
 
 acf_tensor *acf_running_step(acf_tape *t, acf_tensor *sums, acf_tensor *v, const acf_terms *w, const int32_t *slot, int64_t n) {
     char ss[ACF_SHAPE_TEXT];
-    acf_node *node = acf_node_new(t, &acf_op_running_step, sizeof(step_attrs), INPUTS,
-                                  (acf_tensor *[]){[BASE] = sums, [HERE] = NULL, [V] = v, [WV] = w->wv, [WK] = w->wk});
+    acf_node *node = acf_node_new(t, &acf_op_running_step, sizeof(acf_running_step_attrs), ACF_RUNNING_INPUTS,
+                                  (acf_tensor *[]){[ACF_RUNNING_BASE] = sums, [ACF_RUNNING_HERE] = NULL, [ACF_RUNNING_V] = v, [ACF_RUNNING_WV] = w->wv, [ACF_RUNNING_WK] = w->wk});
     if (!node) return &t->empty;
     if (sums->ndim != 2 || n < 0 || n > sums->dim[0])
         return acf_reject(t, node->op, "%lld rows of sums %s; expected (m, F) and no more than m", (long long)n,
                           acf_tensor_shape(sums, ss));
     if (!terms_fit(t, node->op, v, w, sums->dim[0], sums->dim[1])) return &t->empty;
-    *(step_attrs *)node->attr = (step_attrs){slot};
+    *(acf_running_step_attrs *)node->attr = (acf_running_step_attrs){slot};
     node->out[0] = acf_tensor_new(t, 2, (int64_t[]){n, sums->dim[1]});
     node->out[0]->row_of = sums->row_of;
     return acf_node_run(t, node);

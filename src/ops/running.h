@@ -64,4 +64,27 @@ void acf_running_step_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real
 void acf_running_step_bwd_cpu(const acf_device *dev, acf_real *dsums, acf_real *dv, acf_real *dwv, acf_real *dwk,
                               const acf_real *dy, const acf_real *v, const acf_real *wv, const int32_t *slot, int64_t n, int64_t F);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------------- */
+
+/* Inputs of running (attributes: its plan) and running_step. */
+enum { ACF_RUNNING_BASE, ACF_RUNNING_HERE, ACF_RUNNING_V, ACF_RUNNING_WV, ACF_RUNNING_WK, ACF_RUNNING_INPUTS };
+
+typedef struct acf_running_step_attrs {
+    const int32_t *slot;
+} acf_running_step_attrs;
+
+typedef struct acf_running_columns_attrs {
+    const acf_subset *u;
+    int32_t *column;
+} acf_running_columns_attrs;
+
+typedef struct acf_running_slots_attrs {
+    int64_t from;
+} acf_running_slots_attrs;
+
+typedef struct acf_running_classes_attrs {
+    acf_classes classes; /* the caller's, and where they are in device memory */
+    int64_t mask_at, class_at;
+} acf_running_classes_attrs;
+
 #endif

@@ -120,11 +120,6 @@ void acf_submatrix_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const ac
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    const acf_subset *u;
-    int64_t r;
-} attrs;
-
 static acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 
 static acf_status base_backward(acf_tape *t, acf_real *dbase, const acf_real *dm, const acf_subset *u) {
@@ -135,7 +130,7 @@ static acf_status base_backward(acf_tape *t, acf_real *dbase, const acf_real *dm
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
-    const attrs *at = n->attr;
+    const acf_submatrix_attrs *at = n->attr;
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, at->r * acf_pad(at->u->steps));
     ACF_TRY(acf_tape_status(t));
@@ -145,7 +140,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *at = n->attr;
+    const acf_submatrix_attrs *at = n->attr;
     acf_real *dbase = acf_grad(t, n->in[0]), *da = acf_grad(t, n->in[1]), *db = acf_grad(t, n->in[2]);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_rows_scratch(t, 2 * at->r * acf_pad(at->u->steps));
@@ -160,12 +155,12 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_submatrix = {"submatrix", ACF_OP_submatrix, {forward, backward}};
 
 static acf_status full_forward(acf_tape *t, acf_node *n) {
-    acf_submatrix_full_fwd_cpu(t->dev, n->out[0]->data, data_of(n->in[0]), n->in[1]->data, ((attrs *)n->attr)->u);
+    acf_submatrix_full_fwd_cpu(t->dev, n->out[0]->data, data_of(n->in[0]), n->in[1]->data, ((acf_submatrix_attrs *)n->attr)->u);
     return ACF_OK;
 }
 
 static acf_status full_backward(acf_tape *t, acf_node *n) {
-    const attrs *at = n->attr;
+    const acf_submatrix_attrs *at = n->attr;
     acf_real *dbase = acf_grad(t, n->in[0]), *dc = acf_grad(t, n->in[1]);
     acf_mark mark = acf_arena_mark(t->mem);
     ACF_TRY(acf_tape_status(t));
@@ -189,14 +184,14 @@ static acf_tensor *finish(acf_tape *t, acf_node *n, acf_tensor *base, int64_t r,
     if (base && !is_matrix(base, u->D, u->D))
         return acf_reject(t, n->op, "the base is %s; expected (%lld, %lld)", acf_tensor_shape(base, s), (long long)u->D,
                           (long long)u->D);
-    *(attrs *)n->attr = (attrs){u, r};
+    *(acf_submatrix_attrs *)n->attr = (acf_submatrix_attrs){u, r};
     n->out[0] = acf_square_new(t, u);
     return acf_node_run(t, n);
 }
 
 acf_tensor *acf_submatrix(acf_tape *t, acf_tensor *base, acf_tensor *a, acf_tensor *b, int64_t r, const acf_subset *u) {
     char sa[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_submatrix, sizeof(attrs), 3, (acf_tensor *[]){base, a, b});
+    acf_node *n = acf_node_new(t, &acf_op_submatrix, sizeof(acf_submatrix_attrs), 3, (acf_tensor *[]){base, a, b});
     if (!n) return &t->empty;
     if (r < 1) return acf_reject_value(t, n->op, "the rank is %lld; expected 1 or more", (long long)r);
     if (!is_matrix(a, u->N, u->D * r) || !is_matrix(b, u->N, u->D * r))
@@ -208,7 +203,7 @@ acf_tensor *acf_submatrix(acf_tape *t, acf_tensor *base, acf_tensor *a, acf_tens
 
 acf_tensor *acf_submatrix_full(acf_tape *t, acf_tensor *base, acf_tensor *c, const acf_subset *u) {
     char s[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_submatrix_full, sizeof(attrs), 2, (acf_tensor *[]){base, c});
+    acf_node *n = acf_node_new(t, &acf_op_submatrix_full, sizeof(acf_submatrix_attrs), 2, (acf_tensor *[]){base, c});
     if (!n) return &t->empty;
     if (!is_matrix(c, u->N, u->D * u->D))
         return acf_reject(t, n->op, "c is %s; expected (%lld, %lld)", acf_tensor_shape(c, s), (long long)u->N,

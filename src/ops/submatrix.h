@@ -30,4 +30,12 @@ void acf_submatrix_full_bwd_cpu(const acf_device *dev, acf_real *dc, const acf_r
 void acf_submatrix_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const acf_real *dm, const acf_subset *u,
                                 int32_t *place);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of both; r is 0 for a full one. Inputs: base, which may be NULL; a and b, or c. */
+typedef struct acf_submatrix_attrs {
+    const acf_subset *u;
+    int64_t r;
+} acf_submatrix_attrs;
+
 #endif

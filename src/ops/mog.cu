@@ -1,0 +1,604 @@
+/* The anchor on the GPU: see mog.h; formulas in docs/math.md. In double, as on the CPU.
+ *
+ * Workload: 5e2 to 1e4 rows of 2 to 56 columns, 1 to 64 components, of which the model allows so many that a row's factors are K n³/3 = 60,000
+ * multiply-adds: 5e8 FLOP for 4,096 rows, 15 µs of the H200's 34 TFLOP/s. What it takes is latency: n dependent columns of a factor, n of a
+ * substitution, and for the way back a Newton iteration for each value.
+ *
+ * A block is one warp and has one row: its factors (lower triangles, packed) and vectors are in shared memory, or in device memory where they do
+ * not fit. Lanes share out (component, place) pairs, so that one large factor and many small ones keep them equally busy; where the values are
+ * known, all places are evaluated at once. A covariance that is not positive definite is noted, and its row comes out as zeros. */
+#include "ops/classes.cuh"
+
+extern "C" {
+#include "ops/mog.h"
+}
+
+#define HALF_LOG_2PI 0.91893853320467274178
+#define SQRT_HALF 0.70710678118654752440
+#define LOG_HALF (-0.69314718055994530942)
+#define LOG_LEAST (-745.0) /* weights below that are 0 as numbers, and take no part */
+#define WARP 32
+#define WHOLE 0xffffffffu
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------------------- */
+
+/* log Φ(e): erfcx carries what erfc would lose far out. */
+static __device__ double log_cdf(double e) {
+    if (e > -1) return log(0.5 * erfc(-e * SQRT_HALF));
+    return log(0.5 * erfcx(-e * SQRT_HALF)) - 0.5 * e * e;
+}
+
+/* The e with log Φ(e) = p, p <= log ½: Newton on the concave logarithm from Hastings' three digits. */
+static __device__ double from_log_tail(double p) {
+    const double t = sqrt(-2 * p);
+    double e = (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t)) - t;
+    for (int i = 0; i < 4; i++) {
+        const double f = log_cdf(e);
+        e -= (f - p) / exp(-0.5 * e * e - HALF_LOG_2PI - f);
+    }
+    return e;
+}
+
+/* log Σ e^term, term by term; and over a warp, the same in every lane. */
+typedef struct log_sum {
+    double top, sum;
+} log_sum;
+static __device__ inline void put(log_sum *s, double term) {
+    if (term == -INFINITY) return;
+    if (term > s->top) s->sum = (s->sum > 0 ? s->sum * exp(s->top - term) : s->sum) + 1, s->top = term;
+    else s->sum += exp(term - s->top);
+}
+static __device__ inline double value_of(const log_sum &s) { return s.sum == 0 ? -INFINITY : s.top + log(s.sum); }
+static __device__ inline double warp_max(double x) {
+    for (int lane = WARP / 2; lane > 0; lane /= 2) x = fmax(x, __shfl_xor_sync(WHOLE, x, lane));
+    return x;
+}
+static __device__ inline double warp_log_sum(const log_sum &s) {
+    const double top = warp_max(s.top);
+    if (!(top > -INFINITY)) return top;
+    return top + log(acf_warp_sum(s.sum == 0 ? 0.0 : s.sum * exp(s.top - top)));
+}
+
+/* ---- one row ----------------------------------------------------------------------------------------------------------------- */
+
+/* A row under the mixture, as in mog.c: its columns in the order given, then modelled, n of them, the first o given; the components in use,
+ * K of them. L of component c is at l + c·tri(n), row by row. */
+typedef struct sight {
+    int n, o, K;
+    double *l;             /* (K,tri(n)) */
+    double *y;             /* (K,n): where a place is expected, until its value is taken; then y = (x - that) / s */
+    double *a, *b, *c, *d; /* (K,n) each, as many as the kernel asked for */
+    double *lw, *lw0, *yk; /* (K) */
+    double *x, *r;         /* (n) */
+    int32_t *column, *used; /* (n), (K) */
+} sight;
+
+static __host__ __device__ inline int64_t tri(int64_t n) { return n * (n + 1) / 2; }
+
+/* Doubles of a row's memory with `arrays` of (K,n), y included; sizes are those of the mixture. */
+static __host__ __device__ inline int64_t row_doubles(int64_t K, int64_t W, int arrays) {
+    return K * (tri(W) + arrays * W + 3) + 2 * W + (W + K + 1) / 2;
+}
+
+/* Memory laid out for the largest row. */
+static __device__ sight lay_out(double *m, const acf_mog_in &in, int arrays) {
+    const int64_t K = in.K, W = in.W;
+    sight s = {};
+    s.l = m, m += K * tri(W);
+    double **const array[5] = {&s.y, &s.a, &s.b, &s.c, &s.d};
+    for (int i = 0; i < arrays; i++) *array[i] = m, m += K * W;
+    s.lw = m, s.lw0 = m + K, s.yk = m + 2 * K, m += 3 * K;
+    s.x = m, s.r = m + W, m += 2 * W;
+    s.column = (int32_t *)m, s.used = s.column + W;
+    return s;
+}
+
+static __device__ double given_value(const acf_mog_in &in, int64_t i, int32_t column) {
+    const acf_mog_classes &c = in.classes;
+    if (column < in.D) return (double)in.x[i * in.D + column];
+    return c.code[i * c.D + c.column[column - in.D]] == c.value[column - in.D];
+}
+
+/* Appends the j of the lanes that want to list, which has `at` of them. Returns how many there are then. */
+static __device__ inline int append(int32_t *list, int at, bool want, int32_t j) {
+    const unsigned all = __ballot_sync(WHOLE, want);
+    if (want) list[at + __popc(all & ((1u << threadIdx.x) - 1))] = j;
+    return at + __popc(all);
+}
+
+/* Columns of row i, components in use, and x at the given places; `size` columns from cols on are modelled. */
+static __device__ void list_columns(sight *s, const acf_mog_in &in, int64_t i, const int32_t *cols, int size) {
+    const acf_mog_classes &c = in.classes;
+    const int lane = (int)threadIdx.x;
+    int n = 0, K = 0;
+    for (int j = lane; j - lane < in.D; j += WARP) n = append(s->column, n, j < in.D && in.b[i * in.D + j], j);
+    for (int p = lane; p - lane < c.n; p += WARP)
+        n = append(s->column, n, p < c.n && c.known[i * c.D + c.column[p]], (int32_t)in.D + p);
+    for (int k = lane; k - lane < in.K; k += WARP) K = append(s->used, K, k < in.K && in.weight[k] > 0, k);
+    s->o = n, s->n = n + size, s->K = K;
+    for (int t = lane; t < size; t += WARP) s->column[n + t] = cols[t];
+    __syncwarp();
+    for (int p = lane; p < n; p += WARP) s->x[p] = given_value(in, i, s->column[p]);
+    __syncwarp();
+}
+
+/* For each pair e = (component c, place p in [from, from + width)) of this lane. */
+#define PAIRS(s, from, width)                                                                                          \
+    for (int e_ = (int)threadIdx.x, w_ = (width), c = 0, p = 0; e_ < (s).K * w_ && (c = e_ / w_, p = (from) + e_ % w_, true); e_ += WARP)
+
+/* The factors, column by column, and the means. Returns where one broke off, or -1; the same in every lane. */
+static __device__ int factorise(const sight &s, const acf_mog_in &in) {
+    const int n = s.n, size = (int)tri(n);
+    const int64_t W = in.W;
+    for (int e = (int)threadIdx.x; e < s.K * n * n; e += WARP) {
+        const int c = e / (n * n), p = e / n % n, q = e % n;
+        const int64_t k = s.used[c], i = s.column[p], j = s.column[q];
+        if (q <= p) s.l[c * size + tri(p) + q] = (double)in.cov[(k * W + (i > j ? i : j)) * W + (i > j ? j : i)];
+        if (q == 0) s.y[c * n + p] = (double)in.mean[k * W + i];
+    }
+    __syncwarp();
+    int broken = -1;
+    for (int j = 0; j < n && broken < 0; j++) {
+        PAIRS(s, j, n - j) {
+            const double *row = s.l + c * size + tri(p), *pivot = s.l + c * size + tri(j);
+            double even = 0, odd = 0;
+            int q = 0;
+            for (; q + 1 < j; q += 2) even += row[q] * pivot[q], odd += row[q + 1] * pivot[q + 1];
+            if (q < j) even += row[q] * pivot[q];
+            s.l[c * size + tri(p) + j] -= even + odd; /* nobody reads column j in this round */
+        }
+        __syncwarp();
+        bool bad = false;
+        for (int c = (int)threadIdx.x; c < s.K; c += WARP) bad |= !(s.l[c * size + tri(j) + j] > ACF_MOG_LEAST_PIVOT);
+        if (__any_sync(WHOLE, bad)) broken = j;
+        else PAIRS(s, j + 1, n - j - 1) s.l[c * size + tri(p) + j] /= sqrt(s.l[c * size + tri(j) + j]); /* the diagonal stays a square */
+        __syncwarp();
+    }
+    if (broken < 0) PAIRS(s, 0, n) s.l[c * size + tri(p) + p] = sqrt(s.l[c * size + tri(p) + p]);
+    __syncwarp();
+    return broken;
+}
+
+/* y of place p, where s.x[p] is its value: all components; and what they expect of the places behind it. */
+static __device__ inline void take(const sight &s, int place) {
+    const int n = s.n, size = (int)tri(n);
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP)
+        s.y[c * n + place] = (s.x[place] - s.y[c * n + place]) / s.l[c * size + tri(place) + place];
+    __syncwarp();
+    PAIRS(s, place + 1, n - place - 1) s.y[c * n + p] += s.l[c * size + tri(p) + place] * s.y[c * n + place];
+    __syncwarp();
+}
+
+/* lw = log weight at place `o` after the given places have been taken: their part of a component's density. */
+static __device__ void weigh_given(const sight &s, const acf_mog_in &in) {
+    const int n = s.n, size = (int)tri(n);
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
+        double sum = log((double)in.weight[s.used[c]]);
+        for (int p = 0; p < s.o; p++) sum -= 0.5 * s.y[c * n + p] * s.y[c * n + p] + log(s.l[c * size + tri(p) + p]);
+        s.lw[c] = sum;
+    }
+    __syncwarp();
+}
+
+/* Notes the row, once. */
+static __device__ void refuse(acf_fault *fault, const char *op, int64_t i, int place) {
+    if (threadIdx.x == 0) acf_report(fault, op, ACF_FAULT_COVARIANCE, i, place, 0);
+}
+
+/* ---- all values known --------------------------------------------------------------------------------------------------------- */
+
+/* s.a (K,n) = log weight of a component at each modelled place, normalised; all places have been taken. */
+static __device__ void weigh_all(const sight &s, const acf_mog_in &in) {
+    const int n = s.n, size = (int)tri(n);
+    PAIRS(s, 0, n) s.a[c * n + p] = 0.5 * s.y[c * n + p] * s.y[c * n + p] + log(s.l[c * size + tri(p) + p]);
+    __syncwarp();
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
+        double sum = log((double)in.weight[s.used[c]]);
+        for (int p = 0; p < n; p++) {
+            const double term = s.a[c * n + p];
+            s.a[c * n + p] = sum;
+            sum -= term;
+        }
+    }
+    __syncwarp();
+    for (int p = s.o + (int)threadIdx.x; p < n; p += WARP) {
+        log_sum all = {-INFINITY, 0};
+        for (int c = 0; c < s.K; c++) put(&all, s.a[c * n + p]);
+        const double total = value_of(all);
+        for (int c = 0; c < s.K; c++) s.a[c * n + p] -= total;
+    }
+    __syncwarp();
+}
+
+/* log F of the lower or upper tail, and log f, at the value of place p, for this lane alone. */
+static __device__ double log_tail_at(const sight &s, int p, bool upper) {
+    log_sum all = {-INFINITY, 0};
+    for (int c = 0; c < s.K; c++) {
+        const double lw = s.a[c * s.n + p], e = s.y[c * s.n + p];
+        if (lw > LOG_LEAST) put(&all, lw + log_cdf(upper ? -e : e));
+    }
+    return value_of(all);
+}
+static __device__ double log_density_at(const sight &s, int p) {
+    log_sum all = {-INFINITY, 0};
+    for (int c = 0; c < s.K; c++) {
+        const double lw = s.a[c * s.n + p], e = s.y[c * s.n + p];
+        if (lw > LOG_LEAST) put(&all, lw - 0.5 * e * e - log(s.l[c * tri(s.n) + tri(p) + p]) - HALF_LOG_2PI);
+    }
+    return value_of(all);
+}
+
+/* The arrays of a subset that rows are read and written by. */
+typedef struct packing {
+    const int32_t *row, *size, *first, *cols;
+    int64_t N, D, T;
+} packing;
+
+extern __shared__ double shared_memory[];
+
+/* This block's memory: in `slab`, where there is one. */
+static __device__ double *memory_of(double *slab, const acf_mog_in &in, int arrays) {
+    return slab ? slab + blockIdx.x * row_doubles(in.K, in.W, arrays) : shared_memory;
+}
+
+/* x (sets,T) behind the last element = 0. */
+static __device__ void zero_tail(acf_real *x, const packing &u, int64_t sets) {
+    const int64_t from = u.first[u.D], n = u.T - from;
+    for (int64_t i = acf_thread(); i < n * sets; i += (int64_t)gridDim.x * WARP) x[i / n * u.T + from + i % n] = 0;
+}
+
+#define NORMAL_ARRAYS 2
+static __global__ void __launch_bounds__(WARP) normal_fwd(acf_real *z, acf_real *logdet, acf_mog_in in, packing u, double *slab, acf_fault *fault,
+                                                          const char *op) {
+    sight s = lay_out(memory_of(slab, in, NORMAL_ARRAYS), in, NORMAL_ARRAYS);
+    zero_tail(z, u, 1);
+    for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
+        const int64_t i = u.row[k];
+        const int size = u.size[i];
+        double sum = 0;
+        if (size > 0) {
+            list_columns(&s, in, i, u.cols + i * u.D, size);
+            for (int t = (int)threadIdx.x; t < size; t += WARP) s.x[s.o + t] = (double)in.x[i * in.D + s.column[s.o + t]];
+            const int broken = factorise(s, in);
+            if (broken >= 0) refuse(fault, op, i, broken);
+            for (int p = 0; broken < 0 && p < s.n; p++) take(s, p);
+            if (broken < 0) weigh_all(s, in);
+            for (int t = (int)threadIdx.x; t < size; t += WARP) {
+                double e = 0;
+                if (broken < 0) {
+                    const double low = log_tail_at(s, s.o + t, false);
+                    e = low <= LOG_HALF ? from_log_tail(low) : -from_log_tail(log_tail_at(s, s.o + t, true));
+                    sum += log_density_at(s, s.o + t) + 0.5 * e * e + HALF_LOG_2PI;
+                }
+                z[u.first[t] + k] = acf_real_from_cuda(e);
+            }
+        }
+        sum = acf_warp_sum(sum);
+        if (threadIdx.x == 0) logdet[i] = acf_real_from_cuda(sum);
+        __syncwarp();
+    }
+}
+
+/* ---- values from z -------------------------------------------------------------------------------------------------------------- */
+
+/* Of the mixture at place p, whose normalised log weights are s.yk: log F of a tail, and log f, at x; all lanes together. */
+static __device__ double log_tail(const sight &s, int p, double x, bool upper) {
+    log_sum all = {-INFINITY, 0};
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
+        const double e = (x - s.y[c * s.n + p]) / s.l[c * tri(s.n) + tri(p) + p];
+        if (s.yk[c] > LOG_LEAST) put(&all, s.yk[c] + log_cdf(upper ? -e : e));
+    }
+    return warp_log_sum(all);
+}
+static __device__ double log_density(const sight &s, int p, double x) {
+    log_sum all = {-INFINITY, 0};
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP) {
+        const double sd = s.l[c * tri(s.n) + tri(p) + p], e = (x - s.y[c * s.n + p]) / sd;
+        if (s.yk[c] > LOG_LEAST) put(&all, s.yk[c] - 0.5 * e * e - log(sd) - HALF_LOG_2PI);
+    }
+    return warp_log_sum(all);
+}
+
+/* x of z: the components' quantiles enclose that of the mixture; Newton on the logarithm of the tail, halving where a step would leave the
+ * bracket. The same in every lane, so that all take the same turns. */
+static __device__ double from_normal(const sight &s, int p, double z) {
+    double lo = INFINITY, hi = -INFINITY;
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP)
+        if (s.yk[c] > LOG_LEAST) {
+            const double q = s.y[c * s.n + p] + s.l[c * tri(s.n) + tri(p) + p] * z;
+            lo = fmin(lo, q), hi = fmax(hi, q);
+        }
+    lo = -warp_max(-lo), hi = warp_max(hi);
+    const bool upper = z > 0;
+    double x = 0.5 * (lo + hi);
+    if (!(hi - lo > 1e-13 * (fabs(lo) + fabs(hi)))) return x;
+    const double target = log_cdf(upper ? -z : z);
+    for (int i = 0; i < 100 && hi - lo > 1e-13 * (fabs(lo) + fabs(hi)); i++) {
+        const double f = log_tail(s, p, x, upper), slope = exp(log_density(s, p, x) - f);
+        if (fabs(f - target) < 1e-14 * (1 + fabs(target))) break;
+        if ((f < target) != upper) lo = x;
+        else hi = x;
+        const double next = x + (upper ? f - target : target - f) / slope;
+        x = next > lo && next < hi ? next : 0.5 * (lo + hi);
+    }
+    return x;
+}
+
+/* s.yk = the normalised log weights from s.lw. */
+static __device__ void normalise(const sight &s) {
+    log_sum all = {-INFINITY, 0};
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP) put(&all, s.lw[c]);
+    const double total = warp_log_sum(all);
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP) s.yk[c] = s.lw[c] - total;
+    __syncwarp();
+}
+
+/* The values of the row of rank k, of one set; s.a and s.lw0 are where the given places left s.y and s.lw. */
+static __device__ void value_row(const sight &s, acf_real *x, const acf_real *z, const packing &u, int64_t k) {
+    const int n = s.n, size = (int)tri(n);
+    PAIRS(s, s.o, n - s.o) s.y[c * n + p] = s.a[c * n + p];
+    for (int c = (int)threadIdx.x; c < s.K; c += WARP) s.lw[c] = s.lw0[c];
+    __syncwarp();
+    for (int p = s.o; p < n; p++) {
+        const int64_t at = u.first[p - s.o] + k;
+        normalise(s);
+        const double value = from_normal(s, p, (double)z[at]);
+        if (threadIdx.x == 0) x[at] = acf_real_from_cuda(value), s.x[p] = value;
+        __syncwarp();
+        take(s, p);
+        for (int c = (int)threadIdx.x; c < s.K; c += WARP)
+            s.lw[c] -= 0.5 * s.y[c * n + p] * s.y[c * n + p] + log(s.l[c * size + tri(p) + p]);
+        __syncwarp();
+    }
+}
+
+#define VALUE_ARRAYS 2
+static __global__ void __launch_bounds__(WARP, 16) value_fwd(acf_real *x, const acf_real *z, int64_t sets, acf_mog_in in, packing u, double *slab,
+                                                         acf_fault *fault, const char *op) {
+    sight s = lay_out(memory_of(slab, in, VALUE_ARRAYS), in, VALUE_ARRAYS);
+    zero_tail(x, u, sets);
+    for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
+        const int64_t i = u.row[k];
+        const int size = u.size[i];
+        if (size == 0) continue;
+        list_columns(&s, in, i, u.cols + i * u.D, size);
+        const int broken = factorise(s, in);
+        if (broken >= 0) {
+            refuse(fault, op, i, broken);
+            for (int64_t e = threadIdx.x; e < sets * size; e += WARP) x[e / size * u.T + u.first[e % size] + k] = 0;
+            continue;
+        }
+        for (int p = 0; p < s.o; p++) take(s, p);
+        weigh_given(s, in);
+        PAIRS(s, s.o, s.n - s.o) s.a[c * s.n + p] = s.y[c * s.n + p];
+        for (int c = (int)threadIdx.x; c < s.K; c += WARP) s.lw0[c] = s.lw[c];
+        __syncwarp();
+        for (int64_t q = 0; q < sets; q++) value_row(s, x + q * u.T, z + q * u.T, u, k);
+        __syncwarp();
+    }
+}
+
+/* Inverts the modelled block of every factor in place, from its last column to its first; s.d is scratch. */
+static __device__ void invert(const sight &s) {
+    const int n = s.n, size = (int)tri(n);
+    for (int j = n - 1; j >= s.o; j--) {
+        PAIRS(s, j + 1, n - j - 1) s.d[c * n + p] = s.l[c * size + tri(p) + j];
+        for (int c = (int)threadIdx.x; c < s.K; c += WARP) s.l[c * size + tri(j) + j] = 1 / s.l[c * size + tri(j) + j];
+        __syncwarp();
+        PAIRS(s, j + 1, n - j - 1) {
+            const double *row = s.l + c * size + tri(p);
+            double sum = 0;
+            for (int q = j + 1; q <= p; q++) sum += row[q] * s.d[c * n + q];
+            s.l[c * size + tri(p) + j] = -sum * s.l[c * size + tri(j) + j];
+        }
+        __syncwarp();
+    }
+}
+
+/* Of every modelled place: s.a = weights, s.b = tails and s.c = bells of the components, both over φ(z), and s.x = dz/dx there. */
+static __device__ void slopes(const sight &s, const acf_real *z, const packing &u, int64_t k) {
+    const int n = s.n;
+    for (int p = s.o + (int)threadIdx.x; p < n; p += WARP) {
+        const double at = (double)z[u.first[p - s.o] + k], scale = 0.5 * at * at + HALF_LOG_2PI, side = at > 0 ? -1 : 1;
+        s.x[p] = exp(log_density_at(s, p) + scale);
+        for (int c = 0; c < s.K; c++) {
+            const double e = s.y[c * n + p], lw = s.a[c * n + p];
+            const bool counts = lw > LOG_LEAST;
+            s.a[c * n + p] = counts ? exp(lw) : 0;
+            s.b[c * n + p] = counts ? side * exp(log_cdf(side * e) + scale) : 0;
+            s.c[c * n + p] = counts ? exp(scale - 0.5 * e * e - HALF_LOG_2PI) : 0;
+        }
+    }
+    __syncwarp();
+}
+
+/* dz of a row from s.r = dx, by (dz/dx)ᵀ dz = dx from the last place up. s.d (K,n) has Σ_{q<=r<p} y_r (L⁻¹)_rq, for all places q at once: it
+ * begins with the whole sum, and every place takes its term away. */
+static __device__ void solve_slopes(const sight &s, acf_real *dz, const packing &u, int64_t k) {
+    const int n = s.n, size = (int)tri(n);
+    PAIRS(s, s.o, n - s.o) {
+        double sum = 0;
+        for (int r = p; r < n; r++) sum += s.y[c * n + r] * s.l[c * size + tri(r) + p];
+        s.d[c * n + p] = sum;
+    }
+    __syncwarp();
+    for (int q = n - 1; q >= s.o; q--) {
+        PAIRS(s, s.o, q - s.o + 1) s.d[c * n + p] -= s.y[c * n + q] * s.l[c * size + tri(q) + p];
+        const double d = s.r[q] / s.x[q];
+        __syncwarp();
+        for (int p = s.o + (int)threadIdx.x; p < q; p += WARP) {
+            double mean = 0, slope = 0;
+            for (int c = 0; c < s.K; c++) mean -= s.a[c * n + q] * s.d[c * n + p];
+            for (int c = 0; c < s.K; c++)
+                slope += s.a[c * n + q] * ((-s.d[c * n + p] - mean) * s.b[c * n + q] + s.c[c * n + q] * s.l[c * size + tri(q) + p]);
+            s.r[p] -= slope * d;
+        }
+        if (threadIdx.x == 0) {
+            acf_real *to = dz + u.first[q - s.o] + k;
+            *to = acf_real_from_cuda((double)*to + d);
+        }
+        __syncwarp();
+    }
+}
+
+#define BACK_ARRAYS 5
+static __global__ void __launch_bounds__(WARP) value_bwd(acf_real *dz, const acf_real *dx, acf_mog_in in, const acf_real *x, const acf_real *z,
+                                                         packing u, double *slab) {
+    sight s = lay_out(memory_of(slab, in, BACK_ARRAYS), in, BACK_ARRAYS);
+    for (int64_t k = blockIdx.x; k < u.N; k += gridDim.x) {
+        const int64_t i = u.row[k];
+        const int size = u.size[i];
+        if (size == 0) continue;
+        list_columns(&s, in, i, u.cols + i * u.D, size);
+        for (int t = (int)threadIdx.x; t < size; t += WARP) {
+            s.x[s.o + t] = (double)x[u.first[t] + k];
+            s.r[s.o + t] = (double)dx[u.first[t] + k];
+        }
+        if (factorise(s, in) < 0) { /* its barriers stand behind the values; a row that broke off was noted by forward */
+            for (int p = 0; p < s.n; p++) take(s, p);
+            weigh_all(s, in);
+            slopes(s, z, u, k);
+            invert(s);
+            solve_slopes(s, dz, u, k);
+        }
+        __syncwarp();
+    }
+}
+
+/* ---- expectations ----------------------------------------------------------------------------------------------------------------- */
+
+/* y = L⁻ᵀ y on the given places. */
+static __device__ void solve_back(const sight &s) {
+    const int n = s.n, size = (int)tri(n);
+    for (int place = n - 1; place >= 0; place--) {
+        for (int c = (int)threadIdx.x; c < s.K; c += WARP) s.y[c * n + place] /= s.l[c * size + tri(place) + place];
+        __syncwarp();
+        PAIRS(s, 0, place) s.y[c * n + p] -= s.l[c * size + tri(place) + p] * s.y[c * n + place];
+        __syncwarp();
+    }
+}
+
+#define EXPECT_ARRAYS 1
+static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog_in in, int64_t N, double *slab, acf_fault *fault, const char *op) {
+    sight s = lay_out(memory_of(slab, in, EXPECT_ARRAYS), in, EXPECT_ARRAYS);
+    const int64_t W = in.W;
+    for (int64_t i = blockIdx.x; i < N; i += gridDim.x) {
+        list_columns(&s, in, i, NULL, 0);
+        const int broken = factorise(s, in);
+        if (broken >= 0) refuse(fault, op, i, broken);
+        for (int p = 0; broken < 0 && p < s.n; p++) take(s, p);
+        if (broken < 0) {
+            weigh_given(s, in);
+            normalise(s);
+            solve_back(s);
+        }
+        for (int64_t j = threadIdx.x; j < W; j += WARP) {
+            double sum = 0;
+            for (int c = 0; broken < 0 && c < s.K; c++) {
+                const int64_t k = s.used[c];
+                double one = (double)in.mean[k * W + j];
+                for (int p = 0; p < s.n; p++) {
+                    const int64_t q = s.column[p];
+                    one += (double)in.cov[(k * W + (j > q ? j : q)) * W + (j > q ? q : j)] * s.y[c * s.n + p];
+                }
+                if (s.yk[c] > LOG_LEAST) sum += exp(s.yk[c]) * one;
+            }
+            out[i * W + j] = acf_real_from_cuda(sum);
+        }
+        __syncwarp();
+        for (int p = (int)threadIdx.x; broken < 0 && p < s.n; p += WARP) out[i * W + s.column[p]] = acf_real_from_cuda(s.x[p]); /* exactly */
+        __syncwarp();
+    }
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------------------------------- */
+
+static acf_mog_in reads(const acf_node *n) {
+    const acf_mog_attrs *a = (const acf_mog_attrs *)n->attr;
+    acf_tensor *const *in = n->in;
+    return {in[ACF_MOG_MEAN]->dim[0], in[ACF_MOG_X]->dim[1], in[ACF_MOG_MEAN]->dim[1], in[ACF_MOG_WEIGHT]->data, in[ACF_MOG_MEAN]->data,
+            in[ACF_MOG_COV]->data,    in[ACF_MOG_X]->data,   a->b,                     a->classes};
+}
+
+static packing packing_of(const acf_subset *u) { return {u->row, u->size, u->first, u->cols, u->N, u->D, u->T}; }
+
+/* How a kernel with so many arrays is launched on N rows. */
+typedef struct shape {
+    unsigned blocks;
+    size_t bytes; /* shared */
+    double *slab; /* on the tape until the caller releases it; NULL: a row fits into shared memory */
+} shape;
+
+#define SLAB_BLOCKS 16 /* for each multiprocessor, where rows are in device memory */
+
+static acf_status shape_of(acf_tape *t, const void *kernel, const acf_mog_in *in, int64_t N, int arrays, shape *out) {
+    const int64_t doubles = row_doubles(in->K, in->W, arrays);
+    int most = 0, device = 0;
+    acf_cuda_stream(t->dev); /* makes the device the thread's */
+    ACF_CUDA(cudaGetDevice(&device));
+    ACF_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    *out = {(unsigned)acf_max(acf_min(N, INT32_MAX), 1), (size_t)doubles * sizeof(double), NULL};
+    if (out->bytes <= (size_t)most) {
+        if (out->bytes > 48 << 10) ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)out->bytes));
+        return ACF_OK;
+    }
+    out->bytes = 0;
+    out->blocks = (unsigned)acf_min(out->blocks, SLAB_BLOCKS * acf_cuda_processors(t->dev));
+    out->slab = (double *)acf_tape_reals(t, 2 * doubles * out->blocks);
+    return acf_tape_status(t);
+}
+
+static acf_status normal_forward(acf_tape *t, acf_node *n) {
+    const acf_subset *u = ((const acf_mog_attrs *)n->attr)->u;
+    const acf_mog_in in = reads(n);
+    shape s;
+    acf_mark mark = acf_arena_mark(t->mem);
+    ACF_TRY(shape_of(t, (const void *)normal_fwd, &in, u->N, NORMAL_ARRAYS, &s));
+    normal_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->out[1]->data, in, packing_of(u), s.slab,
+                                                                    acf_cuda_fault(t->dev), n->op->name);
+    acf_arena_release(t->mem, mark);
+    return ACF_LAUNCHED("mog_normal");
+}
+
+static acf_status value_forward(acf_tape *t, acf_node *n) {
+    const acf_subset *u = ((const acf_mog_attrs *)n->attr)->u;
+    const acf_tensor *z = n->in[ACF_MOG_Z];
+    const acf_mog_in in = reads(n);
+    shape s;
+    acf_mark mark = acf_arena_mark(t->mem);
+    ACF_TRY(shape_of(t, (const void *)value_fwd, &in, u->N, VALUE_ARRAYS, &s));
+    value_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, z->data, z->ndim == 2 ? z->dim[0] : 1, in, packing_of(u),
+                                                                   s.slab, acf_cuda_fault(t->dev), n->op->name);
+    acf_arena_release(t->mem, mark);
+    return ACF_LAUNCHED("mog_value");
+}
+
+static acf_status value_backward(acf_tape *t, acf_node *n) {
+    const acf_subset *u = ((const acf_mog_attrs *)n->attr)->u;
+    const acf_mog_in in = reads(n);
+    acf_real *dz = acf_grad(t, n->in[ACF_MOG_Z]);
+    shape s;
+    if (!dz) return acf_tape_status(t);
+    acf_mark mark = acf_arena_mark(t->mem);
+    ACF_TRY(shape_of(t, (const void *)value_bwd, &in, u->N, BACK_ARRAYS, &s));
+    value_bwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(dz, n->out[0]->grad, in, n->out[0]->data, n->in[ACF_MOG_Z]->data, packing_of(u),
+                                                                   s.slab);
+    acf_arena_release(t->mem, mark);
+    return ACF_LAUNCHED("mog_value");
+}
+
+static acf_status expect_forward(acf_tape *t, acf_node *n) {
+    const int64_t N = n->in[ACF_MOG_X]->dim[0];
+    const acf_mog_in in = reads(n);
+    shape s;
+    acf_mark mark = acf_arena_mark(t->mem);
+    ACF_TRY(shape_of(t, (const void *)expect_fwd, &in, N, EXPECT_ARRAYS, &s));
+    expect_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, N, s.slab, acf_cuda_fault(t->dev), n->op->name);
+    acf_arena_release(t->mem, mark);
+    return ACF_LAUNCHED("mog_expect");
+}
+
+ACF_CUDA_OP(mog_normal, normal_forward, NULL);
+ACF_CUDA_OP(mog_value, value_forward, value_backward);
+ACF_CUDA_OP(mog_values, value_forward, NULL);
+ACF_CUDA_OP(mog_expect, expect_forward, NULL);
