@@ -1,9 +1,10 @@
 /* Kernel lab of the GRU on a GPU: every variant against a plain kernel, that one against double on the host; then times, beside the
  * bytes and operations a pass must do and the time they need at the speeds measured on an H200 (4.3 TB/s, 790 TFLOP/s).
  *
- *     nvcc -std=c++17 -O3 -Isrc -gencode=arch=compute_90a,code=sm_90a -cudart static src/ops/gru_kernels.cu bench/lab/gru.cu -lcublas -o lab-gru
+ *     nvcc -std=c++17 -O3 -Isrc -gencode=arch=compute_90a,code=sm_90a -cudart static src/ops/gru_kernels.cu src/ops/gru_fast.cu bench/lab/gru.cu
+ *         -lcublas -o lab-gru
  *     lab-gru [small|check]        small: few small checks, for a memory checker; check: no times. Exit status 1 when a check fails */
-#include "ops/gru_kernels.h"
+#include "ops/gru_fast.h"
 
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
@@ -17,6 +18,9 @@
 
 extern "C" int acf_gru_try_blocks, acf_gru_try_rows, acf_gru_try_part;
 extern "C" int acf_gru_try_clusters(int C);
+extern "C" acf_gru_fast acf_gru_try;
+static const acf_gru_fast *as_backward; /* the backward's cut where both are tried */
+static bool with_image = false; /* weights laid out beforehand: the kernels of gru_fast.cu */
 
 #define CHECK(call) check_cuda((call), #call, __LINE__)
 static void check_cuda(cudaError_t e, const char *what, int line) {
@@ -133,6 +137,14 @@ static problem make_problem(int N, int D, int H, int I, bool cond, bool h0, bool
     return q;
 }
 
+static void *image_of(const float *wh, int H) {
+    int64_t bytes = with_image ? acf_gru_image_bytes(H) : 0;
+    if (!bytes) return NULL;
+    void *image = device_bytes((size_t)bytes);
+    CHECK(acf_gru_images_launch(&image, &wh, 1, H, 0));
+    return image;
+}
+
 /* Everything a pass leaves behind. */
 typedef struct result {
     floats h, h16, gates, grads, past, dcond, dbx, dbh, dh0;
@@ -151,20 +163,24 @@ static result run(const problem *q, acf_gru_math math) {
     if (q->cond) f.cond = to_device(q->c);
     f.bx = to_device(q->bx), f.wh = to_device(q->wh), f.bh = to_device(q->bh);
     if (q->h0) f.h0 = to_device(q->s0);
+    f.image = math >= ACF_GRU_BF16_WIDE ? image_of(f.wh, q->H) : NULL;
     f.h = (float *)device_bytes((size_t)(T * H * 4)), f.h16 = device_bytes((size_t)(T * H * 2));
     CHECK(acf_gru_forward_launch(&f, math, 0));
     CHECK(cudaDeviceSynchronize());
     result r;
     r.h = to_host(f.h, T * H, false), r.h16 = to_host(f.h16, T * H, true), r.gates = to_host(gates, T * 4 * H, narrow);
     acf_gru_backward b = {};
-    b.s = s, b.gates = gates, b.dh = to_device(q->dh), b.h = f.h, b.h0 = f.h0, b.wh = f.wh;
+    b.s = s, b.gates = gates, b.dh = to_device(q->dh), b.h = f.h, b.h0 = f.h0, b.wh = f.wh, b.image = f.image;
     b.past = device_bytes((size_t)(T * H * size));
     floats ones((size_t)q->N * 3 * (size_t)H, 1.0f); /* gradients are added to */
     b.dcond = q->cond ? to_device(ones) : NULL, b.dh0 = q->h0 ? to_device(ones) : NULL;
     floats few((size_t)(3 * H), 1.0f);
     b.dbx = to_device(few), b.dbh = to_device(few);
     b.scratch = (float *)device_bytes((size_t)acf_gru_scratch(&s) * 4);
+    acf_gru_fast cut = acf_gru_try;
+    acf_gru_try = as_backward ? *as_backward : acf_gru_fast{};
     CHECK(acf_gru_backward_launch(&b, math, 0));
+    acf_gru_try = cut;
     CHECK(cudaDeviceSynchronize());
     r.grads = to_host(gates, T * 4 * H, narrow), r.past = to_host(b.past, T * H, narrow);
     if (q->cond) r.dcond = to_host(b.dcond, q->N * 3 * H, false);
@@ -265,7 +281,8 @@ static double compare(const problem *q, const char *name, const result *r, const
     failures++;
     printf("WRONG %-10s N %d D %d H %d I %d T %lld cond %d h0 %d proj %d blocks %d rows %d%s: h %.1e h16 %.1e gates %.1e grads %.1e past %.1e dcond %.1e "
            "dbx %.1e dbh %.1e dh0 %.1e\n",
-           name, q->N, q->D, q->H, q->I, (long long)q->T, q->cond, q->h0, q->projected, acf_gru_try_blocks, acf_gru_try_rows,
+           name, q->N, q->D, q->H, q->I, (long long)q->T, q->cond, q->h0, q->projected, with_image ? acf_gru_try.C : acf_gru_try_blocks,
+           with_image ? 1000 * acf_gru_try.MT + 100 * acf_gru_try.teams + 10 * acf_gru_try.buffers + acf_gru_try.approx : acf_gru_try_rows,
            tails ? "" : " TAIL", e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8]);
     return worst;
 }
@@ -286,6 +303,43 @@ static void check(int N, int D, int H, int I, bool cond, bool h0, bool projected
         result r = run(&q, (acf_gru_math)m);
         worst_of[m] = fmax(worst_of[m], compare(&q, names[m], &r, &plain, tolerances[m]));
     }
+}
+
+/* Tilings of gru_fast.cu: C, MT, teams, tiles, buffers, approx. */
+static const acf_gru_fast forward_cuts[] = {{4, 1, 1}, {4, 1, 2}, {4, 1, 2, 30}, {4, 1, 2, 0, 0, 1}, {4, 1, 2, 0, 1}, {4, 1, 4}, {2, 1, 1}, {2, 1, 2}, {2, 1, 2, 0, 1},
+                                            {2, 2, 1}, {2, 2, 2}, {2, 2, 2, 0, 0, 1}, {2, 4, 1}, {2, 4, 1, 0, 0, 1}, {8, 1, 3}, {8, 1, 8}};
+static const acf_gru_fast backward_cuts[] = {{4, 1, 1}, {4, 1, 2}, {4, 1, 2, 30}, {4, 1, 2, 0, 0, 1}, {4, 1, 3}, {4, 2, 1}, {4, 2, 2}, {4, 2, 3}, {4, 3, 1}, {4, 3, 2}, {4, 3, 3}};
+
+static void check_fast(const problem *q, const result *plain) {
+    for (int m = ACF_GRU_BF16_WIDE; m <= ACF_GRU_BF16; m++) {
+        result r = run(q, (acf_gru_math)m);
+        worst_of[m] = fmax(worst_of[m], compare(q, names[m], &r, plain, tolerances[m]));
+    }
+}
+
+/* The kernels of gru_fast.cu: their own choice at many sizes, then every cut. */
+static void check_images(bool small) {
+    static const int Ns[] = {1, 17, 65, 480, 512, 1000, 2000, 4096, 4500}, Ds[] = {1, 2, 6, 21};
+    with_image = true, worst_of[2] = worst_of[3] = 0;
+    int k = 0;
+    for (int N : Ns)
+        for (int D : Ds) {
+            if (small ? N > 65 || D > 6 : N > 2000 && D != 6) continue;
+            int form = k++ % 4;
+            problem q = make_problem(N, D, 256, form == 0 ? 1 : form == 3 ? 3 : 0, form % 2 == 0, form >= 2, form == 1 || form == 2, 0.5);
+            result plain = run(&q, ACF_GRU_FLOAT);
+            check_fast(&q, &plain);
+        }
+    for (int form = 0; form < 3; form++) {
+        problem q = make_problem(small ? 37 : 531, small ? 3 : 12, 256, form == 0 ? 2 : 0, form != 2, form == 1, form != 0, 0.5);
+        result plain = run(&q, ACF_GRU_FLOAT);
+        for (const acf_gru_fast &g : forward_cuts) acf_gru_try = g, check_fast(&q, &plain);
+        for (const acf_gru_fast &g : backward_cuts) as_backward = &g, acf_gru_try = {4, 1, 2}, check_fast(&q, &plain);
+        as_backward = NULL, acf_gru_try = {};
+    }
+    with_image = false;
+    printf("checks with images: %s; worst distance bf16 products with float gates %.1e, bf16 %.1e\n\n", failures ? "FAILED" : "all right",
+           worst_of[2], worst_of[3]);
 }
 
 static void check_all(bool small) {
@@ -367,6 +421,7 @@ static buffers make_buffers(const problem *q, bool narrow) {
     floats few((size_t)(3 * H), 0.0f);
     v.b.dbx = to_device(few), v.b.dbh = to_device(few);
     v.b.scratch = (float *)device_bytes((size_t)acf_gru_scratch(&s) * 4);
+    v.f.image = v.b.image = image_of(v.f.wh, q->H);
     return v;
 }
 
@@ -397,19 +452,116 @@ static void time_kernels(const problem *q, acf_gru_math math, int blocks, int ro
     release_all();
 }
 
-/* What each stage costs: the same with one left out (results are wrong then). */
-static void time_parts(const problem *q, int blocks, int rows) {
-    static const char *const what[] = {"all", "no products", "no exchange", "no gates traffic", "none of the three"};
-    static const int parts[] = {0, 1, 2, 4, 7};
+/* The kernels of gru_fast.cu: their own choice (C 0), and cuts. */
+static void time_fast(const problem *q, bool all) {
     buffers v = make_buffers(q, true);
-    acf_gru_try_blocks = blocks, acf_gru_try_rows = rows;
-    for (int i = 0; i < 5; i++) {
-        acf_gru_try_part = parts[i];
-        double f = time_us([&] { CHECK(acf_gru_forward_launch(&v.f, ACF_GRU_BF16, 0)); });
-        double b = time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16, 0)); });
-        printf("%5d %3d  blocks %d rows %3d  %-18s forward %8.1f  backward %8.1f\n", q->N, q->D, blocks, rows, what[i], f, b);
+    acf_gru_forward light = v.f;
+    light.save = false;
+    int rows_most = (int)(q->N > 2048 ? 1 << 20 : 48), rows_least = q->N > 2048 ? 32 : 16;
+    double least[3] = {floor_forward(q, 2, true), floor_forward(q, 2, false), floor_backward(q, 2)};
+    printf("%5d %3d %7lld  floors: forward, saved %.1f; not saved %.1f; backward %.1f\n", q->N, q->D, (long long)q->T, least[0], least[1], least[2]);
+    auto title = [&](const acf_gru_fast &g, const char *what) {
+        printf("%5d %3d  %s C %d MT %d teams %d tiles %2d buffers %d approx %d  ", q->N, q->D, what, g.C, g.MT, g.teams, g.tiles, g.buffers, g.approx);
+    };
+    auto forward = [&](const acf_gru_fast &g) {
+        acf_gru_try = g, title(g, "forward ");
+        double a = time_us([&] { CHECK(acf_gru_forward_launch(&v.f, ACF_GRU_BF16, 0)); });
+        double b = time_us([&] { CHECK(acf_gru_forward_launch(&light, ACF_GRU_BF16, 0)); });
+        printf("%8.1f  not saved %8.1f\n", a, b);
+    };
+    auto backward = [&](const acf_gru_fast &g) {
+        acf_gru_try = g, title(g, "backward");
+        printf("%8.1f\n", time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16, 0)); }));
+    };
+    auto fits = [&](const acf_gru_fast &g) { return 16 * g.MT * g.teams >= rows_least && 16 * g.MT * g.teams <= rows_most; };
+    forward({});
+    for (const acf_gru_fast &g : forward_cuts)
+        if (all && fits(g)) forward(g);
+    backward({});
+    for (const acf_gru_fast &g : backward_cuts)
+        if (all && fits(g)) backward(g);
+    acf_gru_try = {};
+    release_all();
+}
+
+/* Fast kernels in float gates, and with cond and a narrow input: the first layer. */
+static void time_forms(const problem *q) {
+    buffers v = make_buffers(q, true);
+    v.f.projected = false, v.f.I = 1, v.f.x = (float *)filled(q->cap * 4, false), v.f.wx = (float *)filled(3 * 256 * 4, false);
+    v.f.cond = (float *)filled((int64_t)q->N * 3 * 256 * 4, false), v.b.dcond = (float *)filled((int64_t)q->N * 3 * 256 * 4, false);
+    double a = time_us([&] { CHECK(acf_gru_forward_launch(&v.f, ACF_GRU_BF16, 0)); });
+    double b = time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16, 0)); });
+    release_all();
+    v = make_buffers(q, false);
+    double c = time_us([&] { CHECK(acf_gru_forward_launch(&v.f, ACF_GRU_BF16_WIDE, 0)); });
+    double d = time_us([&] { CHECK(acf_gru_backward_launch(&v.b, ACF_GRU_BF16_WIDE, 0)); });
+    release_all();
+    printf("%5d %3d  first layer (narrow input, cond): forward %8.1f backward %8.1f   bf16-wide: forward %8.1f backward %8.1f\n", q->N, q->D, a, b, c, d);
+}
+
+/* Sixteen layers' images in one launch; and a chain of launches in a graph, which shows what a launch costs there. */
+static void time_images(const problem *q) {
+    void *image[16];
+    const float *wh[16];
+    for (int i = 0; i < 16; i++) image[i] = device_bytes((size_t)acf_gru_image_bytes(256)), wh[i] = (float *)filled(3 * 256 * 256 * 4, false);
+    printf("images of 16 layers %.1f us\n", time_us([&] { CHECK(acf_gru_images_launch(image, wh, 16, 256, 0)); }));
+    release_all();
+    buffers v = make_buffers(q, true);
+    for (int back = 0; back < 2; back++) {
+        cudaStream_t stream;
+        cudaGraph_t graph;
+        cudaGraphExec_t exec;
+        CHECK(cudaStreamCreate(&stream));
+        CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        for (int i = 0; i < 16; i++)
+            CHECK(back ? acf_gru_backward_launch(&v.b, ACF_GRU_BF16, stream) : acf_gru_forward_launch(&v.f, ACF_GRU_BF16, stream));
+        CHECK(cudaStreamEndCapture(stream, &graph));
+        CHECK(cudaGraphInstantiate(&exec, graph, 0));
+        printf("%d x %d: a %s in a graph of sixteen %.1f us\n", q->N, q->D, back ? "backward" : "forward",
+               time_us([&] { CHECK(cudaGraphLaunch(exec, 0)); }) / 16);
+        CHECK(cudaGraphExecDestroy(exec)), CHECK(cudaGraphDestroy(graph)), CHECK(cudaStreamDestroy(stream));
     }
-    acf_gru_try_blocks = acf_gru_try_rows = acf_gru_try_part = 0;
+    release_all();
+}
+
+/* How fast blocks stream the same weights from the second cache, as loops over steps would that cannot keep them all on chip: a ring of
+ * `stages` copies of 24 KB in flight a block. */
+__global__ void stream_kernel(const unsigned char *weights, int chunks, int times, int stages, uint32_t *out) {
+    extern __shared__ __align__(128) unsigned char ring[];
+    __shared__ __align__(8) uint64_t bars[8];
+    const uint32_t size = 24576, base = (uint32_t)__cvta_generic_to_shared(ring), bar = (uint32_t)__cvta_generic_to_shared(bars);
+    uint32_t seen = 0;
+    auto ask = [&](int i) {
+        uint32_t b = bar + 8 * (uint32_t)(i % stages);
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(size) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(base + size * (uint32_t)(i % stages)),
+                     "l"(weights + (int64_t)(i % chunks) * size), "r"(size), "r"(b) : "memory");
+    };
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < stages; i++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar + 8 * (uint32_t)i) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        for (int i = 0; i < stages; i++) ask(i);
+        for (int i = 0; i < chunks * times; i++) {
+            asm volatile("{\n\t.reg .pred p;\nagain:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\ndone:\n\t}" ::"r"(
+                             bar + 8 * (uint32_t)(i % stages)), "r"((uint32_t)(i / stages & 1)) : "memory");
+            seen ^= *(volatile uint32_t *)(ring + size * (uint32_t)(i % stages));
+            if (i + stages < chunks * times) ask(i + stages);
+        }
+        out[blockIdx.x] = seen;
+    }
+}
+
+static void time_streams(void) {
+    unsigned char *w = (unsigned char *)filled(120 * 24576, true);
+    uint32_t *out = (uint32_t *)device_bytes(4096);
+    CHECK(cudaFuncSetAttribute(stream_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 8 * 24576));
+    for (int stages = 2; stages <= 8; stages *= 2)
+        for (int blocks : {16, 32, 64, 132}) {
+            double us = time_us([&] { stream_kernel<<<blocks, 128, stages * 24576>>>(w, 120, 4, stages, out); }) / 4;
+            printf("streaming 2.95 MB of weights: %3d blocks, %d x 24 KB in flight: %6.1f us a pass, %5.0f GB/s a block, %5.2f TB/s\n", blocks, stages, us,
+                   120 * 24.576e3 / us * 1e-3, blocks * 120 * 24.576e3 / us * 1e-6);
+        }
+    CHECK(cudaGetLastError());
     release_all();
 }
 
@@ -448,23 +600,31 @@ int main(int argc, char **argv) {
     cudaDeviceProp prop;
     CHECK(cudaGetDeviceProperties(&prop, 0));
     printf("%s, %d multiprocessors, %zu bytes of shared memory a block\n", prop.name, prop.multiProcessorCount, prop.sharedMemPerBlockOptin);
-    for (int C = 1; C <= 8; C *= 2) printf("clusters of %d that fit: %d\n", C, acf_gru_try_clusters(C));
-    check_all(argc > 1 && !strcmp(argv[1], "small"));
-    if (argc > 1) return failures > 0;
-    printf("microseconds, the floor (bytes at 4.3 TB/s or products at 790 TFLOP/s), and their ratio; H 256\n");
-    printf("    N   D       T  products   C rows   forward, gates saved      forward, not saved         backward\n");
-    static const int sizes[][2] = {{512, 6}, {512, 21}, {512, 63}, {4096, 6}, {4096, 21}, {4096, 63}};
+    for (int C = 1; C <= 16; C *= 2) printf("clusters of %d that fit: %d\n", C, acf_gru_try_clusters(C));
+    CHECK(cudaDeviceSynchronize());
+    const char *how = argc > 1 ? argv[1] : "";
+    check_images(!strcmp(how, "small"));
+    if (strcmp(how, "fast")) check_all(!strcmp(how, "small"));
+    if (!strcmp(how, "small") || !strcmp(how, "check")) return failures > 0;
+    static const int sizes[][2] = {{512, 1}, {512, 2}, {512, 6}, {512, 21}, {512, 63}, {1024, 21}, {2048, 21}, {4096, 6}, {4096, 21}, {4096, 63}};
     std::vector<problem> q;
     for (const int *s : sizes) q.push_back(make_problem(s[0], s[1], 256, 0, false, false, false, 0.5));
-    static const int tries[][2] = {{2, 16}, {2, 32}, {4, 16}, {4, 32}, {4, 64}, {4, 128}, {8, 32}, {8, 64}};
-    for (const problem &p : q) {
-        time_kernels(&p, ACF_GRU_BF16, 0, 0), time_kernels(&p, ACF_GRU_BF16_WIDE, 0, 0), time_kernels(&p, ACF_GRU_TF32, 0, 0);
-        for (const int *t : tries)
-            if ((p.D == 6 || p.D == 63) && (p.N > 512 || t[1] <= 32)) time_kernels(&p, ACF_GRU_BF16, t[0], t[1]);
-    }
-    printf("\nstages\n");
-    time_parts(&q[0], 4, 16), time_parts(&q[2], 4, 16), time_parts(&q[5], 4, 128), time_parts(&q[5], 2, 32);
+    with_image = true;
+    printf("microseconds with images, bf16, H 256; floors: bytes at 4.3 TB/s or products at 790 TFLOP/s\n");
+    for (const problem &p : q) time_fast(&p, p.D == 6 || p.D == 63);
+    problem few = make_problem(512, 63, 256, 0, false, false, false, 0);
+    printf("nearly no rows: the latency of 63 steps\n"), time_fast(&few, false);
+    for (const problem &p : q) time_forms(&p);
+    time_streams();
+    time_images(&q[2]);
+    with_image = false;
+    if (!strcmp(how, "fast")) return failures > 0;
+    printf("\nmicroseconds without images, the floor, and their ratio\n");
+    printf("    N   D       T  products   C rows   forward, gates saved      forward, not saved         backward\n");
+    for (const problem &p : q)
+        if (p.D > 2) time_kernels(&p, ACF_GRU_BF16, 0, 0), time_kernels(&p, ACF_GRU_TF32, 0, 0);
     printf("\nlibrary products\n");
-    for (const problem &p : q) time_products(&p, true), time_products(&p, false);
+    for (const problem &p : q)
+        if (p.D > 2) time_products(&p, true), time_products(&p, false);
     return failures > 0;
 }

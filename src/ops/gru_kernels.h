@@ -47,6 +47,7 @@ typedef struct acf_gru_forward {
     const float *bx;   /* (3H), or NULL */
     const float *h0;   /* (N,H) in rank order, or NULL: zero */
     const float *wh;   /* (3H,H) */
+    const void *image; /* wh as acf_gru_images_launch laid it out, or NULL: slower */
     const float *bh;   /* (3H) */
     float *h;          /* (T,H) */
     void *h16;         /* (T,H) the same as bf16, or NULL */
@@ -60,6 +61,7 @@ typedef struct acf_gru_backward {
     const float *h;  /* (T,H) */
     const float *h0; /* (N,H) or NULL */
     const float *wh; /* (3H,H) */
+    const void *image; /* of wh, as in the forward, or NULL */
     void *past;      /* (T,H) out: the state each element started from, float or bf16 as the gates; for the gradient of wh */
     float *dcond;    /* (N,3H) +=, or NULL */
     float *dbx;      /* (3H) +=, or NULL */
@@ -70,6 +72,13 @@ typedef struct acf_gru_backward {
 
 /* Floats a backward needs as scratch. */
 int64_t acf_gru_scratch(const acf_gru_shape *s);
+
+/* Weights in bf16, in the order in which a forward and a backward keep them on chip: made once after each change of the weights, for
+ * all layers together. Bytes of one layer's image (0: H has none, leave `image` NULL). */
+int64_t acf_gru_image_bytes(int64_t H);
+/* image[i] from wh[i] (3H,H), i < n; both arrays are in host memory and n is at most ACF_GRU_IMAGES. */
+#define ACF_GRU_IMAGES 64
+cudaError_t acf_gru_images_launch(void *const *image, const float *const *wh, int n, int64_t H, cudaStream_t stream);
 
 /* True when a fast kernel exists for H on this device; otherwise the launches below run the plain one, in float. */
 bool acf_gru_is_fast(int64_t H, acf_gru_math math);
