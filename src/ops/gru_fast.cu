@@ -145,14 +145,14 @@ __device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* acc[g][m][j] += rows of tile m · 16 rows of weights of group g, K-steps of 16; only the first `live` tiles of rows. a, w: where this
- * lane's ldmatrix row begins; PITCH: bytes of a row. One tile of rows: few warps, so fragments of a step are read while the step
- * before multiplies; more tiles need the registers, and have warps to hide behind. */
-template <int GROUPS, int MT, int STEPS, int PITCH>
-__device__ __forceinline__ void products(float (&acc)[GROUPS][MT][2][4], uint32_t a, uint32_t w, int live) {
-    constexpr int AHEAD = MT == 1 ? 1 : 0;
+/* acc[g][m][j] += rows of tile m · 16 rows of weights of group g, K-steps of 16, for tiles M0 to M1. a, w: where this lane's ldmatrix
+ * row begins; PITCH: bytes of a row. One tile of rows: fragments of a step are read while the step before multiplies; more tiles
+ * need the registers. */
+template <int M0, int M1, int STEPS, int PITCH, int GROUPS, int MT>
+__device__ __forceinline__ void products_of(float (&acc)[GROUPS][MT][2][4], uint32_t a, uint32_t w) {
+    constexpr int AHEAD = M1 - M0 == 1 ? 1 : 0;
     int lane = threadIdx.x & 31;
-    uint32_t pa[4], pw[4], fa[1 + AHEAD][MT][4], fw[1 + AHEAD][GROUPS][4];
+    uint32_t pa[4], pw[4], fa[1 + AHEAD][M1 - M0][4], fw[1 + AHEAD][GROUPS][4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         pa[i] = a + (((2 * i + (lane >> 4)) ^ (lane & 7)) << 4);
@@ -160,13 +160,11 @@ __device__ __forceinline__ void products(float (&acc)[GROUPS][MT][2][4], uint32_
     }
     auto fetch = [&](int k) {
 #pragma unroll
-        for (int m = 0; m < MT; m++)
-            if (m == 0 || m < live) read4(fa[k & AHEAD][m], pa[k & 3] + k / 4 * 128 + m * 16 * PITCH);
+        for (int m = M0; m < M1; m++) read4(fa[k & AHEAD][m - M0], pa[k & 3] + k / 4 * 128 + m * 16 * PITCH);
 #pragma unroll
         for (int g = 0; g < GROUPS; g++)
             if (AHEAD) read4(fw[k & AHEAD][g], pw[k & 3] + k / 4 * 128 + g * 16 * PITCH);
     };
-    __syncwarp();
     fetch(0);
 #pragma unroll
     for (int k = 0; k < STEPS; k++) {
@@ -175,12 +173,25 @@ __device__ __forceinline__ void products(float (&acc)[GROUPS][MT][2][4], uint32_
         for (int g = 0; g < GROUPS; g++) {
             if (!AHEAD) read4(fw[0][g], pw[k & 3] + k / 4 * 128 + g * 16 * PITCH);
 #pragma unroll
-            for (int m = 0; m < MT; m++)
-                if (m == 0 || m < live) {
-                    multiply(acc[g][m][0], fa[k & AHEAD][m], fw[k & AHEAD][g][0], fw[k & AHEAD][g][1]);
-                    multiply(acc[g][m][1], fa[k & AHEAD][m], fw[k & AHEAD][g][2], fw[k & AHEAD][g][3]);
-                }
+            for (int m = M0; m < M1; m++) {
+                multiply(acc[g][m][0], fa[k & AHEAD][m - M0], fw[k & AHEAD][g][0], fw[k & AHEAD][g][1]);
+                multiply(acc[g][m][1], fa[k & AHEAD][m - M0], fw[k & AHEAD][g][2], fw[k & AHEAD][g][3]);
+            }
         }
+    }
+}
+
+/* The first `live` tiles: all of them at once, or, where rows have ended, one by one. */
+template <int STEPS, int PITCH, int GROUPS, int MT>
+__device__ __forceinline__ void products(float (&acc)[GROUPS][MT][2][4], uint32_t a, uint32_t w, int live) {
+    __syncwarp();
+    if (MT == 1 || live == MT) products_of<0, MT, STEPS, PITCH>(acc, a, w);
+    else {
+        products_of<0, 1, STEPS, PITCH>(acc, a, w);
+        if constexpr (MT > 2)
+            if (live > 1) products_of<1, 2, STEPS, PITCH>(acc, a, w);
+        if constexpr (MT > 3)
+            if (live > 2) products_of<2, 3, STEPS, PITCH>(acc, a, w);
     }
 }
 
@@ -317,7 +328,7 @@ __global__ void __launch_bounds__(MT == 4 ? 256 : 512, 1) forward_fast(const __g
         }
         if (wn == 0 && lane == 0 && later) bar_expect(full + (one ? 0 : (~t & 1) * 8), (uint32_t)(later * PITCH));
         __syncwarp();
-        if (has_past) products<3, MT, H / 16, PITCH>(acc, a + (t & 1) * buffer, w, (now + 15) / 16);
+        if (has_past) products<H / 16, PITCH>(acc, a + (t & 1) * buffer, w, (now + 15) / 16);
         if (vacate) {
             __syncwarp();
             if (lane < C) bar_arrive_far(far_address(vacant, lane));
@@ -547,7 +558,7 @@ __global__ void __launch_bounds__(384, 1) backward_fast(const __grid_constant__ 
         float acc[4][MT][2][4];
 #pragma unroll
         for (int i = 0; i < 4 * MT * 8; i++) (&acc[0][0][0][0])[i] = 0;
-        products<4, MT, 3 * BU / 16, BPITCH>(acc, a, w, (n + 15) / 16);
+        products<3 * BU / 16, BPITCH>(acc, a, w, (n + 15) / 16);
         __syncwarp();
         if (lane == 0) {
             if (to == 0) bar_expect(full, (uint32_t)(n * BC * BU * (int)sizeof(S)));
