@@ -12,13 +12,12 @@
  * times the memory and the bandwidth. Slots and tiles as in gru_kernels.cu. */
 #include "ops/gru_fast.h"
 #include "ops/gru_pieces.cuh"
+#include "ops/hopper.cuh"
 
 #define HU 256                          /* units */
 #define GROUP (3 * 16 * HU * 2)         /* bytes of the forward's weights of 16 units */
 #define SLICE (HU * 3 * (HU / 4) * 2)   /* bytes of the backward's weights of a block */
 #define FORWARD_BYTES (HU / 16 * GROUP) /* the forward's part of an image; the backward's, as large, follows it */
-
-typedef __nv_bfloat16 bf16;
 
 /* ---- images of weights ------------------------------------------------------------------------------------------------- */
 
@@ -63,69 +62,11 @@ extern "C" cudaError_t acf_gru_images_launch(void *const *image, const float *co
     return cudaGetLastError();
 }
 
-/* ---- pieces of sm_90 --------------------------------------------------------------------------------------------------- */
-
-#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-#define ON90(...) __VA_ARGS__
-#else
-#define ON90(...)
-#endif
-
-__device__ __forceinline__ uint32_t far_address(uint32_t at, int block) {
-    uint32_t r = at;
-    ON90(asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(at), "r"(block));)
-    return r;
-}
-
-__device__ __forceinline__ void bar_init(uint32_t bar, int count) {
-    ON90(asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");)
-}
-
-__device__ __forceinline__ void bar_expect(uint32_t bar, uint32_t bytes) {
-    ON90(asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");)
-}
-
-__device__ __forceinline__ void bar_arrive(uint32_t bar) {
-    ON90(asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");)
-}
-
-__device__ __forceinline__ void bar_arrive_far(uint32_t far) {
-    ON90(asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(far) : "memory");)
-}
-
-__device__ __forceinline__ void bar_wait(uint32_t bar, uint32_t parity) {
-    ON90(asm volatile("{\n\t.reg .pred p;\n"
-                      "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\n"
-                      "done:\n\t}" ::"r"(bar), "r"(parity) : "memory");)
-}
-
-/* 8 or 16 bytes into a block's shared memory, counted on a barrier there. */
-__device__ __forceinline__ void send8(uint32_t far, uint32_t a, uint32_t b, uint32_t bar) {
-    ON90(asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(far), "r"(a), "r"(b),
-                      "r"(bar)
-                      : "memory");)
-}
-__device__ __forceinline__ void send16(uint32_t far, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t bar) {
-    ON90(asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(far), "r"(a),
-                      "r"(b), "r"(c), "r"(d), "r"(bar)
-                      : "memory");)
-}
-
-/* Copies n bytes, a multiple of 16, counted on bar. */
-__device__ __forceinline__ void bulk_copy(uint32_t to, const void *from, int n, uint32_t bar) {
-    ON90(asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
-                      "r"(n), "r"(bar)
-                      : "memory");)
-}
+/* ---- pieces --------------------------------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ void copy_weights(uint32_t to, const unsigned char *from, int bytes, uint32_t bar) {
     bar_expect(bar, (uint32_t)bytes);
     for (int i = 0; i < bytes; i += GROUP) bulk_copy(to + i, from + i, GROUP, bar);
-}
-
-/* Barriers that were just initialised become visible to other blocks and to the copy engine. */
-__device__ __forceinline__ void fence_init() {
-    ON90(asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)
 }
 
 template <bool APPROX> __device__ __forceinline__ float tanh_by(float v) {
@@ -137,12 +78,6 @@ template <bool APPROX> __device__ __forceinline__ float tanh_by(float v) {
 template <bool APPROX> __device__ __forceinline__ float sigmoid_by(float v) {
     if constexpr (!APPROX) return sigmoid(v);
     return 0.5f + 0.5f * tanh_by<true>(0.5f * v);
-}
-
-__device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /* acc[g][m][j] += rows of tile m · 16 rows of weights of group g, K-steps of 16, for tiles M0 to M1. a, w: where this lane's ldmatrix
