@@ -77,6 +77,18 @@ __device__ __forceinline__ void bar_wait_published(uint32_t bar, uint32_t parity
                       "done:\n\t}" ::"r"(bar), "r"(parity) : "memory");)
 }
 
+/* Registers of a warp group (4 warps, all of them call): some give, so that others may have more than a block's even share. */
+template <int N> __device__ __forceinline__ void registers_fewer() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+#endif
+}
+template <int N> __device__ __forceinline__ void registers_more() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+#endif
+}
+
 /* d (16,8) += a (16,16)·bᵀ */
 __device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"

@@ -215,7 +215,7 @@ __device__ static void clear_tails_ahead(const acf_loop &f) {
 }
 
 template <int C, int W, int MT>
-__global__ void __launch_bounds__(32 * (W + 1), 1) ahead_kernel(const __grid_constant__ acf_loop f, const __grid_constant__ Stream g) {
+__global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) ahead_kernel(const __grid_constant__ acf_loop f, const __grid_constant__ Stream g) {
     extern __shared__ __align__(128) unsigned char shared[];
     typedef Crew<C, W, MT> T;
     AheadPlan p = ahead_plan(g, (int)f.O);
@@ -228,8 +228,11 @@ __global__ void __launch_bounds__(32 * (W + 1), 1) ahead_kernel(const __grid_con
     __syncthreads();
     sync_all(C); /* barriers of all blocks are ready */
 
-    if (t.feeds()) feed_ahead<C>(f, g, t.ring, t.c, t.tile);
-    else {
+    if (!t.works()) {
+        t.give_registers();
+        if (t.feeds()) feed_ahead<C>(f, g, t.ring, t.c, t.tile);
+    } else {
+        t.take_registers();
         float state[NARROW_LAYERS][T::GR][MT][2][4];
         for (int l = 0; l < g.layers; l++)
 #pragma unroll
@@ -241,9 +244,7 @@ __global__ void __launch_bounds__(32 * (W + 1), 1) ahead_kernel(const __grid_con
             int fresh = p.states + (g.buffers == 2 ? (step & 1) * g.layers * layer : 0);
             int stale = p.states + (g.buffers == 2 ? (~step & 1) * g.layers * layer : 0);
             for (int l = 0; l < g.layers; l++) {
-                float acc[4][T::GR][MT][2][4], own[T::GR][MT][2][4];
-#pragma unroll
-                for (int i = 0; i < T::GR * MT * 8; i++) (&own[0][0][0][0])[i] = (&state[l][0][0][0][0])[i];
+                float acc[4][T::GR][MT][2][4];
                 begin_layer(acc, t, f, g, l, w0, values, first, now);
                 if (step) t.template product<3, NH>(acc, stale + l * layer, pitch, g.H, g.H, now);
                 if (l) {
@@ -251,10 +252,8 @@ __global__ void __launch_bounds__(32 * (W + 1), 1) ahead_kernel(const __grid_con
                     t.template product<3, NX>(acc, fresh + (l - 1) * layer, pitch, g.H, g.H, now);
                 }
                 if (g.buffers == 1) t.meet(); /* all have read what is now replaced */
-                end_layer(acc, own, t, f, g, l, fresh + l * layer, first, now);
+                end_layer(acc, state[l], t, f, g, l, fresh + l * layer, first, now);
                 t.arrive();
-#pragma unroll
-                for (int i = 0; i < T::GR * MT * 8; i++) (&state[l][0][0][0][0])[i] = (&own[0][0][0][0])[i];
             }
             float acc[1][T::GR][MT][2][4];
             clear(acc);
@@ -288,8 +287,8 @@ static bool fit_ahead(Stream *g, int O) {
 
 template <int C, int W> static cudaError_t ahead_with(const acf_loop *f, const Stream &g, cudaStream_t stream) {
     int bytes = ahead_plan(g, (int)f->O).bytes;
-    if (g.MT == 1) return launch_stream(ahead_kernel<C, W, 1>, f, g, bytes, stream);
-    return launch_stream(ahead_kernel<C, W, 2>, f, g, bytes, stream);
+    if (g.MT == 1) return launch_stream(ahead_kernel<C, W, 1>, f, g, Crew<C, W, 1>::THREADS, bytes, stream);
+    return launch_stream(ahead_kernel<C, W, 2>, f, g, Crew<C, W, 2>::THREADS, bytes, stream);
 }
 
 cudaError_t acf_loop_forward_narrow(const acf_loop *f, cudaStream_t stream) {
@@ -298,7 +297,7 @@ cudaError_t acf_loop_forward_narrow(const acf_loop *f, cudaStream_t stream) {
     if (!fit_ahead(&g, (int)f->O)) return cudaErrorInvalidConfiguration;
     if (g.C == 4) return ahead_with<4, 4>(f, g, stream);
     if (g.C == 2) return ahead_with<2, 8>(f, g, stream);
-    return g.W == 16 ? ahead_with<1, 16>(f, g, stream) : ahead_with<1, 8>(f, g, stream);
+    return ahead_with<1, 8>(f, g, stream);
 }
 
 bool acf_loop_forward_fits(const acf_loop *f) {

@@ -98,20 +98,18 @@ __device__ __forceinline__ void product_of(Ring &r, float (&acc)[GA][GR][MT][2][
 #pragma unroll UNROLL
             for (int k = 0; k < n; k++, a += 32, w += bytes) {
                 uint32_t fa[M][4];
-                uint4 fw[GR][G];
 #pragma unroll
                 for (int m = 0; m < M; m++) read4(fa[m], a + m * 16 * pitch);
 #pragma unroll
-                for (int i = 0; i < GR * G; i++) fw[i / G][i % G] = *(const uint4 *)(w + i * FRAGMENT);
-#pragma unroll
-                for (int i = 0; i < GR * G; i++)
+                for (int i = 0; i < GR * G; i++) {
+                    uint4 q = *(const uint4 *)(w + i * FRAGMENT);
+                    constexpr int last = G == 3 ? 2 : G;
 #pragma unroll
                     for (int m = 0; m < M; m++) {
-                        constexpr int last = G == 3 ? 2 : G;
                         auto &d = acc[i % G == last ? THIRD : i % G][i / G][m];
-                        multiply(d[0], fa[m], fw[i / G][i % G].x, fw[i / G][i % G].y);
-                        multiply(d[1], fa[m], fw[i / G][i % G].z, fw[i / G][i % G].w);
+                        multiply(d[0], fa[m], q.x, q.y), multiply(d[1], fa[m], q.z, q.w);
                     }
+                }
             }
         }
         __syncwarp();
@@ -121,7 +119,11 @@ __device__ __forceinline__ void product_of(Ring &r, float (&acc)[GA][GR][MT][2][
 }
 
 template <int C_, int W_, int MT_> struct Crew {
-    static constexpr int C = C_, W = W_, MT = MT_, GR = 16 / (C * W), ROWS = 16 * MT, THREADS = 32 * (W + 1);
+    static constexpr int C = C_, W = W_, MT = MT_, GR = 16 / (C * W), ROWS = 16 * MT;
+    /* Sums of two tiles and two groups need more than an even share of the registers: then the feeding warp is one of a warp group that
+     * gives its own away. */
+    static constexpr bool LARGE = GR * MT == 4;
+    static constexpr int THREADS = 32 * (W + (LARGE ? 4 : 1));
     int c, tile, tiles, warp, lane;
     unsigned char *shared; /* the ring comes first */
     uint32_t base, meeting, parity;
@@ -141,6 +143,13 @@ template <int C_, int W_, int MT_> struct Crew {
         }
     }
     __device__ __forceinline__ bool feeds() const { return warp == W; }
+    __device__ __forceinline__ bool works() const { return warp < W; }
+    __device__ __forceinline__ void take_registers() const {
+        if constexpr (LARGE) registers_more<232>();
+    }
+    __device__ __forceinline__ void give_registers() const {
+        if constexpr (LARGE) registers_fewer<40>();
+    }
     /* What this warp wrote into any block's memory is seen by all crews behind wait(). Every arrive has its wait before the next. */
     __device__ __forceinline__ void arrive() {
         __syncwarp();
@@ -179,14 +188,14 @@ __device__ __forceinline__ float &of(float (&d)[2][4], int s, int i) { return d[
 extern "C" Stream acf_loop_try; /* for the kernel lab: C, W, MT where C is not 0, tiles where not 0 */
 
 template <typename K>
-static cudaError_t launch_stream(K kernel, const acf_loop *f, const Stream &g, int bytes, cudaStream_t stream) {
+static cudaError_t launch_stream(K kernel, const acf_loop *f, const Stream &g, int threads, int bytes, cudaStream_t stream) {
     cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (e) return e;
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {(unsigned)g.C, 1, 1};
     cudaLaunchConfig_t c = {};
-    c.gridDim = dim3((unsigned)(g.tiles * g.C)), c.blockDim = dim3((unsigned)(32 * (g.W + 1)));
+    c.gridDim = dim3((unsigned)(g.tiles * g.C)), c.blockDim = dim3((unsigned)threads);
     c.dynamicSmemBytes = (size_t)bytes, c.stream = stream, c.attrs = &cluster, c.numAttrs = 1;
     return cudaLaunchKernelEx(&c, kernel, *f, g);
 }
