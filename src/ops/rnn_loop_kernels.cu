@@ -146,7 +146,7 @@ extern "C" bool acf_loop_is_narrow(const acf_loop *f) {
 }
 
 extern "C" int64_t acf_loop_scratch(const acf_loop *f, bool narrow) {
-    return narrow ? 0 : f->s.N * (f->layers * f->s.H + 4 * f->s.H + f->F + f->O);
+    return narrow ? 0 : f->s.N * (f->layers * f->s.H + 4 * f->s.H + f->F + f->O + 1);
 }
 
 extern "C" cudaError_t acf_loop_forward_launch(const acf_loop *f, bool narrow, cudaStream_t stream) {

@@ -61,13 +61,14 @@ __device__ static void rows_through(const float *in, int64_t stride, const Place
 struct Work {
     float *state; /* (layers,N,H); of a backward what goes to the step before */
     float *sums;  /* (N,4H) r, z, the input's and the state's side of n; of a backward (N,H), the gradient from above */
-    float *hidden, *out; /* (N,F), (N,O); of a backward out is (N), to the value before */
+    float *hidden, *out; /* (N,F), (N,O) */
+    float *value;        /* (N) the value before, or its gradient */
 };
 
 __device__ static Work work_of(const acf_loop &f) {
     int64_t N = f.s.N, H = f.s.H;
     Work w;
-    w.state = f.scratch, w.sums = w.state + f.layers * N * H, w.hidden = w.sums + 4 * N * H, w.out = w.hidden + N * f.F;
+    w.state = f.scratch, w.sums = w.state + f.layers * N * H, w.hidden = w.sums + 4 * N * H, w.out = w.hidden + N * f.F, w.value = w.out + N * f.O;
     return w;
 }
 
@@ -83,7 +84,7 @@ __device__ static void layer_plain(const acf_loop &f, const Work &w, int l, cons
     for (int i = threadIdx.x; i < k.n * H; i += THREADS) { /* biases, conditioning, and in the first layer the inputs */
         int r = i / H, u = i % H;
         float *s = w.sums + k.at[r] * 4 * H + u, value = START;
-        if (l == 0 && !start) value = w.hidden[k.at[r] * f.F]; /* left there by the step before */
+        if (l == 0 && !start) value = w.value[k.at[r]];
         for (int q = 0; q < 3; q++) {
             float a = y.cond ? y.cond[((f.s.row ? f.s.row[k.at[r]] : k.at[r]) * 3 + q) * H + u] : y.bx ? y.bx[q * H + u] : 0;
             if (l == 0) a += value * y.wx[(q * H + u) * (1 + f.E)];
@@ -139,14 +140,14 @@ __global__ void __launch_bounds__(THREADS) plain_ahead(const __grid_constant__ a
             Noise noise = {};
             if (f.kind == ACF_LOOP_SAMPLE) noise = noise_of(f, e.at[warp]);
             float v = value_of(f, w.out + k.at[warp] * O, e.at[warp], noise.uniform, noise.normal);
-            if (lane == 0) f.y[e.at[warp]] = v, w.hidden[k.at[warp] * F] = v; /* the first layer of the next step looks there */
+            if (lane == 0) f.y[e.at[warp]] = v, w.value[k.at[warp]] = v;
         }
         __syncthreads();
         first += active;
     }
 }
 
-/* Gates of a step to gradients; w.sums: from above, w.state: what the next step sent in, z·dh out; w.out: gradient of the value before. */
+/* Gates of a step to gradients; w.sums: from above, w.state: what the next step sent in, z·dh out; w.value: gradient of the value before. */
 __device__ static void gates_plain_back(const acf_loop &f, const Work &w, int l, const Places &e, const Places &k, int t, int later) {
     int H = (int)f.s.H, lane = threadIdx.x & 31;
     const acf_loop_layer &y = f.layer[l];
@@ -166,7 +167,7 @@ __device__ static void gates_plain_back(const acf_loop &f, const Work &w, int l,
             if (l == 0) sum += dr * w0[0] + dz * w0[H * (1 + f.E)] + dn * w0[2 * H * (1 + f.E)];
         }
         sum = sum_of_warp(sum);
-        if (l == 0 && lane == 0) w.out[k.at[r]] = sum;
+        if (l == 0 && lane == 0) w.value[k.at[r]] = sum;
     }
     __syncthreads();
 }
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(THREADS) plain_back(const __grid_constant__ ac
         Places e = places(f.s.first[t], n, tile, tiles), k = places(0, n, tile, tiles);
         if (warp < n) {
             int64_t p = e.at[warp];
-            float dy = f.dy[p] + (warp < later ? w.out[k.at[warp]] : 0);
+            float dy = f.dy[p] + (warp < later ? w.value[k.at[warp]] : 0);
             dvalue_of(f, f.out + p * O, p, dy, true, [&](int j, float d) { dout[p * O + j] = d; });
         }
         __syncthreads();
