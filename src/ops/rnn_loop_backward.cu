@@ -9,12 +9,13 @@
  * Only gradients are exchanged. Nothing here sums over elements: weights' gradients are library products afterwards. */
 #include "ops/rnn_loop_stream.cuh"
 
-/* Shared memory: ring, gradients (buffers, rows, 4H), dhidden, dout, w0 (r, z, n), parts of dvalue (rows, warps of all blocks), barriers. */
+/* Shared memory: ring, gradients (buffers, rows, 4H), dhidden, dout, w0 (r, z, n), parts of dvalue (rows, warps of all
+ * blocks), what the values of a step need (outputs, then y and dy of the rows), barriers. */
 struct BackPlan {
-    int grads, dhidden, dout, w0, parts, bars, bytes;
+    int grads, dhidden, dout, w0, parts, values, bars, bytes;
 };
 
-__host__ __device__ static inline BackPlan back_plan(const Stream &g) {
+__host__ __device__ static inline BackPlan back_plan(const Stream &g, int O) {
     BackPlan p;
     int rows = 16 * g.MT;
     p.grads = g.stages * STAGE;
@@ -22,7 +23,8 @@ __host__ __device__ static inline BackPlan back_plan(const Stream &g) {
     p.dout = p.dhidden + rows * pitch_of(g.F);
     p.w0 = p.dout + rows * pitch_of(g.O);
     p.parts = p.w0 + 3 * 16 * g.H * 4;
-    p.bars = p.parts + rows * g.C * g.W * 4;
+    p.values = p.parts + rows * g.C * g.W * 4;
+    p.bars = p.values + rows * (O + 2) * 4;
     p.bytes = p.bars + 8 * (2 * g.stages + 1);
     return p;
 }
@@ -120,15 +122,34 @@ __device__ __forceinline__ void gates_back(float (&dh)[T::GR][T::MT][2][4], cons
         }
 }
 
+__device__ __forceinline__ void copy4(float *to, const float *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
+}
+
+/* Starts copying what the values of a step need; values_back waits for it. */
+template <typename T>
+__device__ __forceinline__ void ask_values(const T &t, const acf_loop &f, float *to, int64_t first, int now) {
+    int O = (int)f.O;
+    for (int row = t.warp; row < now; row += T::W) { /* a warp gets the rows that it will work on */
+        int64_t p = first + t.rank(row);
+        for (int k = t.lane; k < O + 2; k += 32)
+            copy4(to + row * (O + 2) + k, k < O ? f.out + p * O + k : k == O ? f.y + p : f.dy + p);
+    }
+}
+
 /* Gradients of a step's outputs, a warp a row. */
 template <typename T>
-__device__ __forceinline__ void values_back(const T &t, const acf_loop &f, const Stream &g, unsigned char *dout, const float *parts, int64_t first,
-                                            int now, int later) {
+__device__ __forceinline__ void values_back(const T &t, const acf_loop &f, const Stream &g, unsigned char *dout, const float *parts, const float *saved,
+                                            int64_t first, int now, int later) {
+    int O = (int)f.O;
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
     for (int row = t.warp; row < now; row += T::W) {
         int64_t p = first + t.rank(row);
-        float dy = f.dy[p] + sum_of_warp(row < later && t.lane < T::C * T::W ? parts[row * T::C * T::W + t.lane] : 0);
-        bf16 *here = (bf16 *)(dout + row * pitch_of(g.O)), *there = (bf16 *)f.dout + p * f.O;
-        dvalue_of(f, f.out + p * f.O, p, dy, t.c == 0, [&](int k, float d) {
+        const float *o = saved + row * (O + 2);
+        float dy = o[O + 1] + sum_of_warp(row < later && t.lane < T::C * T::W ? parts[row * T::C * T::W + t.lane] : 0);
+        bf16 *here = (bf16 *)(dout + row * pitch_of(g.O)), *there = (bf16 *)f.dout + p * O;
+        dvalue_of(f, o, o[O], dy, f.dz && t.c == 0 ? f.dz + p : NULL, [&](int k, float d) {
             bf16 v = __float2bfloat16(d);
             here[k] = v;
             if (t.c == 0) there[k] = v;
@@ -136,9 +157,21 @@ __device__ __forceinline__ void values_back(const T &t, const acf_loop &f, const
     }
 }
 
+template <typename T>
+__device__ __forceinline__ void ask_hidden(Pack<bf16, 4> (&y)[T::GR][T::MT][2], const T &t, const acf_loop &f, const Stream &g, int64_t first, int now) {
+#pragma unroll
+    for (int gr = 0; gr < T::GR; gr++)
+#pragma unroll
+        for (int m = 0; m < T::MT; m++)
+#pragma unroll
+            for (int s = 0; s < 2; s++)
+                if (t.row(m, s) < now && t.has(gr, g.F))
+                    y[gr][m][s] = load<bf16, 4>((const bf16 *)f.hidden + (first + t.rank(t.row(m, s))) * f.F + t.unit(gr, g.F));
+}
+
 /* Through the activation; to memory and to all blocks. */
 template <typename T>
-__device__ __forceinline__ void hidden_back(float (&acc)[1][T::GR][T::MT][2][4], const T &t, const acf_loop &f, const Stream &g, int to,
+__device__ __forceinline__ void hidden_back(float (&acc)[1][T::GR][T::MT][2][4], const Pack<bf16, 4> (&y)[T::GR][T::MT][2], const T &t, const acf_loop &f, const Stream &g, int to,
                                             int64_t first, int now) {
 #pragma unroll
     for (int gr = 0; gr < T::GR; gr++)
@@ -149,10 +182,9 @@ __device__ __forceinline__ void hidden_back(float (&acc)[1][T::GR][T::MT][2][4],
                 int row = t.row(m, s), unit = t.unit(gr, g.F);
                 if (row >= now || !t.has(gr, g.F)) continue;
                 int64_t at = (first + t.rank(row)) * f.F + unit;
-                Pack<bf16, 4> y = load<bf16, 4>((const bf16 *)f.hidden + at);
                 float d[4];
 #pragma unroll
-                for (int i = 0; i < 4; i++) d[i] = of(acc[0][gr][m], s, i) * slope_of(f.act, get(y, i));
+                for (int i = 0; i < 4; i++) d[i] = of(acc[0][gr][m], s, i) * slope_of(f.act, get(y[gr][m][s], i));
                 Pack<bf16, 4> v = pack<bf16, 4>(d);
                 store((bf16 *)f.dhidden + at, v);
                 store_to_all<bf16, 4>(t.base + to + row * pitch_of(g.F) + unit * 2, v, T::C);
@@ -170,7 +202,7 @@ template <int C, int W, int MT>
 __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) back_kernel(const __grid_constant__ acf_loop f, const __grid_constant__ Stream g) {
     extern __shared__ __align__(128) unsigned char shared[];
     typedef Crew<C, W, MT> T;
-    BackPlan p = back_plan(g);
+    BackPlan p = back_plan(g, (int)f.O);
     T t(shared, p.bars, g);
     int H = (int)f.s.H, last = last_step(f, t.tile);
     float *w0 = (float *)(shared + p.w0);
@@ -186,17 +218,24 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) back_kernel(const 
     } else {
         t.take_registers();
         float carry[NARROW_LAYERS][T::GR][MT][2][4];
-        int turn = 0, later = 0;
+        float *values = (float *)(shared + p.values);
+        int turn = 0, later = 0, now = last < 0 ? 0 : slots(f.s.active[last], t.tile, t.tiles);
+        int64_t first = last < 0 ? 0 : f.s.first[last], before = last > 0 ? f.s.first[last - 1] : -1;
+        ask_values(t, f, values, first, now);
         for (int step = last; step >= 0; step--) {
-            int now = slots(f.s.active[step], t.tile, t.tiles);
-            int64_t first = f.s.first[step], before = step ? f.s.first[step - 1] : -1;
+            int then = step ? f.s.active[step - 1] : 0;
+            int64_t before2 = step > 1 ? f.s.first[step - 2] : -1;
             float acc[1][T::GR][MT][2][4];
             Saved e[T::GR][MT][2];
-            values_back(t, f, g, shared + p.dout, (const float *)(shared + p.parts), first, now, later);
+            Pack<bf16, 4> hidden[T::GR][MT][2];
+            ask_hidden(hidden, t, f, g, first, now);
+            values_back(t, f, g, shared + p.dout, (const float *)(shared + p.parts), values, first, now, later);
             t.gather();
             clear(acc);
             t.template product<1, 0>(acc, p.dout, pitch_of(g.O), g.O, g.F, now);
-            hidden_back(acc, t, f, g, p.dhidden, first, now);
+            then = slots(then, t.tile, t.tiles);
+            if (step) ask_values(t, f, values, before, then);
+            hidden_back(acc, hidden, t, f, g, p.dhidden, first, now);
             t.arrive();
             ask(e, t, f, g, g.layers - 1, first, before, now);
             clear(acc);
@@ -222,7 +261,7 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) back_kernel(const 
                 clear(acc);
                 t.template product<1, 0>(acc, grads, pitch_of(4 * g.H), 3 * g.H, g.H, now);
             }
-            later = now;
+            later = now, now = then, first = before, before = before2;
         }
     }
     __syncwarp();
@@ -231,15 +270,15 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) back_kernel(const 
 
 /* ---- choice and launch ------------------------------------------------------------------------------------------------------------ */
 
-static bool fit_back(Stream *g) {
+static bool fit_back(Stream *g, int O) {
     for (g->buffers = 2; g->buffers > 0; g->buffers--)
         for (g->stages = 8; g->stages >= (g->buffers == 2 ? 4 : 2); g->stages--)
-            if (back_plan(*g).bytes <= MAX_SHARED) return true;
+            if (back_plan(*g, O).bytes <= MAX_SHARED) return true;
     return false;
 }
 
 template <int C, int W> static cudaError_t back_with(const acf_loop *f, const Stream &g, cudaStream_t stream) {
-    int bytes = back_plan(g).bytes;
+    int bytes = back_plan(g, (int)f->O).bytes;
     if (g.MT == 1) return launch_stream(back_kernel<C, W, 1>, f, g, Crew<C, W, 1>::THREADS, bytes, stream);
     return launch_stream(back_kernel<C, W, 2>, f, g, Crew<C, W, 2>::THREADS, bytes, stream);
 }
@@ -247,7 +286,7 @@ template <int C, int W> static cudaError_t back_with(const acf_loop *f, const St
 cudaError_t acf_loop_backward_narrow(const acf_loop *f, cudaStream_t stream) {
     Stream g = stream_of(f);
     cut_batch(&g, f);
-    if (!fit_back(&g)) return cudaErrorInvalidConfiguration;
+    if (!fit_back(&g, (int)f->O)) return cudaErrorInvalidConfiguration;
     if (g.C == 4) return back_with<4, 4>(f, g, stream);
     if (g.C == 2) return back_with<2, 8>(f, g, stream);
     return back_with<1, 8>(f, g, stream);
@@ -256,5 +295,5 @@ cudaError_t acf_loop_backward_narrow(const acf_loop *f, cudaStream_t stream) {
 bool acf_loop_backward_fits(const acf_loop *f) {
     Stream g = stream_of(f);
     g.C = 2, g.W = 8, g.MT = 2;
-    return fit_back(&g);
+    return fit_back(&g, (int)f->O);
 }

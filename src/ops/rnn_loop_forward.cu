@@ -12,9 +12,9 @@
 
 enum { NX = 2, NH = 3 }; /* accumulators: r, z, the input's and the state's side of n */
 
-/* Shared memory: ring, states (buffers, layers, rows), hidden, outputs, w0 (r, z, n), values, barriers. */
+/* Shared memory: ring, states (buffers, layers, rows), hidden, outputs, biases (layers; r, z, n, b_n), w0 (r, z, n), values, barriers. */
 struct AheadPlan {
-    int states, hidden, outputs, w0, values, bars, bytes;
+    int states, hidden, outputs, biases, w0, values, bars, bytes;
 };
 
 __host__ __device__ static inline AheadPlan ahead_plan(const Stream &g, int O) {
@@ -23,7 +23,8 @@ __host__ __device__ static inline AheadPlan ahead_plan(const Stream &g, int O) {
     p.states = g.stages * STAGE;
     p.hidden = p.states + g.buffers * g.layers * rows * pitch_of(g.H);
     p.outputs = p.hidden + rows * pitch_of(g.F);
-    p.w0 = p.outputs + rows * O * 4;
+    p.biases = p.outputs + rows * O * 4;
+    p.w0 = p.biases + g.layers * 4 * 16 * g.H * 4;
     p.values = p.w0 + 3 * 16 * g.H * 4;
     p.bars = p.values + rows * 4;
     p.bytes = p.bars + 8 * (2 * g.stages + 1);
@@ -44,51 +45,58 @@ template <int C> __device__ __forceinline__ void feed_ahead(const acf_loop &f, c
     }
 }
 
-/* What a layer's sums begin with: biases, the row's conditioning, and in the first layer the value before and what is known. */
+/* What rows add to a layer's sums: r, z, n of the conditioning vector's side. */
+template <typename T> struct Rows3 {
+    Pack<float, 4> of[T::GR][T::MT][2][3];
+};
+
 template <typename T>
-__device__ __forceinline__ void begin_layer(float (&acc)[4][T::GR][T::MT][2][4], const T &t, const acf_loop &f, const Stream &g, int l,
-                                            const float *w0, const float *values, int64_t first, int now) {
-    int H = (int)f.s.H;
-    const acf_loop_layer &y = f.layer[l];
+__device__ __forceinline__ void ask_rows(Rows3<T> &add, const T &t, const acf_loop &f, const Stream &g, int l, int now) {
+    int64_t H = f.s.H;
+    const float *cond = f.layer[l].cond;
 #pragma unroll
-    for (int gr = 0; gr < T::GR; gr++) {
-        if (!t.has(gr, g.H)) continue;
-        int unit = t.unit(gr, g.H);
-        Pack<float, 4> bh[3], bx[3];
-#pragma unroll
-        for (int k = 0; k < 3; k++) {
-            bh[k] = load<float, 4>(y.bh + k * H + unit);
-            bx[k] = zeros<float, 4>();
-            if (y.bx && !y.cond) bx[k] = load<float, 4>(y.bx + k * H + unit);
-        }
+    for (int gr = 0; gr < T::GR; gr++)
 #pragma unroll
         for (int m = 0; m < T::MT; m++)
 #pragma unroll
             for (int s = 0; s < 2; s++) {
-                int row = t.row(m, s);
-                bool here = row < now;
-                int64_t k = t.rank(row);
-                Pack<float, 4> add[3] = {bx[0], bx[1], bx[2]}, in[3] = {};
-                if (y.cond && here) {
-                    const float *p = y.cond + (int64_t)(f.s.row ? f.s.row[k] : k) * 3 * H + unit;
+                int64_t k = t.rank(t.row(m, s));
+                bool here = cond && t.row(m, s) < now && t.has(gr, g.H);
+                const float *p = cond + (here ? (int64_t)(f.s.row ? f.s.row[k] : k) * 3 * H + t.unit(gr, g.H) : 0);
 #pragma unroll
-                    for (int q = 0; q < 3; q++) add[q] = load<float, 4>(p + q * H);
-                }
-                if (l == 0 && f.input && here)
-#pragma unroll
-                    for (int q = 0; q < 3; q++) in[q] = load<float, 4>(f.input + ((first + k) * 3 + q) * H + unit);
-                float v = l == 0 ? values[row] : 0;
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    float x[3];
-#pragma unroll
-                    for (int q = 0; q < 3; q++) x[q] = get(add[q], i) + get(in[q], i) + (l == 0 ? v * w0[q * H + unit + i] : 0);
-                    of(acc[R][gr][m], s, i) = x[0] + get(bh[0], i);
-                    of(acc[Z][gr][m], s, i) = x[1] + get(bh[1], i);
-                    of(acc[NX][gr][m], s, i) = x[2];
-                    of(acc[NH][gr][m], s, i) = get(bh[2], i);
+                for (int q = 0; q < 3; q++) {
+                    add.of[gr][m][s][q] = zeros<float, 4>();
+                    if (here) add.of[gr][m][s][q] = load<float, 4>(p + q * H);
                 }
             }
+}
+
+/* Adds to a layer's sums what is not a product: the above, biases (r, z, n, b_n), in the first layer the value before and what is known. */
+template <typename T>
+__device__ __forceinline__ void add_rows(float (&acc)[4][T::GR][T::MT][2][4], const Rows3<T> &add, const T &t, const acf_loop &f, const Stream &g,
+                                         int l, const float *bias, const float *w0, const float *values, int64_t first, int now) {
+    int H = (int)f.s.H;
+#pragma unroll
+    for (int gr = 0; gr < T::GR; gr++) {
+        if (!t.has(gr, g.H)) continue;
+        int unit = t.unit(gr, g.H);
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            Pack<float, 4> b = load<float, 4>(bias + q * H + unit), w = zeros<float, 4>();
+            if (l == 0 && q < 3) w = load<float, 4>(w0 + q * H + unit);
+#pragma unroll
+            for (int m = 0; m < T::MT; m++)
+#pragma unroll
+                for (int s = 0; s < 2; s++) {
+                    int row = t.row(m, s);
+                    Pack<float, 4> in = zeros<float, 4>();
+                    if (l == 0 && q < 3 && f.input && row < now) in = load<float, 4>(f.input + ((first + t.rank(row)) * 3 + q) * H + unit);
+                    float v = l == 0 ? values[row] : 0;
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        of(acc[q][gr][m], s, i) += get(b, i) + (q < 3 ? get(add.of[gr][m][s][q < 3 ? q : 0], i) + get(in, i) + v * get(w, i) : 0);
+                }
+        }
     }
 }
 
@@ -188,16 +196,14 @@ __device__ __forceinline__ void outputs_of(T &t, const acf_loop &f, const Stream
     }
 }
 
-/* Values of a step, a warp a row; the lanes draw for the warp's rows beforehand, side by side. */
+/* Values of a step, a warp a row; lane i has what is given for the warp's i-th row. */
 template <typename T>
-__device__ __forceinline__ void values_of(const T &t, const acf_loop &f, const float *out, float *values, int64_t first, int now) {
+__device__ __forceinline__ void values_of(const T &t, const acf_loop &f, const Given &mine, const float *out, float *values, int64_t first, int now) {
     int O = (int)f.O;
-    Noise mine = {};
-    if (f.kind == ACF_LOOP_SAMPLE && t.warp + T::W * t.lane < now) mine = noise_of(f, first + t.rank(t.warp + T::W * t.lane));
     for (int i = 0, row = t.warp; row < now; i++, row += T::W) {
         int64_t p = first + t.rank(row);
-        double uniform = __shfl_sync(WHOLE, mine.uniform, i), normal = __shfl_sync(WHOLE, mine.normal, i);
-        float v = value_of(f, out + row * O, p, uniform, normal);
+        Given its = {__shfl_sync(WHOLE, mine.uniform, i), __shfl_sync(WHOLE, mine.normal, i), __shfl_sync(WHOLE, mine.z, i)};
+        float v = value_of(f, out + row * O, its);
         if (t.lane == 0) {
             values[row] = v;
             if (t.c == 0) f.y[p] = v;
@@ -221,9 +227,14 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) ahead_kernel(const
     AheadPlan p = ahead_plan(g, (int)f.O);
     T t(shared, p.bars, g);
     int H = (int)f.s.H, pitch = pitch_of(g.H), layer = T::ROWS * pitch;
-    float *out = (float *)(shared + p.outputs), *w0 = (float *)(shared + p.w0), *values = (float *)(shared + p.values);
+    float *out = (float *)(shared + p.outputs), *biases = (float *)(shared + p.biases), *w0 = (float *)(shared + p.w0), *values = (float *)(shared + p.values);
     for (int i = threadIdx.x; i < 3 * H; i += T::THREADS) w0[i] = f.layer[0].wx[i * (1 + f.E)];
     for (int i = threadIdx.x; i < T::ROWS; i += T::THREADS) values[i] = START;
+    for (int i = threadIdx.x; i < g.layers * 4 * H; i += T::THREADS) {
+        const acf_loop_layer &y = f.layer[i / (4 * H)];
+        int q = i / H % 4, u = i % H;
+        biases[i] = (q == 2 ? 0 : y.bh[(q == 3 ? 2 : q) * H + u]) + (q < 3 && y.bx && !y.cond ? y.bx[q * H + u] : 0);
+    }
     clear_tails_ahead(f);
     __syncthreads();
     sync_all(C); /* barriers of all blocks are ready */
@@ -238,24 +249,30 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) ahead_kernel(const
 #pragma unroll
             for (int i = 0; i < T::GR * MT * 8; i++) (&state[l][0][0][0][0])[i] = 0;
         int64_t first = 0;
-        for (int step = 0; step < f.s.D; step++) {
-            int active = f.s.active[step], now = slots(active, t.tile, t.tiles);
-            if (!now) break;
+        int active = f.s.active[0], now = slots(active, t.tile, t.tiles);
+        for (int step = 0; now; step++) {
+            int active1 = step + 1 < f.s.D ? f.s.active[step + 1] : 0;
             int fresh = p.states + (g.buffers == 2 ? (step & 1) * g.layers * layer : 0);
             int stale = p.states + (g.buffers == 2 ? (~step & 1) * g.layers * layer : 0);
             for (int l = 0; l < g.layers; l++) {
                 float acc[4][T::GR][MT][2][4];
-                begin_layer(acc, t, f, g, l, w0, values, first, now);
+                Rows3<T> add; /* asked for before the products, used behind them where there are registers for that */
+                clear(acc);
+                ask_rows(add, t, f, g, l, now);
+                if (T::LARGE) add_rows(acc, add, t, f, g, l, biases + l * 4 * H, w0, values, first, now);
                 if (step) t.template product<3, NH>(acc, stale + l * layer, pitch, g.H, g.H, now);
                 if (l) {
                     t.wait();
                     t.template product<3, NX>(acc, fresh + (l - 1) * layer, pitch, g.H, g.H, now);
                 }
+                if (!T::LARGE) add_rows(acc, add, t, f, g, l, biases + l * 4 * H, w0, values, first, now);
                 if (g.buffers == 1) t.meet(); /* all have read what is now replaced */
                 end_layer(acc, state[l], t, f, g, l, fresh + l * layer, first, now);
                 t.arrive();
             }
             float acc[1][T::GR][MT][2][4];
+            Given mine = {};
+            if (t.warp + W * t.lane < now) mine = given_of(f, first + t.rank(t.warp + W * t.lane));
             clear(acc);
             t.wait();
             t.template product<1, 0>(acc, fresh + (g.layers - 1) * layer, pitch, g.H, g.F, now);
@@ -263,9 +280,9 @@ __global__ void __launch_bounds__(Crew<C, W, MT>::THREADS, 1) ahead_kernel(const
             t.meet();
             outputs_of(t, f, g, p.hidden, out);
             t.gather();
-            values_of(t, f, out, values, first, now);
+            values_of(t, f, mine, out, values, first, now);
             t.gather();
-            first += active;
+            first += active, active = active1, now = slots(active, t.tile, t.tiles);
         }
     }
     __syncwarp();

@@ -56,17 +56,21 @@ __device__ __forceinline__ double unit_of(uint32_t lo, uint32_t hi) {
     return ((double)(((uint64_t)hi << 32 | lo) >> 12) + 0.5) * 0x1p-52;
 }
 
-struct Noise {
-    double uniform, normal; /* of the component, of the value */
+/* What the value of an element needs besides the outputs: of a sample its numbers (of the component, of the value), of an inverse z. */
+struct Given {
+    double uniform, normal;
+    float z;
 };
 
 /* Element p draws where acf_draw_place says. */
-__device__ __forceinline__ Noise noise_of(const acf_loop &f, int64_t p) {
+__device__ __forceinline__ Given given_of(const acf_loop &f, int64_t p) {
+    Given n = {};
+    if (f.kind == ACF_LOOP_INVERSE) n.z = f.z[p];
+    if (f.kind != ACF_LOOP_SAMPLE) return n;
     int row = f.row_of[p];
     uint64_t id = f.row_id ? f.row_id[row] : (uint64_t)row;
     uint32_t column = (uint32_t)f.col_of[p];
     uint4 u = philox(f.seed, id, 5, column, f.draw), v = philox(f.seed, id, 6, column, f.draw); /* COMPONENT, NORMAL */
-    Noise n;
     n.uniform = unit_of(u.x, u.y);
     n.normal = sqrt(-2.0 * log(unit_of(v.x, v.y))) * cospi(2.0 * unit_of(v.z, v.w));
     return n;
@@ -130,19 +134,18 @@ __device__ __forceinline__ float draw_of(const float *o, int K, float lo, float 
     return (float)rounded(mean + 0.0 * mean + exp(s) * normal);
 }
 
-/* The value of element p from o (O numbers); all lanes get it. */
-__device__ __forceinline__ float value_of(const acf_loop &f, const float *o, int64_t p, double uniform, double normal) {
+/* The value of an element from o (O numbers); all lanes get it. */
+__device__ __forceinline__ float value_of(const acf_loop &f, const float *o, const Given &g) {
     int K = (int)f.O / 3;
     float top, norm;
     if (f.kind == ACF_LOOP_MEAN) return mean_of(o, K, &top, &norm);
-    if (f.kind == ACF_LOOP_SAMPLE) return draw_of(o, K, f.lo, f.hi, uniform, normal);
+    if (f.kind == ACF_LOOP_SAMPLE) return draw_of(o, K, f.lo, f.hi, g.uniform, g.normal);
     float s = f.O == 2 ? f.bound * tanhf(o[0] / f.bound) : 0;
-    return (f.z[p] - o[f.O - 1]) * expf(-s);
+    return (g.z - o[f.O - 1]) * expf(-s);
 }
 
-/* give(k, d): gradient d of output k of element p, whose value has the gradient dy; zeros are given too. write: this block writes dz. */
-template <typename Give>
-__device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, int64_t p, float dy, bool write, Give give) {
+/* give(k, d): gradient d of output k of an element whose value y has the gradient dy; zeros are given too. dz: to be written, or NULL. */
+template <typename Give> __device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, float y, float dy, float *dz, Give give) {
     int lane = threadIdx.x & 31;
     if (f.kind == ACF_LOOP_MEAN) {
         int K = (int)f.O / 3;
@@ -155,8 +158,8 @@ __device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, int
     }
     float th = f.O == 2 ? tanhf(o[0] / f.bound) : 0, shrunk = dy * expf(-f.bound * th);
     if (lane) return;
-    if (f.dz && write) f.dz[p] = shrunk;
-    if (f.O == 2) give(0, -dy * f.y[p] * (1 - th * th));
+    if (dz) *dz = shrunk;
+    if (f.O == 2) give(0, -dy * y * (1 - th * th));
     give((int)f.O - 1, -shrunk);
 }
 

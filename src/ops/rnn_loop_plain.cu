@@ -137,9 +137,7 @@ __global__ void __launch_bounds__(THREADS) plain_ahead(const __grid_constant__ a
         });
         __syncthreads();
         if (warp < n) {
-            Noise noise = {};
-            if (f.kind == ACF_LOOP_SAMPLE) noise = noise_of(f, e.at[warp]);
-            float v = value_of(f, w.out + k.at[warp] * O, e.at[warp], noise.uniform, noise.normal);
+            float v = value_of(f, w.out + k.at[warp] * O, given_of(f, e.at[warp]));
             if (lane == 0) f.y[e.at[warp]] = v, w.value[k.at[warp]] = v;
         }
         __syncthreads();
@@ -187,7 +185,7 @@ __global__ void __launch_bounds__(THREADS) plain_back(const __grid_constant__ ac
         if (warp < n) {
             int64_t p = e.at[warp];
             float dy = f.dy[p] + (warp < later ? w.value[k.at[warp]] : 0);
-            dvalue_of(f, f.out + p * O, p, dy, true, [&](int j, float d) { dout[p * O + j] = d; });
+            dvalue_of(f, f.out + p * O, f.y[p], dy, f.dz ? f.dz + p : NULL, [&](int j, float d) { dout[p * O + j] = d; });
         }
         __syncthreads();
         rows_through(dout, O, e, f.w2, F, F, O, [&](int r, int j, float v) {
