@@ -115,7 +115,7 @@ static problem make_problem(acf_loop_kind kind, int N, int D, int L, int H, int 
     for (int l = 0; l < L; l++) {
         q.wx[l] = random_floats(3LL * H * (l ? H : 1 + q.E), l ? s : 0.7), q.wh[l] = random_floats(3LL * H * H, s);
         q.bx[l] = random_floats(3 * H, s), q.bh[l] = random_floats(3 * H, s);
-        if (q.cond) q.c[l] = random_floats((int64_t)N * 3 * H, 1);
+        if (q.cond && (l == 0 || form % 4)) q.c[l] = random_floats((int64_t)N * 3 * H, 1); /* all layers, or the first alone */
     }
     q.w1 = random_floats((int64_t)q.F * H, s), q.b1 = random_floats(q.F, s);
     q.w2 = random_floats((int64_t)O * q.F, s), q.b2 = random_floats(O, 1);
@@ -140,7 +140,7 @@ static acf_loop upload(const problem *q, bool narrow, bool save) {
     f.bound = q->bound, f.lo = q->lo, f.hi = q->hi;
     for (int l = 0; l < q->L; l++) {
         acf_loop_layer &y = f.layer[l];
-        y.cond = q->cond ? to_device(q->c[l]) : NULL, y.bx = q->biases ? to_device(q->bx[l]) : NULL;
+        y.cond = q->c[l].empty() ? NULL : to_device(q->c[l]), y.bx = q->biases ? to_device(q->bx[l]) : NULL;
         y.wx = to_device(q->wx[l]), y.wh = to_device(q->wh[l]), y.bh = to_device(q->bh[l]);
         if (!save) continue;
         y.gates = device_bytes(T * 4 * H * size), y.h = device_bytes(T * H * size), y.past = device_bytes(T * H * size);
@@ -258,7 +258,7 @@ static result run_host(const problem *q, const floats *given) {
                     double a[3], b[3];
                     for (int e = 0; e < 3; e++) {
                         int64_t w = e * H + u;
-                        a[e] = q->cond ? q->c[l][(size_t)(row_of(k) * 3 * H + w)] : q->biases ? q->bx[l][(size_t)w] : 0;
+                        a[e] = !q->c[l].empty() ? q->c[l][(size_t)(row_of(k) * 3 * H + w)] : q->biases ? q->bx[l][(size_t)w] : 0;
                         if (l == 0) a[e] += v * q->wx[0][(size_t)(w * (1 + q->E))];
                         if (l == 0 && q->E) a[e] += q->input[(size_t)(p * 3 * H + w)];
                         b[e] = q->bh[l][(size_t)w];
@@ -420,7 +420,7 @@ static void check(const problem *q, bool host) {
     bool draws = q->kind == ACF_LOOP_SAMPLE, narrow = acf_loop_is_narrow(&sizes);
     double work = (double)q->T * ((2 * q->L - 1) * 3.0 * q->H * q->H + (double)q->F * (q->H + q->O));
     result plain = run(q, false);
-    host = host && work < 4e7;
+    host = host && work < 2e7;
     if (host) {
         result ref = run_host(q, draws ? &plain.y : NULL);
         compare(q, &plain, &ref, false);
@@ -437,7 +437,9 @@ static void check(const problem *q, bool host) {
     } else compare(q, &r, &plain, true);
 }
 
-static const int cuts[][3] = {{1, 8, 1}, {1, 8, 2}, {2, 8, 1}, {2, 8, 2}, {4, 4, 1}, {4, 4, 2}};
+static const int cuts[][4] = {{1, 8, 1}, {1, 8, 2}, {2, 8, 1}, {2, 8, 2}, {4, 4, 1}, {4, 4, 2}, {4, 4, 2, 30}}; /* C, W, MT, tiles */
+#define CUTS (sizeof cuts / sizeof *cuts)
+static void try_cut(const int *c) { acf_loop_try = {}, acf_loop_try.C = c[0], acf_loop_try.W = c[1], acf_loop_try.MT = c[2], acf_loop_try.tiles = c[3]; }
 
 static void check_all(bool small) {
     static const int Ns[] = {1, 3, 37, 512}, Ds[] = {1, 6, 21}, Hs[] = {16, 96, 256}, Ls[] = {1, 2, 4};
@@ -458,7 +460,7 @@ static void check_all(bool small) {
         check(&q, true);
     }
     for (const int *c : cuts) {
-        acf_loop_try.C = c[0], acf_loop_try.W = c[1], acf_loop_try.MT = c[2];
+        try_cut(c);
         for (int i = 0; i < 6; i++) {
             problem q = make_problem((acf_loop_kind)(i % 3), small ? 37 : i < 3 ? 531 : 70, small ? 3 : 9, i < 3 ? 2 : 4, 256, i % 3 ? 120 : 2, i);
             q.F == 256 ? (void)0 : (void)(q.F = 256, q.w1 = random_floats(256 * 256, 0.09), q.b1 = random_floats(256, 0.1), q.w2 = random_floats(q.O * 256, 0.09));
@@ -467,7 +469,7 @@ static void check_all(bool small) {
     }
     acf_loop_try = {};
     if (!small) {
-        problem q = make_problem(ACF_LOOP_MEAN, 4500, 21, 4, 256, 120, 0), p = make_problem(ACF_LOOP_INVERSE, 4096, 63, 2, 256, 2, 8);
+        problem q = make_problem(ACF_LOOP_MEAN, 4500, 21, 4, 256, 120, 0), p = make_problem(ACF_LOOP_INVERSE, 4096, 20, 2, 256, 2, 6);
         check(&q, false), check(&p, false);
     }
     printf("checks: %d, %s; worst distance plain %.1e and back %.1e, narrow %.1e and back %.1e\n\n", compared, failures ? "FAILED" : "all right",
@@ -552,15 +554,16 @@ static double stream_us(const problem *q, int C) { /* of the weights, all steps 
 static void time_size(int N, int D) {
     problem inverse = make_problem(ACF_LOOP_INVERSE, N, D, 2, 256, 2, 0), mean = make_problem(ACF_LOOP_MEAN, N, D, 4, 256, 120, 0);
     inverse.act = mean.act = 1;
-    for (size_t i = 0; i < 7; i++) {
-        if (i < 6 && N > 2112 && cuts[i][0] == 4) continue;
+    for (size_t i = 0; i <= CUTS; i++) {
+        bool own = i == CUTS;
+        if (!own && N > 2112 && (cuts[i][0] == 4 || (cuts[i][0] == 2 && cuts[i][2] == 1))) continue;
         acf_loop_try = {};
-        if (i < 6) acf_loop_try.C = cuts[i][0], acf_loop_try.W = cuts[i][1], acf_loop_try.MT = cuts[i][2];
-        int C = i < 6 ? cuts[i][0] : 1;
+        if (!own) try_cut(cuts[i]);
+        int C = own ? 1 : cuts[i][0];
         times a = time_loop(&inverse, true), b = time_loop(&mean, true);
-        printf("%4d %2d  %s %d %d   inverse %6.0f saved %6.0f back %6.0f products %5.0f   mean %6.0f saved %6.0f back %6.0f sample %6.0f products %5.0f   "
+        printf("%4d %2d  %s %d %d %2d  inverse %6.0f saved %6.0f back %6.0f products %5.0f   mean %6.0f saved %6.0f back %6.0f sample %6.0f products %5.0f   "
                "streams %5.0f %5.0f   sampling %6.2f ms  best guess %6.2f ms\n",
-               N, D, i < 6 ? "C MT" : "own ", i < 6 ? C : 0, i < 6 ? cuts[i][2] : 0, a.light, a.ahead, a.back, a.products, b.light, b.ahead, b.back, b.sample,
+               N, D, own ? "own " : "C MT", own ? 0 : C, own ? 0 : cuts[i][2], own ? 0 : cuts[i][3], a.light, a.ahead, a.back, a.products, b.light, b.ahead, b.back, b.sample,
                b.products, stream_us(&inverse, C), stream_us(&mean, C), (6 * a.light + b.sample) * 1e-3,
                (6 * (a.ahead + a.back + a.products) + b.ahead + b.back + b.products) * 1e-3);
     }
