@@ -1,8 +1,8 @@
 /* Kernel lab of the GRU on a GPU: every variant against a plain kernel, that one against double on the host; then times, beside the
  * bytes and operations a pass must do and the time they need at the speeds measured on an H200 (4.3 TB/s, 790 TFLOP/s).
  *
- *     nvcc -std=c++17 -O3 -Isrc -gencode=arch=compute_90a,code=sm_90a -cudart static src/ops/gru_kernels.cu src/ops/gru_fast.cu bench/lab/gru.cu
- *         -lcublas -o lab-gru
+ *     nvcc -std=c++17 -O3 -Isrc -gencode=arch=compute_90a,code=sm_90a -cudart static src/ops/gru_*.cu
+ *         bench/lab/gru.cu -lcublas -o lab-gru
  *     lab-gru [small|check]        small: few small checks, for a memory checker; check: no times. Exit status 1 when a check fails */
 #include "ops/gru_fast.h"
 
@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <vector>
 
-extern "C" int acf_gru_try_blocks, acf_gru_try_rows, acf_gru_try_part;
+extern "C" int acf_gru_try_blocks, acf_gru_try_rows;
 extern "C" int acf_gru_try_clusters(int C);
 extern "C" acf_gru_fast acf_gru_try;
 static const acf_gru_fast *as_backward; /* the backward's cut where both are tried */
@@ -524,47 +524,6 @@ static void time_images(const problem *q) {
     release_all();
 }
 
-/* How fast blocks stream the same weights from the second cache, as loops over steps would that cannot keep them all on chip: a ring of
- * `stages` copies of 24 KB in flight a block. */
-__global__ void stream_kernel(const unsigned char *weights, int chunks, int times, int stages, uint32_t *out) {
-    extern __shared__ __align__(128) unsigned char ring[];
-    __shared__ __align__(8) uint64_t bars[8];
-    const uint32_t size = 24576, base = (uint32_t)__cvta_generic_to_shared(ring), bar = (uint32_t)__cvta_generic_to_shared(bars);
-    uint32_t seen = 0;
-    auto ask = [&](int i) {
-        uint32_t b = bar + 8 * (uint32_t)(i % stages);
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(size) : "memory");
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(base + size * (uint32_t)(i % stages)),
-                     "l"(weights + (int64_t)(i % chunks) * size), "r"(size), "r"(b) : "memory");
-    };
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < stages; i++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar + 8 * (uint32_t)i) : "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        for (int i = 0; i < stages; i++) ask(i);
-        for (int i = 0; i < chunks * times; i++) {
-            asm volatile("{\n\t.reg .pred p;\nagain:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n\t@p bra done;\n\tbra again;\ndone:\n\t}" ::"r"(
-                             bar + 8 * (uint32_t)(i % stages)), "r"((uint32_t)(i / stages & 1)) : "memory");
-            seen ^= *(volatile uint32_t *)(ring + size * (uint32_t)(i % stages));
-            if (i + stages < chunks * times) ask(i + stages);
-        }
-        out[blockIdx.x] = seen;
-    }
-}
-
-static void time_streams(void) {
-    unsigned char *w = (unsigned char *)filled(120 * 24576, true);
-    uint32_t *out = (uint32_t *)device_bytes(4096);
-    CHECK(cudaFuncSetAttribute(stream_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 8 * 24576));
-    for (int stages = 2; stages <= 8; stages *= 2)
-        for (int blocks : {16, 32, 64, 132}) {
-            double us = time_us([&] { stream_kernel<<<blocks, 128, stages * 24576>>>(w, 120, 4, stages, out); }) / 4;
-            printf("streaming 2.95 MB of weights: %3d blocks, %d x 24 KB in flight: %6.1f us a pass, %5.0f GB/s a block, %5.2f TB/s\n", blocks, stages, us,
-                   120 * 24.576e3 / us * 1e-3, blocks * 120 * 24.576e3 / us * 1e-6);
-        }
-    CHECK(cudaGetLastError());
-    release_all();
-}
-
 /* The library products around a layer: the input's side, and after the backward dx, dwx and dwh. */
 static void time_products(const problem *q, bool narrow) {
     int64_t H = q->H, T = q->cap;
@@ -615,7 +574,6 @@ int main(int argc, char **argv) {
     problem few = make_problem(512, 63, 256, 0, false, false, false, 0);
     printf("nearly no rows: the latency of 63 steps\n"), time_fast(&few, false);
     for (const problem &p : q) time_forms(&p);
-    time_streams();
     time_images(&q[2]);
     with_image = false;
     if (!strcmp(how, "fast")) return failures > 0;

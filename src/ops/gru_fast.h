@@ -1,4 +1,4 @@
-/* The GRU's kernels for H = 256 on Hopper, behind gru_kernels.h: chosen where an image of the weights is at hand. */
+/* What stands behind gru_kernels.h: kernels for H = 256 on Hopper, chosen where an image of the weights is at hand, and plain ones. */
 #ifndef ACF_OPS_GRU_FAST_H
 #define ACF_OPS_GRU_FAST_H
 
@@ -15,5 +15,12 @@ typedef struct acf_gru_fast {
 /* narrow: gates are bf16. */
 cudaError_t acf_gru_forward_fast(const acf_gru_forward *f, bool narrow, cudaStream_t stream);
 cudaError_t acf_gru_backward_fast(const acf_gru_backward *b, bool narrow, cudaStream_t stream);
+
+/* Any H, float. */
+cudaError_t acf_gru_forward_plain(const acf_gru_forward *f, cudaStream_t stream);
+cudaError_t acf_gru_backward_plain(const acf_gru_backward *b, cudaStream_t stream);
+
+/* dbx, dbh (3H) += the sums of parts (P,4H), in the order of the parts; either may be NULL. */
+cudaError_t acf_gru_add_parts(float *dbx, float *dbh, const float *parts, int P, int64_t H, cudaStream_t stream);
 
 #endif

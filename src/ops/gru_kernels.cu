@@ -89,7 +89,6 @@ struct Tiling {
     int wm, wn;         /* warps along the rows and along the units of a block */
     int buffers;        /* of the exchanged rows */
     int shared;         /* bytes */
-    int part;           /* left out, to see what it costs: bits 1 products, 2 exchange, 4 gates' traffic */
 };
 
 /* The rows of the states the first step starts from. */
@@ -199,7 +198,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) forward_kernel(const _
                     for (int k = 0; k < 3; k++) in[k][m][s] = zeros<G, V>();
                     if (at[m][s] < 0) continue;
                     if (!start) old[m][s] = load<float, V>(hp + ((int64_t)before + rank) * H + unit);
-                    if (f.projected && !(g.part & 4))
+                    if (f.projected)
 #pragma unroll
                         for (int k = 0; k < 3; k++) in[k][m][s] = load<G, V>(gates + at[m][s] * 4 * H + k * H + unit);
                 }
@@ -212,7 +211,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) forward_kernel(const _
                     for (int j = 0; j < UT; j++)
 #pragma unroll
                         for (int i = 0; i < 4; i++) acc[k][m][j][i] = 0;
-            if (!start && !(g.part & 1))
+            if (!start)
                 product<E, 3, MT, UT>(acc, a + (t & 1) * buffer + slot0 * l.pitch, l.pitch, l.swap, w, U * l.pitch, l.swap,
                                       H * (int)sizeof(E) / 32, second);
             float an[MT][2][V];
@@ -255,14 +254,14 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) forward_kernel(const _
                     }
                     store(f.h + at[m][s] * H + unit, pack<float, V>(vh));
                     if (f.h16) store((__nv_bfloat16 *)f.h16 + at[m][s] * H + unit, pack<__nv_bfloat16, V>(vh));
-                    if (f.save && !(g.part & 4)) {
+                    if (f.save) {
                         G *out = gates + at[m][s] * 4 * H + unit;
                         store(out, pack<G, V>(vn)), store(out + H, pack<G, V>(vr));
                         store(out + 2 * H, pack<G, V>(vz)), store(out + 3 * H, pack<G, V>(vb));
                     }
                     if (slot < later)
                         store_to_all(mine + (~t & 1) * buffer + (slot0 + m * 16 + s * 8) * l.pitch, pack<E, V>(vh),
-                                     g.part & 2 ? 1 : C);
+                                     C);
                 }
         }
         before = first, first = first_next, now = next, hp = f.h;
@@ -334,7 +333,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
                 if (at[m][s] < 0) continue;
 #pragma unroll
                 for (int k = 0; k < 4; k++)
-                    if (!(g.part & 4)) in[k][m][s] = load<G, V>(gates + at[m][s] * 4 * H + k * H + unit);
+                    in[k][m][s] = load<G, V>(gates + at[m][s] * 4 * H + k * H + unit);
                 dout[m][s] = load<float, V>(f.dh + at[m][s] * H + unit);
                 if (t) old[m][s] = load<float, V>(f.h + ((int64_t)first_then + rank) * H + unit);
                 else if (f.h0) old[m][s] = load<float, V>(f.h0 + (int64_t)rank * H + unit);
@@ -345,7 +344,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
             for (int j = 0; j < UT; j++)
 #pragma unroll
                 for (int i = 0; i < 4; i++) acc[0][m][j][i] = 0;
-        if (t < last && slot0 < n_next && !(g.part & 1))
+        if (t < last && slot0 < n_next)
             product<E, 1, MT, UT>(acc, a + (t & 1) * buffer, l.pitch, l.swap, w, 0, l.swap, 3 * H * (int)sizeof(E) / 32,
                                   MT == 2 && slot0 + 16 < n_next);
         bool send = t > 0 || f.dh0;
@@ -373,11 +372,9 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
                 }
                 out[R][m][s] = pack<E, V>(dr), out[Z][m][s] = pack<E, V>(dz), out[NEW][m][s] = pack<E, V>(db);
                 if (at[m][s] < 0) continue;
-                if (!(g.part & 4)) {
-                    G *o = gates + at[m][s] * 4 * H + unit;
-                    store(o, pack<G, V>(dn)), store(o + H, pack<G, V>(dr));
-                    store(o + 2 * H, pack<G, V>(dz)), store(o + 3 * H, pack<G, V>(db));
-                }
+                G *o = gates + at[m][s] * 4 * H + unit;
+                store(o, pack<G, V>(dn)), store(o + H, pack<G, V>(dr));
+                store(o + 2 * H, pack<G, V>(dz)), store(o + 3 * H, pack<G, V>(db));
                 if (past) store(past + at[m][s] * H + unit, pack<G, V>(vo));
             }
         if (send) {
@@ -395,7 +392,7 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
                         for (int k = 0; k < 3; k++) {
                             int byte = (k * H + unit) * (int)sizeof(E);
                             store_to_all(mine + (m * 16 + s * 8) * l.pitch + (((byte >> 4) ^ (lane >> 2 & l.swap)) << 4) + (byte & 15),
-                                         out[k][m][s], g.part & 2 ? 1 : C);
+                                         out[k][m][s], C);
                         }
             sync_all(C);
         }
@@ -431,172 +428,11 @@ __global__ void __launch_bounds__(UT == 1 ? 512 : 256, 1) backward_kernel(const 
     if (parts) write_sums<MT, UT>(parts + (int64_t)(tile * g.wm + wm) * 4 * H, sum, H, unit);
 }
 
-/* dbx and dbh += the sums of parts (P,4H), in the order of the parts. */
-__global__ void bias_kernel(float *dbx, float *dbh, const float *parts, int P, int H) {
-    int j = blockIdx.x * blockDim.x + threadIdx.x;
-    if (j >= 4 * H) return;
-    float v = 0;
-#pragma unroll 8
-    for (int p = 0; p < P; p++) v += parts[(int64_t)p * 4 * H + j];
-    int k = j / H, u = j % H; /* n, r, z, b_n */
-    if (dbx && k < 3) dbx[(k == 0 ? 2 : k - 1) * H + u] += v;
-    if (dbh && k > 0) dbh[(k - 1) * H + u] += v;
-}
-
-/* ---- the plain one: any H, float, a launch for each step --------------------------------------------------------------- */
-
-#define TILE 32
-
-/* tile (TILE,TILE) of rows of p: element (i, k) = p[i·ld + k] where i < rows and k < cols, else 0. 256 threads. */
-__device__ void plain_load(float (*to)[TILE + 1], const float *p, int64_t ld, int rows, int cols) {
-    for (int i = threadIdx.x; i < TILE * TILE; i += 256) {
-        int r = i / TILE, k = i % TILE;
-        to[r][k] = r < rows && k < cols ? p[r * ld + k] : 0;
-    }
-}
-
-__global__ void plain_forward(const __grid_constant__ acf_gru_forward f, int t) {
-    __shared__ float hs[TILE][TILE + 1], ws[3][TILE][TILE + 1];
-    int H = (int)f.s.H, n = f.s.active[t], k0 = blockIdx.x * TILE, u0 = blockIdx.y * TILE, col = threadIdx.x % TILE;
-    int64_t first = f.s.first[t];
-    const float *past = t ? f.h + f.s.first[t - 1] * (int64_t)H : f.h0;
-    float acc[3][4] = {};
-    if (k0 >= n) return;
-    for (int k = 0; past && k < H; k += TILE) {
-        plain_load(hs, past + (int64_t)k0 * H + k, H, n - k0, H - k);
-        for (int q = 0; q < 3; q++) plain_load(ws[q], f.wh + ((int64_t)q * H + u0) * H + k, H, H - u0, H - k);
-        __syncthreads();
-        for (int i = 0; i < TILE; i++)
-            for (int q = 0; q < 3; q++)
-                for (int r = 0; r < 4; r++) acc[q][r] += hs[threadIdx.x / TILE + 8 * r][i] * ws[q][col][i];
-        __syncthreads();
-    }
-    int u = u0 + col;
-    for (int r = 0; r < 4; r++) {
-        int k = k0 + threadIdx.x / TILE + 8 * r;
-        if (k >= n || u >= H) continue;
-        int64_t p = first + k;
-        float *gates = f.gates ? (float *)f.gates + p * 4 * H + u : NULL, a[3] = {0, 0, 0}; /* r, z, n */
-        for (int q = 0; q < 3; q++) {
-            if (f.projected) a[q] = gates[(q + 1) % 3 * H];
-            for (int i = 0; f.x && i < f.I; i++) a[q] += f.x[p * f.I + i] * f.wx[((int64_t)q * H + u) * f.I + i];
-            if (f.cond) a[q] += f.cond[((int64_t)(f.s.row ? f.s.row[k] : k) * 3 + q) * H + u];
-            else if (f.bx) a[q] += f.bx[q * H + u];
-        }
-        float old = past ? past[(int64_t)k * H + u] : 0, bn = acc[NEW][r] + f.bh[2 * H + u];
-        float gr = 1 / (1 + expf(-(a[0] + acc[R][r] + f.bh[u]))), gz = 1 / (1 + expf(-(a[1] + acc[Z][r] + f.bh[H + u])));
-        float gn = tanhf(a[2] + gr * bn), h = gn + gz * (old - gn);
-        f.h[p * H + u] = h;
-        if (f.h16) ((__nv_bfloat16 *)f.h16)[p * H + u] = __float2bfloat16(h);
-        if (f.save) gates[0] = gn, gates[H] = gr, gates[2 * H] = gz, gates[3 * H] = bn;
-    }
-}
-
-/* Gates of a step to gradients; carry (N,H) in: what the next step sent, out: z·dh. */
-__global__ void plain_gates_back(const __grid_constant__ acf_gru_backward f, float *carry, int t) {
-    int H = (int)f.s.H, n = f.s.active[t], later = t + 1 < f.s.D ? f.s.active[t + 1] : 0;
-    int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, k = i / H, u = i % H;
-    if (k >= n) return;
-    int64_t p = f.s.first[t] + k;
-    float *g = (float *)f.gates + p * 4 * H + u, gn = g[0], r = g[H], z = g[2 * H], bn = g[3 * H];
-    float old = t ? f.h[(f.s.first[t - 1] + k) * H + u] : f.h0 ? f.h0[k * H + u] : 0;
-    float dh = f.dh[p * H + u] + (k < later ? carry[i] : 0), dn = dh * (1 - z) * (1 - gn * gn), dr = dn * bn * r * (1 - r);
-    float dz = dh * (old - gn) * z * (1 - z);
-    g[0] = dn, g[H] = dr, g[2 * H] = dz, g[3 * H] = dn * r;
-    carry[i] = dh * z;
-    if (f.past) ((float *)f.past)[p * H + u] = old;
-    if (f.dcond) {
-        float *d = f.dcond + (int64_t)(f.s.row ? f.s.row[k] : k) * 3 * H + u;
-        d[0] += dr, d[H] += dz, d[2 * H] += dn;
-    }
-}
-
-/* carry (n,H) += gradients of [r z b_n] · wh */
-__global__ void plain_carry(const __grid_constant__ acf_gru_backward f, float *carry, int t) {
-    __shared__ float gs[TILE][TILE + 1], ws[TILE][TILE + 1];
-    int H = (int)f.s.H, n = f.s.active[t], k0 = blockIdx.x * TILE, u0 = blockIdx.y * TILE, col = threadIdx.x % TILE;
-    const float *g = (float *)f.gates + (f.s.first[t] + (int64_t)k0) * 4 * H + H;
-    float acc[4] = {};
-    if (k0 >= n) return;
-    for (int k = 0; k < 3 * H; k += TILE) {
-        plain_load(gs, g + k, 4 * H, n - k0, 3 * H - k);
-        plain_load(ws, f.wh + (int64_t)k * H + u0, H, 3 * H - k, H - u0);
-        __syncthreads();
-        for (int i = 0; i < TILE; i++)
-            for (int r = 0; r < 4; r++) acc[r] += gs[threadIdx.x / TILE + 8 * r][i] * ws[i][col];
-        __syncthreads();
-    }
-    for (int r = 0; r < 4; r++) {
-        int k = k0 + threadIdx.x / TILE + 8 * r;
-        if (k < n && u0 + col < H) carry[(int64_t)k * H + u0 + col] += acc[r];
-    }
-}
-
-#define PLAIN_PARTS 128
-
-/* parts (PLAIN_PARTS,4H): sums of the gates' gradients over a stretch of elements each. */
-__global__ void plain_sums(const __grid_constant__ acf_gru_backward f, float *parts) {
-    int H4 = 4 * (int)f.s.H;
-    int64_t T = f.s.first[f.s.D], j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, each = (T + PLAIN_PARTS - 1) / PLAIN_PARTS;
-    int64_t begin = blockIdx.y * each, end = begin + each < T ? begin + each : T;
-    if (j >= H4) return;
-    float v = 0;
-    for (int64_t p = begin; p < end; p++) v += ((float *)f.gates)[p * H4 + j];
-    parts[blockIdx.y * (int64_t)H4 + j] = v;
-}
-
-__global__ void plain_add(float *to, const float *from, const int32_t *active, int64_t H) {
-    int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    if (i < active[0] * H) to[i] += from[i];
-}
-
-/* Any width. */
-__global__ void plain_tail(float *p, int64_t width, const int32_t *first, int64_t D, int64_t T) {
-    int64_t end = T * width;
-    for (int64_t i = first[D] * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end; i += (int64_t)gridDim.x * blockDim.x)
-        p[i] = 0;
-}
-
-__global__ void plain_tail16(__nv_bfloat16 *p, int64_t width, const int32_t *first, int64_t D, int64_t T) {
-    int64_t end = T * width;
-    for (int64_t i = first[D] * width + blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < end; i += (int64_t)gridDim.x * blockDim.x)
-        p[i] = __float2bfloat16(0);
-}
-
-static cudaError_t forward_plain(const acf_gru_forward *f, cudaStream_t stream) {
-    const acf_gru_shape *s = &f->s;
-    dim3 grid((unsigned)((s->N + TILE - 1) / TILE), (unsigned)((s->H + TILE - 1) / TILE));
-    plain_tail<<<256, 256, 0, stream>>>(f->h, s->H, s->first, s->D, s->T);
-    if (f->h16) plain_tail16<<<256, 256, 0, stream>>>((__nv_bfloat16 *)f->h16, s->H, s->first, s->D, s->T);
-    if (f->save) plain_tail<<<256, 256, 0, stream>>>((float *)f->gates, 4 * s->H, s->first, s->D, s->T);
-    for (int t = 0; t < s->D; t++) plain_forward<<<grid, 256, 0, stream>>>(*f, t);
-    return cudaGetLastError();
-}
-
-static unsigned blocks_of(int64_t n) { return (unsigned)((n + 255) / 256); }
-
-static cudaError_t backward_plain(const acf_gru_backward *b, cudaStream_t stream) {
-    const acf_gru_shape *s = &b->s;
-    float *carry = b->scratch, *parts = carry + s->N * s->H;
-    dim3 grid((unsigned)((s->N + TILE - 1) / TILE), (unsigned)((s->H + TILE - 1) / TILE));
-    plain_tail<<<256, 256, 0, stream>>>((float *)b->gates, 4 * s->H, s->first, s->D, s->T);
-    if (b->past) plain_tail<<<256, 256, 0, stream>>>((float *)b->past, s->H, s->first, s->D, s->T);
-    for (int t = (int)s->D - 1; t >= 0; t--) {
-        plain_gates_back<<<blocks_of(s->N * s->H), 256, 0, stream>>>(*b, carry, t);
-        if (t || b->dh0) plain_carry<<<grid, 256, 0, stream>>>(*b, carry, t);
-    }
-    if (b->dh0) plain_add<<<blocks_of(s->N * s->H), 256, 0, stream>>>(b->dh0, carry, s->active, s->H);
-    if (!b->dbx && !b->dbh) return cudaGetLastError();
-    plain_sums<<<dim3(blocks_of(4 * s->H), PLAIN_PARTS), 256, 0, stream>>>(*b, parts);
-    bias_kernel<<<blocks_of(4 * s->H), 256, 0, stream>>>(b->dbx, b->dbh, parts, PLAIN_PARTS, (int)s->H);
-    return cudaGetLastError();
-}
-
 /* ---- choice of a tiling ------------------------------------------------------------------------------------------------ */
 
 /* For the kernel lab: what is not 0 is taken instead of the choice below. */
-extern "C" int acf_gru_try_blocks, acf_gru_try_rows, acf_gru_try_part;
-int acf_gru_try_blocks = 0, acf_gru_try_rows = 0, acf_gru_try_part = 0;
+extern "C" int acf_gru_try_blocks, acf_gru_try_rows;
+int acf_gru_try_blocks = 0, acf_gru_try_rows = 0;
 
 static int multiprocessors(void) {
     static int n = 0;
@@ -643,7 +479,6 @@ static bool tiling_with(Tiling *g, int C, int64_t N, int H, int size, bool back)
     g->tiles = ceil_div(N, g->rows);
     Rows l = rows_of(K, size);
     g->shared = weights * l.pitch + g->buffers * g->rows * l.pitch;
-    g->part = acf_gru_try_part;
     return true;
 }
 
@@ -731,7 +566,7 @@ extern "C" int acf_gru_try_clusters(int C) {
 
 extern "C" cudaError_t acf_gru_forward_launch(const acf_gru_forward *f, acf_gru_math math, cudaStream_t stream) {
     Tiling g;
-    if (!acf_gru_is_fast(f->s.H, math)) return forward_plain(f, stream);
+    if (!acf_gru_is_fast(f->s.H, math)) return acf_gru_forward_plain(f, stream);
     if (f->image && math >= ACF_GRU_BF16_WIDE && has_clusters()) return acf_gru_forward_fast(f, math == ACF_GRU_BF16, stream);
     if (!choose_tiling(&g, f->s.N, (int)f->s.H, math == ACF_GRU_TF32 ? 4 : 2, false)) return cudaErrorInvalidConfiguration;
     if (math == ACF_GRU_TF32) return forward_fast<Tf32, float>(f, g, stream);
@@ -741,7 +576,7 @@ extern "C" cudaError_t acf_gru_forward_launch(const acf_gru_forward *f, acf_gru_
 
 extern "C" cudaError_t acf_gru_backward_launch(const acf_gru_backward *b, acf_gru_math math, cudaStream_t stream) {
     Tiling g;
-    if (!acf_gru_is_fast(b->s.H, math)) return backward_plain(b, stream);
+    if (!acf_gru_is_fast(b->s.H, math)) return acf_gru_backward_plain(b, stream);
     if (b->image && math >= ACF_GRU_BF16_WIDE && has_clusters()) return acf_gru_backward_fast(b, math == ACF_GRU_BF16, stream);
     if (!choose_tiling(&g, b->s.N, (int)b->s.H, math == ACF_GRU_TF32 ? 4 : 2, true)) return cudaErrorInvalidConfiguration;
     float *parts = b->dbx || b->dbh ? b->scratch : NULL;
@@ -749,6 +584,5 @@ extern "C" cudaError_t acf_gru_backward_launch(const acf_gru_backward *b, acf_gr
                     : math == ACF_GRU_BF16_WIDE ? backward_fast<__nv_bfloat16, float>(b, g, stream, parts)
                                                 : backward_fast<__nv_bfloat16, __nv_bfloat16>(b, g, stream, parts);
     if (e || !parts) return e;
-    bias_kernel<<<blocks_of(4 * b->s.H), 256, 0, stream>>>(b->dbx, b->dbh, parts, g.tiles * g.wm, (int)b->s.H);
-    return cudaGetLastError();
+    return acf_gru_add_parts(b->dbx, b->dbh, parts, g.tiles * g.wm, b->s.H, stream);
 }
