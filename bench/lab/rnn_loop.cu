@@ -470,7 +470,7 @@ static void check_all(bool small) {
     }
     acf_loop_try = {};
     if (!small) {
-        problem q = make_problem(ACF_LOOP_MEAN, 4500, 21, 4, 256, 120, 0), p = make_problem(ACF_LOOP_INVERSE, 4096, 20, 2, 256, 2, 6);
+        problem q = make_problem(ACF_LOOP_MEAN, 4500, 8, 4, 256, 120, 0), p = make_problem(ACF_LOOP_INVERSE, 4096, 20, 2, 256, 2, 6);
         check(&q, false), check(&p, false);
     }
     printf("checks: %d, %s; worst distance plain %.1e and back %.1e, narrow %.1e and back %.1e\n\n", compared, failures ? "FAILED" : "all right",
