@@ -6,6 +6,8 @@
 #   make test-san     ASan+UBSan (gcc) and TSan (clang)             make lint       warnings of gcc 12 and clang 14
 #   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
 #   make man          build/man: a page for each command, and the completion for bash
+#   make cuda         build/libacflow_cuda.so: the GPU's part, loaded where there is one (needs nvcc 13)
+#   make gpu-test     build/gpu: the tests, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
 #
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
@@ -33,8 +35,9 @@ TESTS := $(wildcard src/*/*_test.c tests/harness/*.c)
 BENCH := $(wildcard bench/*.c)
 LABS := $(wildcard bench/lab/*.c)
 EXAMPLES := $(wildcard examples/*.c experiments/*.c)
+CUDA := $(wildcard src/*/*.cu)
 
-.PHONY: all test test-long print-f64 test-san bench demo man install deps need lint clean
+.PHONY: all cuda gpu-test test test-long print-f64 test-san bench demo man install deps need lint clean
 all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
 
 # One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
@@ -82,6 +85,30 @@ $(B)/demo-report: $(B)/lib/examples/demo_report.o
 $(B)/experiment-%: $(B)/lib/experiments/%.o $(B)/libacflow.so
 	$(PUBLIC)
 
+# The plugin with the CUDA kernels: machine code for Ampere and Hopper, and PTX that a driver compiles for what comes after. Its only
+# needs on the target are the driver and cuBLASLt; it exports one symbol.
+CUDA_HOME ?= /usr/local/cuda
+NVCC ?= $(CUDA_HOME)/bin/nvcc
+NVCC_FLAGS := -std=c++17 -O3 -g -lineinfo -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[sm_80,compute_80] \
+              --Werror all-warnings -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra,-Werror -Iinclude -Isrc
+cuda:
+	@command -v $(NVCC) >/dev/null || { echo 'make cuda needs the CUDA toolkit 13 and finds no $(NVCC); say CUDA_HOME=FOLDER if it is elsewhere'; exit 1; }
+	@$(MAKE) --no-print-directory $(B)/libacflow_cuda.so
+$(B)/cuda/%.o: %.cu Makefile
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+$(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
+	$(NVCC) -shared -cudart static -Xcompiler=-static-libstdc++,-static-libgcc $^ -lcublasLt -Xlinker=--no-undefined,--exclude-libs,ALL,-rpath,'$$ORIGIN:$(CUDA_HOME)/lib64' -o $@
+-include $(patsubst %.cu,$(B)/cuda/%.d,$(CUDA))
+# Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along. RPATH and not RUNPATH, as it also serves
+# the libraries of libraries.
+gpu-test: cuda $(B)/gpu/acflow-test
+	cp $(B)/libacflow_cuda.so $(B)/gpu/
+$(B)/gpu/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
+	@mkdir -p $(@D)/lib
+	$(CC) -fopenmp $^ $(LIBS) -lcmocka -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
+	ldd $@ | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(@D)/lib
+
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
 AGAIN = @$(MAKE) --no-print-directory -s
 demo: need
@@ -125,6 +152,7 @@ install: all man
 	install -m 644 include/acflow.h $(DESTDIR)$(PREFIX)/include/acflow.h
 	install -m 644 $(B)/libacflow.a $(DESTDIR)$(PREFIX)/lib/libacflow.a
 	install -m 755 $(B)/libacflow.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so.$(VERSION)
+	[ ! -e $(B)/libacflow_cuda.so ] || install -m 755 $(B)/libacflow_cuda.so $(DESTDIR)$(PREFIX)/lib/libacflow_cuda.so
 	ln -sf libacflow.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so.$(SOVERSION)
 	ln -sf libacflow.so.$(SOVERSION) $(DESTDIR)$(PREFIX)/lib/libacflow.so
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: acflow' \

@@ -40,9 +40,9 @@ static void train(bench *b, double guess_weight) {
     double loss, norm;
     new_masks(b);
     need(acf_params_zero_grad(ps));
-    b->dev->bf16 = b->bf16;
+    b->dev->precision = b->bf16 ? ACF_PRECISION_BF16 : ACF_PRECISION_FLOAT;
     need(acf_loss_backward(b->t, b->net, b->batch, NULL, &(acf_loss){.guess_weight = guess_weight}, &loss));
-    b->dev->bf16 = false;
+    b->dev->precision = ACF_PRECISION_FLOAT;
     need(acf_grad_norm(ps, &norm));
     need(acf_adam_step(ps, &(acf_adam){.lr = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, b->step, acf_clip_factor(norm, 1)));
 }

@@ -95,8 +95,8 @@ ACF_API const char *acf_version(void);
  * command line, config files and what a model file records. */
 typedef struct acf_options acf_options;
 
-/* Makes a set with every option at its default; the environment variable ACF_NUM_THREADS supplies that of "threads".
- * Gives *out; free it with acf_options_free.
+/* Makes a set with every option at its default; the environment variables ACF_NUM_THREADS and ACF_DEVICE supply those of
+ * "threads" and "device". Gives *out; free it with acf_options_free.
  * Fails: ACF_EMEMORY, ACF_EUSAGE (a value in the environment that is not allowed). */
 ACF_API acf_status acf_options_create(acf_options **out);
 
@@ -116,7 +116,7 @@ ACF_API acf_status acf_options_load(acf_options *o, const char *path);
  * not fit. Fails: ACF_EUSAGE (unknown name), ACF_ESPACE. */
 ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed);
 
-/* Makes a set of the options that concern any program (`threads`, `log-level`), for one that fits no model. */
+/* Makes a set of the options that concern any program (`threads`, `device`, `log-level`), for one that fits no model. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
 
 /* The same, and how files are read (`separator`, `types`, ...): for a program that asks a model that exists. */
@@ -286,7 +286,7 @@ typedef struct acf_fit_report {
 typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
- * training (acf_options_help lists them), `seed`, `threads`. For wide tables `rank`, `flow` and `batch` follow the number of columns
+ * training (acf_options_help lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of columns
  * where they were not set. The same table, options and seed give the same model, for any
  * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
  *
@@ -331,8 +331,8 @@ ACF_API acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap
  * A symbolic link stays one: what it points to is written, also where that is not there yet. Fails: ACF_EIO, ACF_EMEMORY. */
 ACF_API acf_status acf_model_save(const acf_model *m, const char *path);
 
-/* Reads a model. The file is not trusted: anything wrong in it is refused with a sentence. Of the options only `threads` matters;
- * o may be NULL. Gives *out; free with acf_model_free. Fails: ACF_EIO, ACF_EMODEL, ACF_EMEMORY. */
+/* Reads a model. The file is not trusted: anything wrong in it is refused with a sentence. Of the options only `threads` and
+ * `device` matter; o may be NULL. Gives *out; free with acf_model_free. Fails: ACF_EIO, ACF_EMODEL, ACF_EMEMORY. */
 ACF_API acf_status acf_model_load(const char *path, const acf_options *o, acf_model **out);
 
 /* ---- questions ---------------------------------------------------------------------------------------------- */
@@ -547,6 +547,19 @@ ACF_API acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t 
 
 /* The same for a person: a line "name: value" each (arguments and failures as above). */
 ACF_API acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *needed);
+
+/* The option `device` is auto, cpu, cuda or cuda:N. auto takes the first GPU that libacflow_cuda.so (make cuda) can use, and else the
+ * CPU. Where a GPU is asked for by name and the machine has none, the CPU takes its place, and this gives the sentence that says so and
+ * why, for the user to see; else "" (out, cap and needed as above).
+ * Fails: ACF_EUSAGE (no such device), ACF_EDEVICE (N on a machine with fewer GPUs), ACF_ESPACE. */
+ACF_API acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed);
+
+/* The devices of this machine as JSON text: {"devices": [{"name": "cpu" or "cuda:N", "model", "cores" or "memory_bytes" and "compute"}],
+ * "cuda": why there is none, or null} (arguments and failures as above). Keys may be added. */
+ACF_API acf_status acf_devices(char *out, size_t cap, size_t *needed);
+
+/* The same for a person, a line "name: value" each. */
+ACF_API acf_status acf_devices_text(char *out, size_t cap, size_t *needed);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #include "api/door.h"
 #include "data/frame.h"
 #include "model/config.h"
+#include "ops/devices.h"
 #include "train/fit.h"
 
 /* What a model records: every option that is recorded, at its value in o; what the preset and the table's width say of the others. */
@@ -51,7 +52,7 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     acf_status status = ACF_OK;
     ACF_TRY(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
-    ACF_TRY(acf_device_open_cpu((int)acf_options_int(o, "threads"), &dev));
+    ACF_TRY(acf_device_open(acf_options_text(o, "device"), (int)acf_options_int(o, "threads"), &dev));
     ACF_TRY_DONE(prepare(t, o, dev, &hold, &m));
     ACF_TRY_DONE(acf_fit_model(m, t, hold, &how));
 done:

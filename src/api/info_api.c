@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/options.h"
-#include "device/device.h"
+#include "ops/devices.h"
 
 #include <cblas.h>
 #include <string.h>
@@ -57,8 +57,13 @@ typedef struct facts {
 static void cpu_model(char out[ACF_EXCERPT_MAX]) {
     char *text;
     size_t n;
+    acf_failure before; /* /proc may be absent: that is no failure of ours to report */
     acf_text_excerpt(out, "unknown");
-    if (acf_file_read("/proc/cpuinfo", CPUINFO_BYTES_MAX, &text, &n) != ACF_OK) return;
+    acf_failure_save(&before);
+    if (acf_file_read("/proc/cpuinfo", CPUINFO_BYTES_MAX, &text, &n) != ACF_OK) {
+        acf_failure_restore(&before);
+        return;
+    }
     char *name = strstr(text, "model name");
     if (name && (name = strchr(name, ':'))) {
         name += 1 + strspn(name + 1, " \t");
@@ -70,10 +75,7 @@ static void cpu_model(char out[ACF_EXCERPT_MAX]) {
 
 /* openblas_get_corename tells which kernels were picked at run time: the first thing to look at when it is slow. */
 static void gather(const acf_options *o, facts *f) {
-    acf_failure before; /* /proc may be absent: that is no failure of ours to report */
-    acf_failure_save(&before);
     cpu_model(f->cpu);
-    acf_failure_restore(&before);
     f->cores = acf_cores();
     f->threads = acf_options_int(o, "threads");
     if (f->threads == 0) f->threads = f->cores;
@@ -116,5 +118,78 @@ acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *ne
     acf_text_addf(&t, "threads:     %lld\n", (long long)f.threads);
     acf_text_addf(&t, "blas:        %s (%s)\n", f.blas, f.blas_core);
     acf_text_addf(&t, "peak memory: %s\n", acf_text_bytes(bytes, f.peak_bytes));
+    return acf_text_done(&t, needed);
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------------- */
+
+acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(o);
+    ACF_NEED_ROOM(out, cap);
+    const char *name = acf_options_text(o, "device");
+    acf_choice c = {.kind = ACF_DEVICE_CPU};
+    if (strcmp(name, "auto") != 0) ACF_TRY(acf_device_choose(name, &c)); /* auto is content with anything: no need to look */
+    acf_text t = acf_text_into(out, cap);
+    if (c.why[0]) acf_text_addf(&t, "working on the CPU, as %s", c.why);
+    return acf_text_done(&t, needed);
+}
+
+/* The GPUs of this machine: *count of them, or none and the reason. */
+static const acf_plugin *gpus(int *count, char why[ACF_SENTENCE_MAX]) {
+    const acf_plugin *p = NULL;
+    acf_failure before;
+    acf_failure_save(&before);
+    *count = 0;
+    why[0] = '\0';
+    if (acf_device_plugin(&p, count)) {
+        acf_text t = acf_text_into(why, ACF_SENTENCE_MAX);
+        acf_text_addf(&t, "%s", acf_error());
+        acf_failure_restore(&before);
+    }
+    return p;
+}
+
+acf_status acf_devices(char *out, size_t cap, size_t *needed) {
+    ACF_NEED_ROOM(out, cap);
+    char cpu[ACF_EXCERPT_MAX], why[ACF_SENTENCE_MAX];
+    int count;
+    const acf_plugin *p = gpus(&count, why);
+    cpu_model(cpu);
+    json_t *list = json_pack("[{s:s, s:s, s:i}]", "name", "cpu", "model", cpu, "cores", acf_cores());
+    for (int i = 0; list && i < count; i++) {
+        acf_device_facts f;
+        acf_status status = p->facts(i, &f);
+        if (status) {
+            json_decref(list);
+            return status;
+        }
+        json_array_append_new(list, json_pack("{s:o, s:s, s:I, s:o}", "name", json_sprintf("cuda:%d", i), "model", f.name,
+                                              "memory_bytes", (json_int_t)f.memory, "compute", json_sprintf("%d.%d", f.major, f.minor)));
+    }
+    json_t *j = list ? json_pack("{s:o, s:s?}", "devices", list, "cuda", count ? NULL : why) : NULL;
+    if (!j || json_array_size(list) != (size_t)count + 1) {
+        json_decref(j);
+        return acf_fail(ACF_EMEMORY, "out of memory: a list of devices");
+    }
+    acf_text t = acf_text_into(out, cap);
+    acf_json_write(&t, j, 2);
+    json_decref(j);
+    return acf_text_done(&t, needed);
+}
+
+acf_status acf_devices_text(char *out, size_t cap, size_t *needed) {
+    ACF_NEED_ROOM(out, cap);
+    char cpu[ACF_EXCERPT_MAX], why[ACF_SENTENCE_MAX], bytes[ACF_NUMBER_MAX];
+    int count;
+    const acf_plugin *p = gpus(&count, why);
+    acf_text t = acf_text_into(out, cap);
+    cpu_model(cpu);
+    acf_text_addf(&t, "cpu:     %s, %d cores available\n", cpu, acf_cores());
+    if (!count) acf_text_addf(&t, "cuda:    none: %s\n", why);
+    for (int i = 0; i < count; i++) {
+        acf_device_facts f;
+        ACF_TRY(p->facts(i, &f));
+        acf_text_addf(&t, "cuda:%d:  %s, %s, compute capability %d.%d\n", i, f.name, acf_text_bytes(bytes, f.memory), f.major, f.minor);
+    }
     return acf_text_done(&t, needed);
 }

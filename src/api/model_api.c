@@ -2,10 +2,12 @@
 #include "api/door.h"
 #include "infer/session.h"
 #include "model/config.h"
+#include "ops/devices.h"
 
-/* The CPU with as many threads as the options say; NULL options: all cores. */
+/* The device of the options, the CPU with as many threads as they say; NULL options: the defaults. */
 static acf_status open_device(const acf_options *o, acf_device **out) {
-    return acf_device_open_cpu(o ? (int)acf_options_int(o, "threads") : 0, out);
+    if (!o) return acf_device_open("auto", 0, out);
+    return acf_device_open(acf_options_text(o, "device"), (int)acf_options_int(o, "threads"), out);
 }
 
 /* ---- models ------------------------------------------------------------------------------------------------------------- */

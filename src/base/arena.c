@@ -56,7 +56,7 @@ static void heap_free(void *ctx, void *p) {
     free(p);
 }
 
-const acf_memory acf_heap = {NULL, heap_alloc, heap_free, ACF_HOST_ALIGN, true};
+const acf_memory acf_heap = {NULL, heap_alloc, heap_free, ACF_HOST_ALIGN, true, NULL, NULL};
 
 void *acf_alloc(size_t bytes, const char *what) {
     void *p = heap_alloc(NULL, bytes);
@@ -129,6 +129,9 @@ void acf_arena_free(acf_arena *a) {
 /* Makes memory unreadable: 0xFF bytes are a NaN in both float types, so a value that is used before it is written, or
  * after it was released, shows up in every result. */
 static void poison(const acf_arena *a, char *p, size_t bytes) {
+#ifdef ACF_DEBUG
+    if (!a->mem.host && a->mem.poison && bytes) a->mem.poison(a->mem.ctx, p, bytes);
+#endif
     if (!a->mem.host) return;
 #ifdef ACF_DEBUG
     ASAN_OPEN(p, bytes);
@@ -148,6 +151,7 @@ static acf_status next_block(acf_arena *a, size_t bytes) {
     if (size < bytes) size = bytes;
     char *data = a->n_blocks < MAX_BLOCKS ? a->mem.alloc(a->mem.ctx, size) : NULL;
     if (!data && size > bytes && a->n_blocks < MAX_BLOCKS) data = a->mem.alloc(a->mem.ctx, size = bytes);
+    if (!data && a->mem.refuse) return a->mem.refuse(a->mem.ctx, bytes, acf_arena_used(a));
     if (!data)
         return acf_fail(ACF_EMEMORY, "out of memory: %zu bytes asked for, %zu in use here; try a smaller batch", bytes,
                         acf_arena_used(a));

@@ -14,6 +14,8 @@
 #define ACF_GENERAL_OPTIONS(X)                                                                                         \
     X("threads", INT, 0, 1024, "0", NULL, "ACF_NUM_THREADS", 0,                                                        \
       "threads to compute with; 0 takes every core available")                                                         \
+    X("device", TEXT, 1, 31, "auto", NULL, "ACF_DEVICE", 0,                                                            \
+      "what to compute on: auto (a GPU where there is one), cpu, cuda or cuda:N")                                      \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
 
 /* How a file of text is read: docs/columns.md. */
@@ -103,8 +105,8 @@
     X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
       "seconds between checkpoints; 0 writes one only at the end and when training is interrupted")                    \
     X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
-    X("precision", CHOICE, 0, 0, "float", "float|bf16", NULL, ACF_OPTION_RECORDED,                                     \
-      "numbers that training steps multiply; bf16 is faster and needs a CPU with AVX512-BF16")                         \
+    X("precision", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, ACF_OPTION_RECORDED,                                \
+      "numbers that training steps multiply; tf32 needs a GPU, bf16 a GPU or a CPU with AVX512-BF16; both are faster") \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
 
 #define ACF_EVAL_OPTIONS(X)                                                                                            \

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *json;
-static const cli_flag flags[] = {{"json", 0, NULL, "JSON instead of lines for people; of a table, a schema that can be edited and given back by --schema", &json}};
+static const char *json, *devices;
+static const cli_flag flags[] = {
+    {"json", 0, NULL, "JSON instead of lines for people; of a table, a schema that can be edited and given back by --schema", &json},
+    {"devices", 0, NULL, "the devices that --device can name, and why there is no GPU among them", &devices},
+};
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
@@ -17,15 +20,18 @@ static const cli_page page = {
     "  acflow info patients.csv\n"
     "  acflow info patients.csv --json > schema.json\n"
     "  acflow info m.safetensors\n"
-    "  acflow info --json --threads 2\n",
+    "  acflow info --json --threads 2\n"
+    "  acflow info --devices\n",
     CLI_READING};
 
 /* The buffer is several times what the description takes; a longer one is reported, not cut. */
-static int show(const acf_options *o, bool as_json) {
+static int show(const acf_options *o) {
     char text[1 << 14];
-    acf_status status = as_json ? acf_info(o, text, sizeof text, NULL) : acf_info_text(o, text, sizeof text, NULL);
+    acf_status status;
+    if (devices) status = json ? acf_devices(text, sizeof text, NULL) : acf_devices_text(text, sizeof text, NULL);
+    else status = json ? acf_info(o, text, sizeof text, NULL) : acf_info_text(o, text, sizeof text, NULL);
     if (status != ACF_OK) return cli_failed("info");
-    cli_print(as_json ? "%s\n" : "%s", text);
+    cli_print(json ? "%s\n" : "%s", text);
     return 0;
 }
 
@@ -62,7 +68,8 @@ static int run(int argc, char **argv) {
     if (code >= 0) return code;
     if (job.config) cli_say(CLI_INFO, "options read from '%s'", job.config);
     if (job.n_rest > 1) code = cli_usage("info", "info takes one file, but there is also '%s'", argv[1]);
-    else code = job.n_rest ? describe(job.o, argv[0]) : show(job.o, json != NULL);
+    else if (job.n_rest && devices) code = cli_usage("info", "--devices is about this machine, but there is also '%s'", argv[0]);
+    else code = job.n_rest ? describe(job.o, argv[0]) : show(job.o);
     cli_job_close(&job);
     return code;
 }

@@ -75,10 +75,19 @@ static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, cha
     return known ? -1 : cli_usage(job->page->name, "--progress is '%s'; expected auto, bar, json or none", job->progress);
 }
 
+/* Whoever asks for a GPU and gets the CPU is told, once. Returns -1 to go on. */
+static int say_device(const cli_job *job) {
+    char remark[2048];
+    if (acf_device_remark(job->o, remark, sizeof remark, NULL) != ACF_OK) return cli_failed(job->page->name);
+    if (remark[0]) cli_say(CLI_WARN, "%s", remark);
+    return -1;
+}
+
 int cli_job_open(cli_job *job, const cli_page *page, const cli_flag *flags, int n_flags, int argc, char **argv) {
     *job = (cli_job){.page = page};
     if (cli_page_options(page, &job->o) != ACF_OK) return cli_failed(page->name);
     int code = parse(job, flags, n_flags, argc, argv);
+    if (code < 0) code = say_device(job);
     if (code >= 0) cli_job_close(job);
     return code;
 }

@@ -109,8 +109,8 @@ static void multiply(int threads, bool bf16, int64_t M, int64_t N, int64_t K, ac
                      acf_real *c) {
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(threads, &dev), ACF_OK);
-    assert_false(dev->bf16);
-    dev->bf16 = bf16;
+    assert_int_equal(dev->precision, ACF_PRECISION_FLOAT);
+    if (bf16) dev->precision = ACF_PRECISION_BF16;
     acf_cpu_gemm(dev, &(acf_gemm){.tb = true, .M = M, .N = N, .K = K, .alpha = alpha, .a = a, .lda = K, .b = b, .ldb = K, .c = c,
                                   .ldc = N}, NULL, NULL);
     acf_device_close(dev);

@@ -85,7 +85,7 @@ void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, v
     grid tiles = tile_grid(g->M, g->N, g->K);
     int64_t n = tiles.rows * tiles.cols;
     int threads = n == 1 ? 1 : dev->threads;
-    bool bf16 = dev->bf16 && suits_bf16(g);
+    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < n; i++) {
         int64_t r0 = i / tiles.cols * tiles.height, r1 = acf_min(r0 + tiles.height, g->M);
@@ -143,6 +143,12 @@ static acf_status cpu_zero(acf_device *dev, void *dst, size_t bytes) {
     return ACF_OK;
 }
 
+static acf_status cpu_fill(acf_device *dev, acf_real *dst, acf_real value, int64_t n) {
+    (void)dev;
+    for (int64_t i = 0; i < n; i++) dst[i] = value;
+    return ACF_OK;
+}
+
 /* A CPU stream needs no state: its work is done when the call returns. */
 struct acf_stream {
     acf_device *dev;
@@ -186,6 +192,7 @@ static const acf_device_table cpu_table = {
     .close = cpu_close,
     .copy = cpu_copy,
     .zero = cpu_zero,
+    .fill = cpu_fill,
     .stream_open = cpu_stream_open,
     .stream_close = cpu_stream_close,
     .sync = cpu_sync,

@@ -28,10 +28,10 @@ static inline int acf_threads_for(const acf_device *dev, int64_t work) { return 
 /* Called for each finished tile of a product, rows [r0,r1) and columns [c0,c1), while it is still in cache. */
 typedef void (*acf_epilogue)(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1);
 
-/* This CPU can multiply in bf16, and acf_real is float: dev->bf16 may be set. */
+/* This CPU can multiply in bf16, and acf_real is float. */
 bool acf_cpu_has_bf16(void);
 
-/* The product of device.h with an epilogue (NULL for none), which also runs when K = 0. In bf16 where dev->bf16 says so. */
+/* The product of device.h with an epilogue (NULL for none), which also runs when K = 0. In bf16 where dev->precision says so. */
 void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx);
 
 /* One product on the calling thread, always in acf_real: for use inside a parallel loop. */

@@ -13,6 +13,11 @@ typedef enum acf_device_kind { ACF_DEVICE_CPU, ACF_DEVICE_CUDA, ACF_DEVICE_KINDS
 
 typedef enum acf_copy_kind { ACF_TO_DEVICE, ACF_TO_HOST, ACF_ON_DEVICE } acf_copy_kind;
 
+/* What large products are multiplied in; sums are float always. In the order of the option `precision`.
+ *     tf32   a GPU's float with 10 bits of mantissa: about three digits
+ *     bf16   8 bits: two to three digits; on the CPU see bf16.h */
+typedef enum acf_precision { ACF_PRECISION_FLOAT, ACF_PRECISION_TF32, ACF_PRECISION_BF16 } acf_precision;
+
 /* c (M,N) = alpha * op(a) (M,K) * op(b) (K,N) + beta * c, all row-major with leading dimensions.
  * ta: a is stored (K,M); tb: b is stored (N,K). With beta = 0 the old content of c is not read. */
 typedef struct acf_gemm {
@@ -37,6 +42,7 @@ typedef struct acf_device_table {
     void (*close)(acf_device *dev);
     acf_status (*copy)(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind);
     acf_status (*zero)(acf_device *dev, void *dst, size_t bytes);
+    acf_status (*fill)(acf_device *dev, acf_real *dst, acf_real value, int64_t n);
     acf_status (*stream_open)(acf_device *dev, acf_stream **out);
     void (*stream_close)(acf_device *dev, acf_stream *s);
     acf_status (*sync)(acf_device *dev);
@@ -48,10 +54,11 @@ struct acf_device {
     const acf_device_table *table;
     acf_device_kind kind;
     int threads;        /* CPU: threads of its parallel loops */
-    bool bf16;          /* CPU: large products of acf_cpu_gemm in bf16 (bf16.h); only where acf_cpu_has_bf16. Off at first */
+    acf_precision precision; /* float at first; others only where acf_device_multiplies says yes */
     acf_memory memory;  /* what arenas on this device allocate from */
     acf_stream *stream; /* where work goes; NULL is the device's own stream */
     void *state;        /* the implementation's */
+    const struct acf_plugin *plugin; /* whose device it is (plugin.h); NULL: one of the library's own */
 };
 
 /* Opens the CPU with this many threads (0: every core the process may use). Gives *out; close with acf_device_close.
@@ -61,11 +68,16 @@ void acf_device_close(acf_device *dev);
 
 acf_status acf_device_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind);
 acf_status acf_device_zero(acf_device *dev, void *dst, size_t bytes);
+/* dst[0..n) = value; nothing is copied from the host, so a captured step may call it. */
+acf_status acf_device_fill(acf_device *dev, acf_real *dst, acf_real value, int64_t n);
 acf_status acf_device_sync(acf_device *dev);
 acf_status acf_stream_open(acf_device *dev, acf_stream **out);
 void acf_stream_close(acf_device *dev, acf_stream *s);
 acf_status acf_device_gemm(acf_device *dev, const acf_gemm *g);
 acf_status acf_device_memory(acf_device *dev, size_t *free_bytes, size_t *total_bytes);
+
+/* The device can multiply in this precision. */
+bool acf_device_multiplies(const acf_device *dev, acf_precision precision);
 
 /* Cores this process may run on. */
 int acf_cores(void);

@@ -113,7 +113,7 @@ static acf_tensor *half_step(acf_tape *t, const acf_flow *f, int h, acf_tensor *
 /* Forward: the odd places from the even ones, then the even ones from the new odd ones; back: the other way round. */
 static acf_tensor *coupling(acf_tape *t, const acf_flow *f, acf_tensor *x, const acf_cond *c, bool inverse,
                             acf_tensor **logdet) {
-    const acf_subset *half[2] = {acf_split_subset(t, c->u, 0), acf_split_subset(t, c->u, 1)};
+    const acf_subset *half[2] = {acf_tape_half(t, c->u, 0), acf_tape_half(t, c->u, 1)};
     if (!half[0] || !half[1]) return &t->empty;
     acf_tensor *v[2] = {acf_pick(t, x, half[0]), acf_pick(t, x, half[1])}, *ld[2] = {NULL, NULL};
     for (int k = 0; k < 2 && t->failure.status == ACF_OK; k++) {

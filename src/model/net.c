@@ -271,12 +271,6 @@ static uint8_t *pick_bytes(acf_tape *t, const part *p, const acf_batch *batch, c
     return to;
 }
 
-static const acf_subset *subset_of(acf_tape *t, const part *p, const acf_batch *batch, const uint8_t *b, const uint8_t *m) {
-    const acf_subset *u = NULL;
-    if (!t->failure.status && acf_subset_build(t->mem, b, m, batch->N, p->D, &u)) acf_tape_fail(t, NULL);
-    return u;
-}
-
 /* x, common and u_real. What is neither given nor modelled does not enter, whatever the batch holds there. */
 static void see_reals(acf_tape *t, acf_view *v) {
     const part *p = &v->net->real;
@@ -297,8 +291,8 @@ static void see_reals(acf_tape *t, acf_view *v) {
         }
     v->x = acf_tensor_input(t, x, 2, (int64_t[]){N, D});
     v->common = acf_tensor_input(t, c, 2, (int64_t[]){N, 3 * D});
-    v->u_real = subset_of(t, p, v->batch, b, m);
-    if (v->net->anchor_size) v->given = to_device(t, b, (size_t)(N * D));
+    v->given = to_device(t, b, (size_t)(N * D));
+    v->u_real = acf_tape_subset(t, v->given, to_device(t, m, (size_t)(N * D)), N, D);
 }
 
 static void see_categories(acf_tape *t, acf_view *v) {
@@ -313,7 +307,7 @@ static void see_categories(acf_tape *t, acf_view *v) {
     v->b = to_device(t, b, (size_t)(N * D));
     v->seen = to_device(t, m, (size_t)(N * D)); /* m = given or modelled: a question leaves nothing else present */
     v->code = to_device(t, code, (size_t)(N * D) * sizeof *code);
-    v->u_category = subset_of(t, p, v->batch, b, m);
+    v->u_category = acf_tape_subset(t, v->b, v->seen, N, D);
 }
 
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {

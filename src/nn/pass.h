@@ -9,6 +9,7 @@ typedef struct acf_pass {
     double dropout; /* rate in [0,1) */
     uint64_t seed;
     uint32_t step;          /* which training step: its own masks */
+    const uint32_t *now;    /* the same in device memory; NULL: `step` says it */
     const uint64_t *row_id; /* (N) in device memory; filled in by acf_net_view */
 } acf_pass;
 
@@ -25,7 +26,7 @@ enum {
 /* What is dropped at a site: nothing in inference. */
 static inline acf_drop acf_pass_drop(const acf_pass *pass, uint32_t site) {
     if (!pass) return (acf_drop){.site = site};
-    return (acf_drop){.rate = pass->dropout, .seed = pass->seed, .step = pass->step, .site = site, .row_id = pass->row_id};
+    return (acf_drop){.rate = pass->dropout, .seed = pass->seed, .step = pass->step, .now = pass->now, .site = site, .row_id = pass->row_id};
 }
 
 /* x with dropout. */

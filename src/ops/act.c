@@ -54,12 +54,8 @@ void acf_act_bwd_cpu(acf_act_kind kind, acf_real *dx, const acf_real *dy, const 
 }
 #undef EACH
 
-typedef struct attrs {
-    acf_act_kind kind;
-} attrs;
-
 static acf_status forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_act_attrs *a = n->attr;
     int64_t count = acf_tensor_count(n->in[0]);
     const acf_real *x = n->in[0]->data;
     acf_real *y = n->out[0]->data;
@@ -70,7 +66,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_act_attrs *a = n->attr;
     int64_t count = acf_tensor_count(n->in[0]);
     acf_real *dx = acf_grad(t, n->in[0]);
     const acf_real *dy = n->out[0]->grad, *y = n->out[0]->data;
@@ -89,9 +85,9 @@ const acf_op acf_op_act = {"act", ACF_OP_act, {forward, backward}};
 
 acf_tensor *acf_act(acf_tape *t, acf_act_kind kind, acf_tensor *x) {
     if ((unsigned)kind >= ACF_ACT_COUNT) return acf_reject_value(t, &acf_op_act, "there is no activation number %d", (int)kind);
-    acf_node *n = acf_node_new(t, &acf_op_act, sizeof(attrs), 1, &x);
+    acf_node *n = acf_node_new(t, &acf_op_act, sizeof(acf_act_attrs), 1, &x);
     if (!n) return &t->empty;
-    *(attrs *)n->attr = (attrs){kind};
+    *(acf_act_attrs *)n->attr = (acf_act_attrs){kind};
     n->out[0] = acf_tensor_new(t, x->ndim, x->dim);
     acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);

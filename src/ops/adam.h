@@ -9,7 +9,10 @@
  *     ACF_TRY(acf_average_step(ps, 0.999));
  *
  * On a set that was built for inference each of them is ACF_EUSAGE. Same bits for any thread count. The gaps of the slabs
- * stay zero: there g = m = v = w = 0, and so is every update. */
+ * stay zero: there g = m = v = w = 0, and so is every update.
+ *
+ * On a GPU they work, too, and acf_grad_norm waits for it. A step that is captured and replayed has no host to ask: acf_optimise does all of
+ * it there, and reads the step size and the number of the step from ps->pace (tensor/params.h). */
 #ifndef ACF_OPS_ADAM_H
 #define ACF_OPS_ADAM_H
 
@@ -35,6 +38,12 @@ acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, doub
 
 /* average = beta·average + (1-beta)·value, beta in [0,1]. Fails: ACF_EUSAGE. */
 acf_status acf_average_step(acf_params *ps, double beta);
+
+/* ---- on a GPU, without the host ------------------------------------------------------------------------------------- */
+
+/* Gradient norm, clipping to max_norm (<= 0: none), Adam and, with beta < 1, averaging: enqueued, nothing is waited for. cfg->lr is not
+ * read. Fails: ACF_EUSAGE (not a GPU, a setting out of its range), ACF_EDEVICE. */
+acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double beta);
 
 /* The kernels, on slabs of n elements. Bytes an element in float: 4, 28 and 12. */
 double acf_sum_squares_cpu(const acf_device *dev, const acf_real *x, int64_t n);

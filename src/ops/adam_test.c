@@ -14,8 +14,7 @@ typedef struct bench {
     acf_params *ps;
 } bench;
 
-static void open_bench(bench *b, int threads, bool big) {
-    assert_int_equal(acf_device_open_cpu(threads, &b->dev), ACF_OK);
+static void build_set(bench *b, bool big) {
     assert_int_equal(acf_params_create(b->dev, &b->ps), ACF_OK);
     int64_t R = big ? 331 : 5, C = big ? 137 : 3;
     assert_non_null(acf_param_add(b->ps, "w1", ACF_INIT_NORMAL, 1, 2, (int64_t[]){R, C}));
@@ -23,6 +22,11 @@ static void open_bench(bench *b, int threads, bool big) {
     assert_non_null(acf_param_add(b->ps, "w2", ACF_INIT_NORMAL, 1, 2, (int64_t[]){C, R}));
     assert_non_null(acf_param_add(b->ps, "b2", ACF_INIT_NORMAL, 1, 1, (int64_t[]){C}));
     assert_int_equal(acf_params_build(b->ps, 3, true), ACF_OK);
+}
+
+static void open_bench(bench *b, int threads, bool big) {
+    assert_int_equal(acf_device_open_cpu(threads, &b->dev), ACF_OK);
+    build_set(b, big);
 }
 
 static void close_bench(bench *b) {
@@ -272,6 +276,81 @@ static void refuses_a_set_for_inference(void **state) {
     assert_string_equal(acf_error(), "adam: the parameters have no gradients; expected a set that was built for training");
     close_bench(&b);
 }
+
+/* ---- on another device ------------------------------------------------------------------------------------------------------- */
+
+static void put(bench *there, const bench *here) {
+    const size_t bytes = (size_t)here->ps->total * sizeof(acf_real);
+    assert_int_equal(acf_device_copy(there->dev, there->ps->grad, here->ps->grad, bytes, ACF_TO_DEVICE), ACF_OK);
+}
+
+static void same_slab(const bench *there, const acf_real *slab, const acf_real *want, int64_t n, const char *what) {
+    acf_real *found = acf_lab_fetch(there->dev, slab, n);
+    for (int64_t i = 0; i < n; i++) acf_assert_close((double)found[i], (double)want[i], 2e-6, what);
+    free(found);
+}
+
+/* Steps whose numbers come from the host, and steps that find all they need on the device: both as on the CPU. */
+static void a_device_takes_the_same_steps(void **state) {
+    (void)state;
+    const acf_adam cfg = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-6, .decay = 0.3};
+    for (int way = 0; way < 2; way++) {
+        bench here, there = {.dev = acf_test_device()};
+        open_bench(&here, 2, true);
+        build_set(&there, true);
+        for (int64_t step = 1; step <= 6; step++) {
+            double norm, again;
+            draw_gradient(here.ps, step);
+            put(&there, &here);
+            assert_int_equal(acf_grad_norm(here.ps, &norm), ACF_OK);
+            assert_int_equal(acf_adam_step(here.ps, &cfg, step, acf_clip_factor(norm, 0.5)), ACF_OK);
+            assert_int_equal(acf_average_step(here.ps, 0.9), ACF_OK);
+            if (way == 0) {
+                assert_int_equal(acf_grad_norm(there.ps, &again), ACF_OK);
+                acf_assert_close(again, norm, 1e-12, "norm");
+                assert_int_equal(acf_adam_step(there.ps, &cfg, step, acf_clip_factor(again, 0.5)), ACF_OK);
+                assert_int_equal(acf_average_step(there.ps, 0.9), ACF_OK);
+            } else {
+                const acf_pace now = {.lr = cfg.lr, .step = step};
+                assert_int_equal(acf_device_copy(there.dev, there.ps->pace, &now, sizeof now, ACF_TO_DEVICE), ACF_OK);
+                assert_int_equal(acf_optimise(there.ps, &cfg, 0.5, 0.9), ACF_OK);
+            }
+        }
+        const int64_t n = here.ps->total;
+        same_slab(&there, there.ps->value, here.ps->value, n, "value");
+        same_slab(&there, there.ps->m, here.ps->m, n, "first moment");
+        same_slab(&there, there.ps->v, here.ps->v, n, "second moment");
+        same_slab(&there, there.ps->average, here.ps->average, n, "average");
+        acf_params_free(there.ps);
+        close_bench(&here);
+    }
+}
+
+/* A gradient that is not finite: named where the host asks, and skipped and counted where it does not. */
+static void a_device_skips_what_is_not_finite(void **state) {
+    (void)state;
+    const acf_adam cfg = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-6};
+    bench here, there = {.dev = acf_test_device()};
+    acf_pace now = {.lr = cfg.lr, .step = 1};
+    double norm;
+    open_bench(&here, 1, false);
+    build_set(&there, false);
+    draw_gradient(here.ps, 1);
+    here.ps->grad[acf_params_find(here.ps, "w2")->offset + 7] = (acf_real)NAN;
+    put(&there, &here);
+    assert_int_equal(acf_grad_norm(there.ps, &norm), ACF_ENUMERIC);
+    assert_string_equal(acf_error(), "the gradient of 'w2' is nan at row 1, column 2; lower the step size");
+    assert_int_equal(acf_device_copy(there.dev, there.ps->pace, &now, sizeof now, ACF_TO_DEVICE), ACF_OK);
+    assert_int_equal(acf_optimise(there.ps, &cfg, 1, 0.9), ACF_OK);
+    assert_int_equal(acf_device_copy(there.dev, &now, there.ps->pace, sizeof now, ACF_TO_HOST), ACF_OK);
+    assert_int_equal(acf_device_sync(there.dev), ACF_OK);
+    assert_true(now.skipped == 1 && !now.finite);
+    same_slab(&there, there.ps->value, here.ps->value, here.ps->total, "value");
+    acf_params_free(there.ps);
+    close_bench(&here);
+}
+
+ACF_DEVICE_TESTS(adam, cmocka_unit_test(a_device_takes_the_same_steps), cmocka_unit_test(a_device_skips_what_is_not_finite))
 
 ACF_TESTS(adam, cmocka_unit_test(refuses_a_set_for_inference), cmocka_unit_test(follows_the_formulas), cmocka_unit_test(decays_only_what_decays),
           cmocka_unit_test(finds_the_minimum_of_a_quadratic), cmocka_unit_test(gaps_stay_zero),

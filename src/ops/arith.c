@@ -60,19 +60,15 @@ void acf_mul_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const ac
 
 /* ---- a x + b y ---------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    acf_real a, b;
-} attrs;
-
 static acf_status add_forward(acf_tape *t, acf_node *n) {
-    const attrs *k = n->attr;
+    const acf_add_attrs *k = n->attr;
     acf_add_fwd_cpu(t->dev, n->out[0]->data, k->a, n->in[0]->data, k->b, n->in[1] ? n->in[1]->data : NULL,
                     acf_tensor_count(n->out[0]));
     return ACF_OK;
 }
 
 static acf_status add_backward(acf_tape *t, acf_node *n) {
-    const attrs *k = n->attr;
+    const acf_add_attrs *k = n->attr;
     acf_real *dx = acf_grad(t, n->in[0]), *dy = acf_grad(t, n->in[1]);
     ACF_TRY(acf_tape_status(t));
     acf_add_bwd_cpu(t->dev, dx, dy, n->out[0]->grad, k->a, k->b, acf_tensor_count(n->out[0]));
@@ -93,9 +89,9 @@ static acf_tensor *run(acf_tape *t, acf_node *n, const acf_tensor *x, const acf_
 }
 
 static acf_tensor *combine(acf_tape *t, double a, acf_tensor *x, double b, acf_tensor *y) {
-    acf_node *n = acf_node_new(t, &acf_op_add, sizeof(attrs), 2, (acf_tensor *[]){x, y});
+    acf_node *n = acf_node_new(t, &acf_op_add, sizeof(acf_add_attrs), 2, (acf_tensor *[]){x, y});
     if (!n) return &t->empty;
-    *(attrs *)n->attr = (attrs){(acf_real)a, (acf_real)b};
+    *(acf_add_attrs *)n->attr = (acf_add_attrs){(acf_real)a, (acf_real)b};
     return run(t, n, x, y);
 }
 

@@ -27,4 +27,10 @@ void acf_mul_fwd_cpu(const acf_device *dev, acf_real *z, const acf_real *x, cons
 void acf_mul_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dy, const acf_real *dz, const acf_real *x,
                      const acf_real *y, int64_t n);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_add_attrs {
+    acf_real a, b;
+} acf_add_attrs;
+
 #endif

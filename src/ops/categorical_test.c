@@ -24,18 +24,15 @@ static acf_classes classes_of(int64_t D, int64_t *W) {
 
 /* Codes that fit their columns, on the tape; NULL after a failure. */
 static const int32_t *codes_of(acf_lab *l, const acf_classes *c) {
-    const int32_t *raw = l->u ? acf_leaf_ints(l, "codes", 0, 59, l->u->T) : NULL;
-    int32_t *codes = raw ? acf_tape_ints(l->t, l->u->T) : NULL;
-    for (int64_t i = 0; codes && i < l->u->T; i++) codes[i] = raw[i] % c->count[l->u->col_of[i]];
-    return codes;
+    if (!l->u || !acf_leaf_ints(l, "codes", 0, 59, l->u->T)) return NULL;
+    const int32_t *raw = l->leaf[l->leaf_at - 1].ints;
+    int32_t *codes = acf_lab_ints(l->u->T);
+    for (int64_t i = 0; i < l->host->T; i++) codes[i] = raw[i] % c->count[l->host->col_of[i]];
+    return acf_lab_give_ints(l, codes, l->u->T);
 }
 
 /* Integers as a result of the harness. */
-static void int_result(acf_lab *l, const int32_t *codes) {
-    acf_tensor *y = codes ? acf_tensor_packed(l->t, l->u, 0) : &l->t->empty;
-    for (int64_t i = 0; i < acf_tensor_count(y); i++) y->data[i] = (acf_real)codes[i];
-    acf_result(l, y);
-}
+static void int_result(acf_lab *l, const int32_t *codes) { acf_result_ints(l, codes, l->u ? l->u->T : 0, l->u); }
 
 static void build_logp(acf_lab *l) {
     int64_t W;

@@ -30,7 +30,7 @@ typedef struct head {
 } head;
 
 static int32_t row_of(const acf_lab *l, const int32_t *raw, int64_t i) {
-    int32_t j = l->u->col_of[i];
+    int32_t j = l->host->col_of[i];
     return firsts[j] + raw[i] % counts[j];
 }
 
@@ -41,10 +41,12 @@ static head head_of(acf_lab *l) {
     x.h = acf_leaf_packed(l, "h", -1, 1, F);
     x.w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){W, F});
     x.b = acf_leaf(l, "b", -1, 1, 1, (int64_t[]){W});
-    const int32_t *raw = l->u ? acf_leaf_ints(l, "codes", 0, 59, l->u->T) : NULL;
-    int32_t *rows = raw ? acf_tape_ints(l->t, l->u->T) : NULL;
-    for (int64_t i = 0; rows && i < l->u->T; i++) rows[i] = row_of(l, raw, i);
-    x.rows = rows;
+    x.rows = NULL;
+    if (!l->u || !acf_leaf_ints(l, "codes", 0, 59, l->u->T)) return x;
+    const int32_t *raw = l->leaf[l->leaf_at - 1].ints;
+    int32_t *rows = acf_lab_ints(l->u->T);
+    for (int64_t i = 0; i < l->host->T; i++) rows[i] = row_of(l, raw, i);
+    x.rows = acf_lab_give_ints(l, rows, l->u->T);
     return x;
 }
 

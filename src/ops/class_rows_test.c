@@ -19,25 +19,20 @@ static acf_classes classes_of(int64_t D) {
 
 /* Codes (N,D) that fit where l->b and l->m say modelled or observed, and cannot be read elsewhere: they fit no column. */
 static const int32_t *table_of(acf_lab *l, bool modelled) {
-    const int32_t *raw = acf_leaf_ints(l, "codes", 0, 59, l->N * l->D);
-    int32_t *codes = raw ? acf_tape_ints(l->t, l->N * l->D) : NULL;
-    for (int64_t p = 0; codes && p < l->N * l->D; p++) {
+    if (!acf_leaf_ints(l, "codes", 0, 59, l->N * l->D)) return NULL;
+    const int32_t *raw = l->leaf[l->leaf_at - 1].ints;
+    int32_t *codes = acf_lab_ints(l->N * l->D);
+    for (int64_t p = 0; p < l->N * l->D; p++) {
         bool used = modelled ? l->m[p] && !l->b[p] : l->b[p] != 0;
         codes[p] = used ? raw[p] % counts[p % l->D] : -77;
     }
-    return codes;
-}
-
-static void int_result(acf_lab *l, const int32_t *rows, int64_t n) {
-    acf_tensor *y = rows ? acf_tensor_new(l->t, 1, (int64_t[]){n}) : &l->t->empty;
-    for (int64_t i = 0; i < acf_tensor_count(y); i++) y->data[i] = (acf_real)rows[i];
-    acf_result(l, y);
+    return acf_lab_give_ints(l, codes, l->N * l->D);
 }
 
 static void build_packed(acf_lab *l) {
     acf_classes c = classes_of(l->D);
     const int32_t *codes = table_of(l, true);
-    int_result(l, codes ? acf_class_rows_packed(l->t, &c, codes, l->u) : NULL, l->u ? l->u->T : 0);
+    acf_result_ints(l, codes ? acf_class_rows_packed(l->t, &c, codes, l->u) : NULL, l->u ? l->u->T : 0, l->u);
 }
 
 static void naive_packed(const acf_lab *l, double *const *out) {
@@ -50,7 +45,8 @@ static void naive_packed(const acf_lab *l, double *const *out) {
 static void build_seen(acf_lab *l) {
     acf_classes c = classes_of(l->D);
     const int32_t *codes = table_of(l, false);
-    int_result(l, codes ? acf_class_rows_seen(l->t, &c, codes, l->b, l->N) : NULL, l->N * l->D);
+    const uint8_t *b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D));
+    acf_result_ints(l, codes && b ? acf_class_rows_seen(l->t, &c, codes, b, l->N) : NULL, l->N * l->D, NULL);
 }
 
 static void naive_seen(const acf_lab *l, double *const *out) {

@@ -87,13 +87,9 @@ acf_tensor *acf_concat(acf_tape *t, int n, acf_tensor *const *x) {
 
 /* ---- slice ------------------------------------------------------------------------------------------------------ */
 
-typedef struct slice_attrs {
-    int64_t from;
-} slice_attrs;
-
 static acf_status slice_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    acf_slice_fwd_cpu(t->dev, y->data, n->in[0]->data, ((slice_attrs *)n->attr)->from, y->dim[1], y->dim[0],
+    acf_slice_fwd_cpu(t->dev, y->data, n->in[0]->data, ((acf_slice_attrs *)n->attr)->from, y->dim[1], y->dim[0],
                       acf_tensor_width(n->in[0]));
     return ACF_OK;
 }
@@ -102,7 +98,7 @@ static acf_status slice_backward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
     acf_real *dx = acf_grad(t, n->in[0]);
     if (dx)
-        acf_slice_bwd_cpu(t->dev, dx, y->grad, ((slice_attrs *)n->attr)->from, y->dim[1], y->dim[0],
+        acf_slice_bwd_cpu(t->dev, dx, y->grad, ((acf_slice_attrs *)n->attr)->from, y->dim[1], y->dim[0],
                           acf_tensor_width(n->in[0]));
     return acf_tape_status(t);
 }
@@ -111,12 +107,12 @@ const acf_op acf_op_slice = {"slice", ACF_OP_slice, {slice_forward, slice_backwa
 
 acf_tensor *acf_slice(acf_tape *t, acf_tensor *x, int64_t from, int64_t width) {
     char sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_slice, sizeof(slice_attrs), 1, &x);
+    acf_node *n = acf_node_new(t, &acf_op_slice, sizeof(acf_slice_attrs), 1, &x);
     if (!n) return &t->empty;
     if (!is_matrix(x) || from < 0 || width < 0 || from > acf_tensor_width(x) - width)
         return acf_reject(t, &acf_op_slice, "columns %lld to %lld of x %s; expected columns that x has", (long long)from,
                           (long long)from + width - 1, acf_tensor_shape(x, sx));
-    ((slice_attrs *)n->attr)->from = from;
+    ((acf_slice_attrs *)n->attr)->from = from;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){x->dim[0], width});
     acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);

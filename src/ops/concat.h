@@ -26,4 +26,10 @@ void acf_slice_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, in
 void acf_slice_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, int64_t from, int64_t width, int64_t M,
                        int64_t C);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_slice_attrs {
+    int64_t from;
+} acf_slice_attrs;
+
 #endif

@@ -10,7 +10,7 @@
 static acf_place place_of(const acf_drop *d, acf_cells at, int64_t m, int64_t blocks) {
     int64_t row = at.row ? at.row[m] : m, column = at.column ? at.column[m] : 0;
     return (acf_place){.seed = d->seed, .row = d->row_id ? d->row_id[row] : (uint64_t)row, .stream = ACF_STREAM_DROPOUT + d->site,
-                       .column = (uint32_t)(column * blocks), .draw = d->step};
+                       .column = (uint32_t)(column * blocks), .draw = d->now ? *d->now : d->step};
 }
 
 void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d, acf_cells at,
@@ -43,18 +43,13 @@ void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy
     }
 }
 
-typedef struct attrs {
-    acf_drop drop;
-    uint8_t *keep; /* as many as x has numbers; NULL when no backward comes */
-} attrs;
-
 /* A row for each element of a subset, or for each row of the batch. */
 static acf_cells cells_of(const acf_tensor *x) {
     return x->sub ? (acf_cells){x->sub->row_of, x->sub->col_of} : (acf_cells){x->row_of, NULL};
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_dropout_attrs *a = n->attr;
     const acf_tensor *x = n->in[0];
     if (n->save && !(a->keep = acf_arena_alloc(t->mem, (size_t)acf_tensor_count(x)))) return ACF_EMEMORY;
     acf_dropout_fwd_cpu(t->dev, n->out[0]->data, a->keep, x->data, &a->drop, cells_of(x), acf_tensor_rows(x), acf_tensor_width(x));
@@ -62,7 +57,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_dropout_attrs *a = n->attr;
     acf_real *dx = acf_grad(t, n->in[0]);
     if (dx) acf_dropout_bwd_cpu(t->dev, dx, n->out[0]->grad, a->keep, a->drop.rate, acf_tensor_count(n->in[0]));
     return acf_tape_status(t);
@@ -84,9 +79,9 @@ static bool fits(acf_tape *t, const acf_tensor *x, const acf_drop *d) {
 acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, const acf_drop *d) {
     if (t->failure.status || !fits(t, x, d)) return &t->empty;
     if (d->rate == 0 || !t->record) return x;
-    acf_node *n = acf_node_new(t, &acf_op_dropout, sizeof(attrs), 1, &x);
+    acf_node *n = acf_node_new(t, &acf_op_dropout, sizeof(acf_dropout_attrs), 1, &x);
     if (!n) return &t->empty;
-    *(attrs *)n->attr = (attrs){*d, NULL};
+    *(acf_dropout_attrs *)n->attr = (acf_dropout_attrs){*d, NULL};
     n->out[0] = acf_tensor_new(t, x->ndim, x->dim);
     acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);

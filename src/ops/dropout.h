@@ -13,6 +13,7 @@ typedef struct acf_drop {
     double rate; /* in [0,1) */
     uint64_t seed;
     uint32_t step;          /* of training: each has its own masks */
+    const uint32_t *now;    /* the same in device memory, for a step that is captured once and replayed; NULL: `step` says it */
     uint32_t site;          /* the place in the model, below ACF_SITES: no two places drop the same numbers */
     const uint64_t *row_id; /* (N) as in acf_draw; NULL: the index of the batch row */
 } acf_drop;
@@ -36,5 +37,12 @@ void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, cons
 /* dx += dy keep / (1 - rate) over n elements. */
 void acf_dropout_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const uint8_t *keep, double rate,
                          int64_t n);
+
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_dropout_attrs {
+    acf_drop drop;
+    uint8_t *keep; /* as many as x has numbers; NULL when no backward comes */
+} acf_dropout_attrs;
 
 #endif

@@ -4,11 +4,6 @@
  * Workload: n = 1e3 to 1e5 codes, V from 2 to some thousands, E = 4 to 64. */
 #include "ops/embedding.h"
 
-typedef struct attrs {
-    const int32_t *code; /* (n) */
-    int64_t n;
-} attrs;
-
 /* Packed elements are step-major, so the first bad place need not be that of the lowest row: on failure all are seen. */
 static acf_status check_codes(const int32_t *code, int64_t n, int64_t V, const acf_subset *sub) {
     int64_t bad = -1;
@@ -25,7 +20,7 @@ static acf_status check_codes(const int32_t *code, int64_t n, int64_t V, const a
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_embedding_attrs *a = n->attr;
     const acf_tensor *table = n->in[0], *y = n->out[0];
     ACF_TRY(check_codes(a->code, a->n, table->dim[0], y->sub));
     acf_gather_fwd_cpu(t->dev, y->data, table->data, a->code, 0, a->n, table->dim[1]);
@@ -33,7 +28,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_embedding_attrs *a = n->attr;
     acf_tensor *table = n->in[0];
     acf_real *dtable = acf_grad(t, table);
     if (!dtable) return acf_tape_status(t);
@@ -49,7 +44,7 @@ const acf_op acf_op_embedding = {"embedding", ACF_OP_embedding, {forward, backwa
 
 acf_tensor *acf_embedding(acf_tape *t, acf_tensor *table, const int32_t *code, int64_t n, const acf_subset *sub) {
     char st[ACF_SHAPE_TEXT];
-    acf_node *node = acf_node_new(t, &acf_op_embedding, sizeof(attrs), 1, &table);
+    acf_node *node = acf_node_new(t, &acf_op_embedding, sizeof(acf_embedding_attrs), 1, &table);
     if (!node) return &t->empty;
     if (table->ndim != 2 || table->dim[0] > INT32_MAX)
         return acf_reject(t, &acf_op_embedding, "the table is %s; expected (V, E)", acf_tensor_shape(table, st));
@@ -58,7 +53,7 @@ acf_tensor *acf_embedding(acf_tape *t, acf_tensor *table, const int32_t *code, i
     if (sub && n != sub->T)
         return acf_reject(t, &acf_op_embedding, "%lld codes; the subset has %lld elements", (long long)n,
                           (long long)sub->T);
-    *(attrs *)node->attr = (attrs){code, n};
+    *(acf_embedding_attrs *)node->attr = (acf_embedding_attrs){code, n};
     node->out[0] = acf_tensor_new(t, 2, (int64_t[]){n, table->dim[1]});
     node->out[0]->sub = sub;
     return acf_node_run(t, node);

@@ -12,4 +12,11 @@ acf_tensor *acf_embedding(acf_tape *t, acf_tensor *table, const int32_t *code, i
 /* y (T,E) = row of table (D,E) for the column of each modelled element. */
 acf_tensor *acf_embedding_columns(acf_tape *t, acf_tensor *table, const acf_subset *u);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_embedding_attrs {
+    const int32_t *code; /* (n) */
+    int64_t n;
+} acf_embedding_attrs;
+
 #endif

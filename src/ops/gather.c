@@ -114,14 +114,7 @@ void acf_scatter_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const acf_
 
 /* ---- gather ----------------------------------------------------------------------------------------------------- */
 
-typedef struct attrs {
-    const int32_t *index; /* (n) into R rows of C numbers */
-    int64_t n, R, C;
-    acf_real fill;
-    bool of_subset; /* a map of a subset: valid, and without repeats */
-} attrs;
-
-static acf_status check_range(const attrs *a) {
+static acf_status check_range(const acf_gather_attrs *a) {
     for (int64_t p = 0; p < a->n; p++)
         if (a->index[p] < -1 || a->index[p] >= a->R)
             return acf_fail(ACF_EDATA, "the index at place %lld is %d; expected -1 to %lld", (long long)p, a->index[p],
@@ -130,18 +123,18 @@ static acf_status check_range(const attrs *a) {
 }
 
 static acf_status gather_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
-    if (!a->of_subset) ACF_TRY(check_range(a));
+    const acf_gather_attrs *a = n->attr;
+    if (!a->u) ACF_TRY(check_range(a));
     acf_gather_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, a->index, a->fill, a->n, a->C);
     return ACF_OK;
 }
 
 static acf_status gather_backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_gather_attrs *a = n->attr;
     acf_real *dx = acf_grad(t, n->in[0]);
     const acf_real *dy = n->out[0]->grad;
     if (!dx) return acf_tape_status(t);
-    if (a->of_subset) {
+    if (a->u) {
         acf_gather_unique_bwd_cpu(t->dev, dx, dy, a->index, a->n, a->C);
         return ACF_OK;
     }
@@ -155,8 +148,8 @@ static acf_status gather_backward(acf_tape *t, acf_node *n) {
 const acf_op acf_op_gather = {"gather", ACF_OP_gather, {gather_forward, gather_backward}};
 
 /* Runs a gather or scatter node whose output has `rows` rows shaped like those of `like`. */
-static acf_tensor *run(acf_tape *t, acf_node *n, attrs a, const acf_tensor *like, int64_t rows, const acf_subset *sub) {
-    *(attrs *)n->attr = a;
+static acf_tensor *run(acf_tape *t, acf_node *n, acf_gather_attrs a, const acf_tensor *like, int64_t rows, const acf_subset *sub) {
+    *(acf_gather_attrs *)n->attr = a;
     n->out[0] = acf_tensor_new(t, like->ndim, (int64_t[]){rows, like->dim[1]});
     n->out[0]->sub = sub;
     return acf_node_run(t, n);
@@ -165,29 +158,30 @@ static acf_tensor *run(acf_tape *t, acf_node *n, attrs a, const acf_tensor *like
 /* The shape of a list of numbers or of rows. */
 static bool is_list(const acf_tensor *x) { return x->ndim == 1 || x->ndim == 2; }
 
-static attrs map_of_subset(const int32_t *index, int64_t n, const acf_tensor *x, double fill) {
-    return (attrs){index, n, acf_tensor_rows(x), acf_tensor_width(x), (acf_real)fill, true};
+/* A map with as many places as u has elements, into x. */
+static acf_gather_attrs map_of_subset(const acf_subset *u, const int32_t *index, const acf_tensor *x, double fill) {
+    return (acf_gather_attrs){index, u->T, acf_tensor_rows(x), acf_tensor_width(x), (acf_real)fill, u};
 }
 
 acf_tensor *acf_gather(acf_tape *t, acf_tensor *x, const int32_t *index, int64_t n, double fill) {
     char sx[ACF_SHAPE_TEXT];
-    acf_node *node = acf_node_new(t, &acf_op_gather, sizeof(attrs), 1, &x);
+    acf_node *node = acf_node_new(t, &acf_op_gather, sizeof(acf_gather_attrs), 1, &x);
     if (!node) return &t->empty;
     if (!is_list(x) || n < 0 || n > INT32_MAX || acf_tensor_rows(x) > INT32_MAX)
         return acf_reject(t, &acf_op_gather, "%lld rows of x %s; expected (R) or (R, C), and fewer than 2^31 rows",
                           (long long)n, acf_tensor_shape(x, sx));
-    attrs a = {index, n, acf_tensor_rows(x), acf_tensor_width(x), (acf_real)fill, false};
+    acf_gather_attrs a = {index, n, acf_tensor_rows(x), acf_tensor_width(x), (acf_real)fill, NULL};
     return run(t, node, a, x, n, NULL);
 }
 
 acf_tensor *acf_gather_cells(acf_tape *t, acf_tensor *x, const acf_subset *u) {
     char sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(attrs), 1, &x);
+    acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(acf_gather_attrs), 1, &x);
     if (!n) return &t->empty;
     if (x->ndim != 2 || x->sub || x->dim[0] != u->N || x->dim[1] != u->D)
         return acf_reject(t, &acf_op_gather, "the cells of x %s; the subset has (%lld, %lld)", acf_tensor_shape(x, sx),
                           (long long)u->N, (long long)u->D);
-    *(attrs *)n->attr = (attrs){u->cell, u->T, u->N * u->D, 1, 0, true};
+    *(acf_gather_attrs *)n->attr = (acf_gather_attrs){u->cell, u->T, u->N * u->D, 1, 0, u};
     n->out[0] = acf_tensor_packed(t, u, 0);
     return acf_node_run(t, n);
 }
@@ -195,12 +189,12 @@ acf_tensor *acf_gather_cells(acf_tape *t, acf_tensor *x, const acf_subset *u) {
 /* v (T[,C]) rearranged by a map of the subset it is packed over. */
 static acf_tensor *within(acf_tape *t, acf_tensor *v, const acf_subset *u, bool back, double fill) {
     char sv[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(attrs), 1, &v);
+    acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(acf_gather_attrs), 1, &v);
     if (!n) return &t->empty;
     if (!is_list(v) || v->sub != u)
         return acf_reject(t, &acf_op_gather, "v is %s; expected (T) or (T, C) packed over the given subset",
                           acf_tensor_shape(v, sv));
-    return run(t, n, map_of_subset(back ? u->mirror : u->prev, u->T, v, fill), v, u->T, u);
+    return run(t, n, map_of_subset(u, back ? u->mirror : u->prev, v, fill), v, u->T, u);
 }
 
 acf_tensor *acf_gather_prev(acf_tape *t, acf_tensor *v, const acf_subset *u, double start) {
@@ -211,20 +205,14 @@ acf_tensor *acf_reverse(acf_tape *t, acf_tensor *v, const acf_subset *u) { retur
 
 /* ---- halves of a subset ------------------------------------------------------------------------------------------- */
 
-const acf_subset *acf_split_subset(acf_tape *t, const acf_subset *u, int parity) {
-    const acf_subset *half = NULL;
-    if (!t->failure.status && acf_subset_split(t->mem, u, parity, &half)) acf_tape_fail(t, NULL);
-    return half;
-}
-
 acf_tensor *acf_pick(acf_tape *t, acf_tensor *v, const acf_subset *child) {
     char sv[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(attrs), 1, &v);
+    acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(acf_gather_attrs), 1, &v);
     if (!n) return &t->empty;
     if (!is_list(v) || !child->whole || v->sub != child->whole)
         return acf_reject(t, &acf_op_gather, "v is %s; expected it packed over the subset that was split",
                           acf_tensor_shape(v, sv));
-    return run(t, n, map_of_subset(child->parent, child->T, v, 0), v, child->T, child);
+    return run(t, n, map_of_subset(child, child->parent, v, 0), v, child->T, child);
 }
 
 static acf_status merge_forward(acf_tape *t, acf_node *n) {
@@ -266,19 +254,15 @@ acf_tensor *acf_merge(acf_tape *t, acf_tensor *even, acf_tensor *odd, const acf_
 
 /* ---- rows repeated for their elements ------------------------------------------------------------------------------ */
 
-typedef struct rows_attrs {
-    const acf_subset *u;
-} rows_attrs;
-
 static acf_status rows_forward(acf_tape *t, acf_node *n) {
-    const acf_subset *u = ((rows_attrs *)n->attr)->u;
+    const acf_subset *u = ((acf_gather_rows_attrs *)n->attr)->u;
     acf_gather_fwd_cpu(t->dev, n->out[0]->data, n->in[0]->data, u->row_of, 0, u->T, n->in[0]->dim[1]);
     return ACF_OK;
 }
 
 static acf_status rows_backward(acf_tape *t, acf_node *n) {
     acf_real *dx = acf_grad(t, n->in[0]);
-    if (dx) acf_gather_rows_bwd_cpu(t->dev, dx, n->out[0]->grad, ((rows_attrs *)n->attr)->u, n->in[0]->dim[1]);
+    if (dx) acf_gather_rows_bwd_cpu(t->dev, dx, n->out[0]->grad, ((acf_gather_rows_attrs *)n->attr)->u, n->in[0]->dim[1]);
     return acf_tape_status(t);
 }
 
@@ -286,12 +270,12 @@ const acf_op acf_op_gather_rows = {"gather_rows", ACF_OP_gather_rows, {rows_forw
 
 acf_tensor *acf_gather_rows(acf_tape *t, acf_tensor *x, const acf_subset *u) {
     char sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_gather_rows, sizeof(rows_attrs), 1, &x);
+    acf_node *n = acf_node_new(t, &acf_op_gather_rows, sizeof(acf_gather_rows_attrs), 1, &x);
     if (!n) return &t->empty;
     if (x->ndim != 2 || x->sub || x->dim[0] != u->N)
         return acf_reject(t, &acf_op_gather_rows, "x is %s; the subset has %lld rows, so expected (%lld, C)",
                           acf_tensor_shape(x, sx), (long long)u->N, (long long)u->N);
-    *(rows_attrs *)n->attr = (rows_attrs){u};
+    *(acf_gather_rows_attrs *)n->attr = (acf_gather_rows_attrs){u};
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){u->T, x->dim[1]});
     n->out[0]->sub = u;
     return acf_node_run(t, n);
@@ -299,7 +283,7 @@ acf_tensor *acf_gather_rows(acf_tape *t, acf_tensor *x, const acf_subset *u) {
 
 /* ---- scatter ------------------------------------------------------------------------------------------------------ */
 
-static acf_status check_repeats(acf_tape *t, const attrs *a) {
+static acf_status check_repeats(acf_tape *t, const acf_gather_attrs *a) {
     acf_mark mark = acf_arena_mark(t->mem);
     int32_t *taken = acf_tape_ints(t, a->R);
     if (!taken) return acf_tape_status(t);
@@ -311,10 +295,10 @@ static acf_status check_repeats(acf_tape *t, const attrs *a) {
 }
 
 static acf_status scatter_forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_gather_attrs *a = n->attr;
     const acf_real *base = n->in[1] ? n->in[1]->data : NULL;
     acf_real *y = n->out[0]->data;
-    if (!a->of_subset) {
+    if (!a->u) {
         ACF_TRY(check_range(a));
         ACF_TRY(check_repeats(t, a));
     }
@@ -329,7 +313,7 @@ static acf_status scatter_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status scatter_backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_gather_attrs *a = n->attr;
     acf_real *dv = acf_grad(t, n->in[0]), *dbase = acf_grad(t, n->in[1]);
     const acf_real *dy = n->out[0]->grad;
     acf_mark mark = acf_arena_mark(t->mem);
@@ -345,7 +329,7 @@ const acf_op acf_op_scatter = {"scatter", ACF_OP_scatter, {scatter_forward, scat
 
 acf_tensor *acf_scatter(acf_tape *t, acf_tensor *v, const int32_t *index, int64_t R, acf_tensor *base, double fill) {
     char sv[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_scatter, sizeof(attrs), 2, (acf_tensor *[]){v, base});
+    acf_node *n = acf_node_new(t, &acf_op_scatter, sizeof(acf_gather_attrs), 2, (acf_tensor *[]){v, base});
     if (!n) return &t->empty;
     if (!is_list(v) || R < 0 || R > INT32_MAX)
         return acf_reject(t, &acf_op_scatter,
@@ -354,13 +338,13 @@ acf_tensor *acf_scatter(acf_tape *t, acf_tensor *v, const int32_t *index, int64_
     if (base && (base->ndim != v->ndim || base->dim[0] != R || acf_tensor_width(base) != acf_tensor_width(v)))
         return acf_reject(t, &acf_op_scatter, "the base is %s; expected %lld rows like those of v %s",
                           acf_tensor_shape(base, sb), (long long)R, acf_tensor_shape(v, sv));
-    attrs a = {index, acf_tensor_rows(v), R, acf_tensor_width(v), (acf_real)fill, false};
+    acf_gather_attrs a = {index, acf_tensor_rows(v), R, acf_tensor_width(v), (acf_real)fill, NULL};
     return run(t, n, a, v, R, base ? base->sub : NULL);
 }
 
 acf_tensor *acf_scatter_cells(acf_tape *t, acf_tensor *v, const acf_subset *u, acf_tensor *base) {
     char sv[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_scatter, sizeof(attrs), 2, (acf_tensor *[]){v, base});
+    acf_node *n = acf_node_new(t, &acf_op_scatter, sizeof(acf_gather_attrs), 2, (acf_tensor *[]){v, base});
     if (!n) return &t->empty;
     if (v->ndim != 1 || v->sub != u)
         return acf_reject(t, &acf_op_scatter, "v is %s; expected (T) packed over the given subset",
@@ -368,7 +352,7 @@ acf_tensor *acf_scatter_cells(acf_tape *t, acf_tensor *v, const acf_subset *u, a
     if (base && (base->ndim != 2 || base->sub || base->dim[0] != u->N || base->dim[1] != u->D))
         return acf_reject(t, &acf_op_scatter, "the base is %s; the subset has (%lld, %lld)", acf_tensor_shape(base, sb),
                           (long long)u->N, (long long)u->D);
-    *(attrs *)n->attr = (attrs){u->cell, u->T, u->N * u->D, 1, 0, true};
+    *(acf_gather_attrs *)n->attr = (acf_gather_attrs){u->cell, u->T, u->N * u->D, 1, 0, u};
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){u->N, u->D});
     return acf_node_run(t, n);
 }
@@ -395,14 +379,8 @@ acf_tensor *acf_step_slice(acf_tape *t, acf_tensor *v, const acf_subset *u, int6
     return slice;
 }
 
-/* There may be more steps than a node has inputs, so they are listed in the attributes. */
-typedef struct stack_attrs {
-    const acf_subset *u;
-    acf_tensor **step; /* (u->steps) */
-} stack_attrs;
-
 static acf_status stack_forward(acf_tape *t, acf_node *n) {
-    const stack_attrs *a = n->attr;
+    const acf_stack_attrs *a = n->attr;
     (void)t;
     int64_t C = acf_tensor_width(n->out[0]);
     for (int64_t s = 0; s < a->u->steps; s++)
@@ -411,7 +389,7 @@ static acf_status stack_forward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status stack_backward(acf_tape *t, acf_node *n) {
-    const stack_attrs *a = n->attr;
+    const acf_stack_attrs *a = n->attr;
     int64_t C = acf_tensor_width(n->out[0]);
     for (int64_t s = 0; s < a->u->steps; s++) {
         acf_real *dv = acf_grad(t, a->step[s]);
@@ -424,11 +402,11 @@ const acf_op acf_op_step_stack = {"step_stack", ACF_OP_step_stack, {stack_forwar
 
 acf_tensor *acf_step_stack(acf_tape *t, acf_tensor *const *v, const acf_subset *u) {
     char sv[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_step_stack, sizeof(stack_attrs), 0, NULL);
+    acf_node *n = acf_node_new(t, &acf_op_step_stack, sizeof(acf_stack_attrs), 0, NULL);
     if (!n) return &t->empty;
     int ndim = u->steps ? v[0]->ndim : 1;
     int64_t C = u->steps ? acf_tensor_width(v[0]) : 1;
-    stack_attrs *a = n->attr;
+    acf_stack_attrs *a = n->attr;
     a->u = u;
     a->step = acf_arena_alloc(t->host, (size_t)u->steps * sizeof *a->step);
     if (!a->step) {

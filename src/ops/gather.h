@@ -36,9 +36,7 @@ acf_tensor *acf_gather_prev(acf_tape *t, acf_tensor *v, const acf_subset *u, dou
 /* v (T[,C]) with every row's elements in the opposite order. */
 acf_tensor *acf_reverse(acf_tape *t, acf_tensor *v, const acf_subset *u);
 
-/* The even (parity 0) or odd (1) places of each row as a subset on the tape; NULL when the tape has failed. */
-const acf_subset *acf_split_subset(acf_tape *t, const acf_subset *u, int parity);
-/* The elements of v (T[,C]), packed over child->whole, that belong to a half. */
+/* The elements of v (T[,C]), packed over child->whole, that belong to a half (acf_tape_half). */
 acf_tensor *acf_pick(acf_tape *t, acf_tensor *v, const acf_subset *child);
 /* The inverse of the two picks: even and odd are packed over the two halves of u, the result over u. */
 acf_tensor *acf_merge(acf_tape *t, acf_tensor *even, acf_tensor *odd, const acf_subset *u);
@@ -73,5 +71,25 @@ void acf_scatter_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real *dy
 /* dbase (R,C) += dy where no index points. scratch: R integers. */
 void acf_scatter_base_bwd_cpu(const acf_device *dev, acf_real *dbase, const acf_real *dy, const int32_t *index,
                               int32_t *scratch, int64_t n, int64_t R, int64_t C);
+
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Of gather and scatter. */
+typedef struct acf_gather_attrs {
+    const int32_t *index; /* (n) into R rows of C numbers */
+    int64_t n, R, C;
+    acf_real fill;
+    const acf_subset *u; /* whose map it is: valid, and without repeats; NULL: the caller's, to be checked */
+} acf_gather_attrs;
+
+typedef struct acf_gather_rows_attrs {
+    const acf_subset *u;
+} acf_gather_rows_attrs;
+
+/* There may be more steps than a node has inputs, so they are listed here. */
+typedef struct acf_stack_attrs {
+    const acf_subset *u;
+    acf_tensor **step; /* (u->steps) */
+} acf_stack_attrs;
 
 #endif

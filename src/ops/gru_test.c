@@ -72,7 +72,7 @@ static void naive_seq(const acf_lab *l, double *const *out) {
 /* Leaves: x (n,I), [h (N,H)], [c], wx, [wc], bx, wh, bh; n = rows active at the first step. */
 static void build_step(acf_lab *l) {
     int kind = l->c->variant;
-    int64_t n = l->u ? l->u->active[0] : 0;
+    int64_t n = l->u ? l->host->active[0] : 0;
     acf_tensor *x = acf_leaf(l, "x", -1, 1, 2, (int64_t[]){n, inputs(l)}), *h = NULL, *c = NULL;
     if (kind != STEP_FIRST) h = acf_leaf(l, "h", -1, 1, 2, (int64_t[]){l->N, units(l)});
     if (kind == STEP_COND) c = acf_leaf(l, "c", -1, 1, 2, (int64_t[]){l->N, CONDITIONS});

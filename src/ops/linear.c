@@ -54,20 +54,16 @@ void acf_linear_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_r
     if (db) acf_cpu_colsum(dev, db, dy, M, O, O);
 }
 
-typedef struct attrs {
-    acf_act_kind act;
-} attrs;
-
 static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
-    acf_linear_fwd_cpu(t->dev, n->out[0]->data, x->data, w->data, b ? b->data : NULL, ((attrs *)n->attr)->act,
+    acf_linear_fwd_cpu(t->dev, n->out[0]->data, x->data, w->data, b ? b->data : NULL, ((acf_linear_attrs *)n->attr)->act,
                        acf_tensor_rows(x), w->dim[1], w->dim[0]);
     return ACF_OK;
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *y = n->out[0];
-    acf_act_kind act = ((attrs *)n->attr)->act;
+    acf_act_kind act = ((acf_linear_attrs *)n->attr)->act;
     acf_real *dx = acf_grad(t, x), *dw = acf_grad(t, w), *db = acf_grad(t, b);
     /* Gradients first: what is allocated after the mark dies with this call. */
     acf_mark mark = acf_arena_mark(t->mem);
@@ -83,7 +79,7 @@ const acf_op acf_op_linear = {"linear", ACF_OP_linear, {forward, backward}};
 
 acf_tensor *acf_linear(acf_tape *t, acf_tensor *x, acf_tensor *w, acf_tensor *b, acf_act_kind act) {
     char sx[ACF_SHAPE_TEXT], sw[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_linear, sizeof(attrs), 3, (acf_tensor *[]){x, w, b});
+    acf_node *n = acf_node_new(t, &acf_op_linear, sizeof(acf_linear_attrs), 3, (acf_tensor *[]){x, w, b});
     if (!n) return &t->empty;
     if (x->ndim != 2 || w->ndim != 2 || x->dim[1] != w->dim[1])
         return acf_reject(t, &acf_op_linear, "x is %s and w is %s; expected (M, I) and (O, I)", acf_tensor_shape(x, sx),
@@ -92,7 +88,7 @@ acf_tensor *acf_linear(acf_tape *t, acf_tensor *x, acf_tensor *w, acf_tensor *b,
         return acf_reject(t, &acf_op_linear, "the bias has %lld elements; w is %s, so expected %lld",
                           (long long)acf_tensor_count(b), acf_tensor_shape(w, sw), (long long)w->dim[0]);
     if ((unsigned)act >= ACF_ACT_COUNT) return acf_reject_value(t, &acf_op_linear, "there is no activation number %d", (int)act);
-    ((attrs *)n->attr)->act = act;
+    ((acf_linear_attrs *)n->attr)->act = act;
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){x->dim[0], w->dim[0]});
     acf_tensor_inherit(n->out[0], x);
     return acf_node_run(t, n);

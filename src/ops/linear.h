@@ -16,4 +16,10 @@ void acf_linear_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_r
                         const acf_real *y, const acf_real *x, const acf_real *w, acf_real *dpre, acf_act_kind act,
                         int64_t M, int64_t I, int64_t O);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_linear_attrs {
+    acf_act_kind act;
+} acf_linear_attrs;
+
 #endif

@@ -52,7 +52,7 @@ acf_lu *acf_lu_factor(acf_tape *t, acf_tensor *m, const acf_subset *u) {
     if (t->failure.status) return NULL;
     if (!acf_is_square(m, u)) {
         acf_reject(t, &acf_op_lu_factor, "m is %s; expected (%lld), the list of the subset's matrices", acf_tensor_shape(m, s),
-                   (long long)u->square[u->N]);
+                   (long long)u->S);
         return NULL;
     }
     acf_lu *lu = acf_arena_alloc(t->host, sizeof *lu);

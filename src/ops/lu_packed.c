@@ -234,7 +234,7 @@ static acf_tensor *run(acf_tape *t, const acf_op *op, acf_tensor *m, const char 
     if (!n) return &t->empty;
     if (!acf_is_square(m, u))
         return acf_reject(t, op, "m is %s; expected (%lld), the list of the subset's matrices", acf_tensor_shape(m, s),
-                          (long long)u->square[u->N]);
+                          (long long)u->S);
     if (x && !acf_is_packed(x, u))
         return acf_reject(t, op, "%s is %s; expected (%lld packed) over the subset of the matrices", name,
                           acf_tensor_shape(x, s), (long long)u->T);

@@ -47,7 +47,7 @@ static acf_mog on_tape(acf_lab *l, const mixture *g, acf_tensor *x) {
     m.weight = acf_tensor_input(l->t, g->weight, 1, &g->K);
     m.mean = acf_tensor_input(l->t, g->mean, 2, (int64_t[]){g->K, g->D});
     m.cov = acf_tensor_input(l->t, g->cov, 3, (int64_t[]){g->K, g->D, g->D});
-    m.b = l->b;
+    m.b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D));
     return m;
 }
 

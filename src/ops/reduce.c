@@ -79,43 +79,39 @@ void acf_sum_subset_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real 
 
 /* ---- sum, mean, dot ------------------------------------------------------------------------------------------------ */
 
-typedef struct attrs {
-    const acf_real *w; /* NULL: all ones */
-    double scale;
-} attrs;
+/* What the sum is multiplied with. */
+static double scale_of(const acf_node *n) {
+    return ((const acf_sum_attrs *)n->attr)->mean ? 1 / (double)acf_max(acf_tensor_count(n->in[0]), 1) : 1;
+}
 
 static acf_status forward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_sum_attrs *a = n->attr;
     double sum = acf_sum_fwd_cpu(t->dev, n->in[0]->data, a->w, acf_tensor_count(n->in[0]));
-    n->out[0]->data[0] = acf_real_sum(a->scale * sum);
+    n->out[0]->data[0] = acf_real_sum(scale_of(n) * sum);
     return ACF_OK;
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_sum_attrs *a = n->attr;
     acf_real *dx = acf_grad(t, n->in[0]);
-    acf_real g = (acf_real)(a->scale * (double)n->out[0]->grad[0]);
+    acf_real g = (acf_real)(scale_of(n) * (double)n->out[0]->grad[0]);
     if (dx) acf_sum_bwd_cpu(t->dev, dx, g, a->w, acf_tensor_count(n->in[0]));
     return acf_tape_status(t);
 }
 
 const acf_op acf_op_sum = {"sum", ACF_OP_sum, {forward, backward}};
 
-static acf_tensor *weighed(acf_tape *t, acf_tensor *x, const acf_real *w, double scale) {
-    acf_node *n = acf_node_new(t, &acf_op_sum, sizeof(attrs), 1, &x);
+static acf_tensor *weighed(acf_tape *t, acf_tensor *x, const acf_real *w, bool mean) {
+    acf_node *n = acf_node_new(t, &acf_op_sum, sizeof(acf_sum_attrs), 1, &x);
     if (!n) return &t->empty;
-    *(attrs *)n->attr = (attrs){w, scale};
+    *(acf_sum_attrs *)n->attr = (acf_sum_attrs){w, mean};
     n->out[0] = acf_tensor_new(t, 0, NULL);
     return acf_node_run(t, n);
 }
 
-acf_tensor *acf_sum(acf_tape *t, acf_tensor *x) { return weighed(t, x, NULL, 1); }
-
-acf_tensor *acf_mean(acf_tape *t, acf_tensor *x) {
-    return weighed(t, x, NULL, 1 / (double)acf_max(acf_tensor_count(x), 1));
-}
-
-acf_tensor *acf_dot(acf_tape *t, acf_tensor *x, const acf_real *w) { return weighed(t, x, w, 1); }
+acf_tensor *acf_sum(acf_tape *t, acf_tensor *x) { return weighed(t, x, NULL, false); }
+acf_tensor *acf_mean(acf_tape *t, acf_tensor *x) { return weighed(t, x, NULL, true); }
+acf_tensor *acf_dot(acf_tape *t, acf_tensor *x, const acf_real *w) { return weighed(t, x, w, false); }
 
 /* ---- sums of rows --------------------------------------------------------------------------------------------------- */
 

@@ -37,4 +37,11 @@ void acf_sum_rows_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *d
 void acf_sum_subset_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const acf_subset *u);
 void acf_sum_subset_bwd_cpu(const acf_device *dev, acf_real *dv, const acf_real *dy, const acf_subset *u);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_sum_attrs {
+    const acf_real *w; /* NULL: all ones */
+    bool mean;
+} acf_sum_attrs;
+
 #endif

@@ -51,10 +51,10 @@ static inline void acf_row_axpy(acf_real *y, acf_real a, const acf_real *x, int6
 
 /* The list of matrices of a subset: its shape, and an unfilled one. */
 static inline bool acf_is_square(const acf_tensor *m, const acf_subset *u) {
-    return m->ndim == 1 && m->dim[0] == u->square[u->N] && (!m->square || m->square == u);
+    return m->ndim == 1 && m->dim[0] == u->S && (!m->square || m->square == u);
 }
 static inline acf_tensor *acf_square_new(acf_tape *t, const acf_subset *u) {
-    acf_tensor *m = acf_tensor_new(t, 1, &u->square[u->N]);
+    acf_tensor *m = acf_tensor_new(t, 1, &u->S);
     if (m != &t->empty) m->square = u;
     return m;
 }

@@ -41,6 +41,8 @@ static void build(acf_lab *l) {
 }
 
 /* The same sums step by step; a slice of v shares its gradient, so that of v is the steps' together. */
+static const char steps_are_counted[] = "loops step by step read the counts of a subset on the host";
+
 static void build_steps(acf_lab *l) {
     inputs in = make(l);
     acf_tensor *sums[16] = {NULL};
@@ -110,8 +112,8 @@ static const acf_case cases[] = {
     {"blocks of units", build, naive, .variant = BLOCKS, .hides_nonfinite = true, .sizes = small},
     {"mirrored", build, naive, .variant = MIRRORED, .hides_nonfinite = true},
     {"classes", build, naive, .variant = CLASS, .hides_nonfinite = true},
-    {"steps", build_steps, naive, .variant = STEPS, .hides_nonfinite = true},
-    {"steps of classes", build_steps, naive, .variant = CLASS_STEPS, .hides_nonfinite = true},
+    {"steps", build_steps, naive, .variant = STEPS, .hides_nonfinite = true, .no_device = steps_are_counted},
+    {"steps of classes", build_steps, naive, .variant = CLASS_STEPS, .hides_nonfinite = true, .no_device = steps_are_counted},
     {"slots", build_slots, naive_slots, .hides_nonfinite = true, .big_D = 300},
     {"slots of classes", build_classes, naive_classes, .hides_nonfinite = true},
 };

@@ -27,6 +27,8 @@ static void free_slabs(acf_params *ps) {
     free_slab(ps, &ps->m);
     free_slab(ps, &ps->v);
     free_slab(ps, &ps->average);
+    if (ps->pace) ps->dev->memory.free(ps->dev->memory.ctx, ps->pace);
+    ps->pace = NULL;
 }
 
 static void free_param(acf_param *p) {
@@ -154,8 +156,17 @@ static acf_status new_slab(acf_params *ps, const char *what, acf_real **slab) {
     size_t bytes;
     if (!acf_bytes(ps->total, sizeof(acf_real), &bytes)) return ACF_EMEMORY;
     *slab = ps->dev->memory.alloc(ps->dev->memory.ctx, bytes);
+    if (!*slab && ps->dev->memory.refuse) return ps->dev->memory.refuse(ps->dev->memory.ctx, bytes, 0);
     if (!*slab) return acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for the %s of all parameters", bytes, what);
     return acf_device_zero(ps->dev, *slab, bytes);
+}
+
+/* Step size 0, until someone paces it. */
+static acf_status new_pace(acf_params *ps) {
+    if (!ps->dev->plugin) return ACF_OK;
+    ps->pace = ps->dev->memory.alloc(ps->dev->memory.ctx, sizeof *ps->pace);
+    if (!ps->pace) return ps->dev->memory.refuse(ps->dev->memory.ctx, sizeof *ps->pace, 0);
+    return acf_device_zero(ps->dev, ps->pace, sizeof *ps->pace);
 }
 
 /* Fills `value` by way of a host copy of one parameter at a time. */
@@ -187,6 +198,7 @@ acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train) {
         ACF_TRY_DONE(new_slab(ps, "first moments", &ps->m));
         ACF_TRY_DONE(new_slab(ps, "second moments", &ps->v));
         ACF_TRY_DONE(new_slab(ps, "averages", &ps->average));
+        ACF_TRY_DONE(new_pace(ps));
     }
     ACF_TRY_DONE(fill_values(ps, seed));
     for (int i = 0; i < ps->n; i++) {

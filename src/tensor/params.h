@@ -30,6 +30,24 @@ typedef struct acf_param {
     int64_t offset; /* in the slab, in elements */
 } acf_param;
 
+/* Adam's constants in one step, rounded once: with c1 = 1/(1-β1^t) and c2 = 1/(1-β2^t) of the bias correction,
+ *     w -= lr c1 m / (sqrt(c2 v) + eps)  =  rate m / (sqrt(v) + floor),   rate = lr c1 / sqrt(c2),  floor = eps / sqrt(c2)
+ * which saves two multiplications an element. */
+typedef struct acf_adam_constants {
+    acf_real scale, beta1, beta2, left1, left2, rate, floor;
+    acf_real keep; /* 1 - lr·decay */
+} acf_adam_constants;
+
+/* What changes from step to step, in device memory, so that a captured step finds it there. The first two are for whoever paces training to set; the others are written by the step. */
+typedef struct acf_pace {
+    double lr;
+    int64_t step;    /* counted from 1 */
+    double norm;     /* of the last gradient */
+    int64_t skipped; /* steps whose norm was not finite: they changed nothing */
+    int64_t finite;  /* whether the last one was */
+    acf_adam_constants constants;
+} acf_pace;
+
 typedef struct acf_params {
     acf_device *dev;
     acf_param **list; /* in order of declaration */
@@ -37,6 +55,7 @@ typedef struct acf_params {
     int64_t total;   /* elements of a slab, gaps included */
     int64_t decayed; /* the first so many are subject to weight decay */
     acf_real *value, *grad, *m, *v, *average; /* average..grad are NULL when built for inference */
+    acf_pace *pace; /* on a GPU, for training; else NULL */
 } acf_params;
 
 /* Gives *out; free with acf_params_free. Keeps dev. */

@@ -69,16 +69,22 @@ static acf_status finish(acf_arena *mem, builder *w, acf_subset *u) {
     w->prev = ints(mem, u->T), w->mirror = ints(mem, u->T);
     if (!w->row_of || !w->col_of || !w->cell || !w->prev || !w->mirror) return ACF_EMEMORY;
     fill_packed(w, u);
+    u->S = w->square[u->N];
     publish(u, w);
     return ACF_OK;
 }
 
-static acf_status start(acf_arena *mem, int64_t N, int64_t D, builder *w, acf_subset **out) {
+acf_status acf_subset_fits(int64_t N, int64_t D) {
     /* Also N and D alone: with the other one 0 there are no cells, but there are arrays of N and of D+1. */
     if (N < 0 || D < 0 || N > INT32_MAX - 1 || D > INT32_MAX - 1 || (D > 0 && N > (INT32_MAX - 1) / D))
         return acf_fail(ACF_ESHAPE, "subset: %lld rows of %lld columns are more cells than a batch may have (2^31-1); "
                                     "use a smaller batch",
                         (long long)N, (long long)D);
+    return ACF_OK;
+}
+
+static acf_status start(acf_arena *mem, int64_t N, int64_t D, builder *w, acf_subset **out) {
+    ACF_TRY(acf_subset_fits(N, D));
     acf_subset *u = acf_arena_alloc(mem, sizeof *u);
     w->size = ints(mem, N), w->cols = ints(mem, N * D);
     if (!u || !w->size || !w->cols) return ACF_EMEMORY;

@@ -9,8 +9,12 @@
  *     row 2   u = {1,3}           rank 1             row            1 2 0 | 1 2 | 1
  *                                                    column         0 1 1 | 2 3 | 3
  *
- * The compact order inside a row is the order of the columns. On the CPU T is the exact count; a device that captures its
- * work treats T as capacity and reads the counts from its own memory. */
+ * The compact order inside a row is the order of the columns.
+ *
+ * On the CPU T is the exact count, and so are steps and S. On a GPU the masks are in its memory and the host never sees what is in
+ * them: N and D are true; T and S are capacities; steps is D; every array is in device memory, and there first[D] is the true T and
+ * active[t] the rows of step t. So shapes depend on N, D and the capacity alone. Behind the last element, up to T, the maps hold -1,
+ * packed tensors something finite, and gradients 0. Front ends read N, D, T, S and steps, and no array. */
 #ifndef ACF_TENSOR_SUBSET_H
 #define ACF_TENSOR_SUBSET_H
 
@@ -20,6 +24,7 @@
 typedef struct acf_subset {
     int64_t N, D;          /* rows of the batch, columns of the table */
     int64_t T;             /* packed elements, the sum of all |u| */
+    int64_t S;             /* numbers in a list of the |u|x|u| matrices, one row after the other */
     int64_t steps;         /* largest |u| */
     const int32_t *size;   /* (N)   |u| of each row */
     const int32_t *row;    /* (N)   rank -> row; sizes fall, ties by row */
@@ -33,12 +38,14 @@ typedef struct acf_subset {
     const int32_t *prev;   /* (T)   packed index of the row's previous modelled column, -1 at the first step */
     const int32_t *mirror; /* (T)   packed index of the same row's element counted from the other end */
     const int32_t *parent; /* (T)   packed index in the subset this one was split from; NULL for a whole one */
-    const int64_t *square; /* (N+1) where row i's |u|x|u| matrix begins in a packed list of matrices */
+    const int64_t *square; /* (N+1) where row i's |u|x|u| matrix begins in a list of them; on a GPU they lie D·D apart */
+    const int32_t *place;  /* (N,D) packed index of a cell, -1 where it is not modelled; NULL on the CPU */
     const struct acf_subset *whole; /* the subset this one was split from, and which half it is; NULL for a whole one */
     int parity;
 } acf_subset;
 
-/* Builds the structure from masks b and m, each (N,D), zero or not; NULL b means nothing observed, NULL m nothing missing.
+/* The two functions are the CPU's; models call acf_tape_subset and acf_tape_half (tape.h).
+ * Builds the structure from masks b and m, each (N,D), zero or not; NULL b means nothing observed, NULL m nothing missing.
  * Memory comes from the arena and lives as long as it. Fails: ACF_EMEMORY, ACF_ESHAPE (more than 2^31-1 cells). */
 acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D,
                             const acf_subset **out);
@@ -47,7 +54,10 @@ acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, 
  * `parent` points back into u. Fails: ACF_EMEMORY. */
 acf_status acf_subset_split(acf_arena *mem, const acf_subset *u, int parity, const acf_subset **out);
 
-/* Packed index of place t of row i. */
+/* ACF_ESHAPE when a batch of this size has more cells than can be counted in 32 bits. */
+acf_status acf_subset_fits(int64_t N, int64_t D);
+
+/* Packed index of place t of row i; on the CPU. */
 static inline int64_t acf_subset_at(const acf_subset *u, int64_t i, int64_t t) { return u->first[t] + u->rank[i]; }
 
 #endif

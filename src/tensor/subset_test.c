@@ -1,6 +1,8 @@
 /* Ragged masks: every field of a subset against its definition, for random masks and the edges of the shape. */
 #include "tensor/subset.h"
 
+#include "device/plugin.h"
+
 #include "harness/check.h"
 #include "harness/lab.h"
 
@@ -188,6 +190,87 @@ static void survives_failing_allocations(void **state) {
     }
     assert_true(n > 2);
 }
+
+/* ---- on another device ------------------------------------------------------------------------------------------------------- */
+
+/* n integers of device memory against what they should be; NULL: -1 throughout. */
+static void same_ints(acf_lab *l, const int32_t *there, const int32_t *want, int64_t n, const char *what) {
+    int32_t *found = acf_lab_ints(n);
+    assert_int_equal(acf_device_copy(l->dev, found, there, (size_t)n * sizeof *found, ACF_TO_HOST), ACF_OK);
+    assert_int_equal(acf_device_sync(l->dev), ACF_OK);
+    for (int64_t i = 0; i < n; i++)
+        if (found[i] != (want ? want[i] : -1))
+            fail_msg("%s (N %d, D %d): element %d is %d, expected %d", what, (int)l->N, (int)l->D, (int)i, found[i], want ? want[i] : -1);
+    free(found);
+}
+
+/* Every array of u, on the device, against v, which the CPU made. */
+static void same_subset(acf_lab *l, const acf_subset *u, const acf_subset *v) {
+    const int64_t N = v->N, D = v->D, T = v->T;
+    assert_true(u->N == N && u->D == D && u->T >= T && u->steps == D && u->S == N * D * D);
+    const struct {
+        const char *name;
+        const int32_t *there, *want;
+        int64_t n, room;
+    } all[] = {{"size", u->size, v->size, N, N},         {"row", u->row, v->row, N, N},
+               {"rank", u->rank, v->rank, N, N},         {"active", u->active, v->active, D + 1, D + 1},
+               {"first", u->first, v->first, D + 1, D + 1}, {"row_of", u->row_of, v->row_of, T, u->T},
+               {"col_of", u->col_of, v->col_of, T, u->T}, {"cell", u->cell, v->cell, T, u->T},
+               {"prev", u->prev, v->prev, T, u->T},      {"mirror", u->mirror, v->mirror, T, u->T},
+               {"parent", u->parent, v->parent, v->parent ? T : 0, v->parent ? u->T : 0}};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        same_ints(l, all[k].there, all[k].want, all[k].n, all[k].name);
+        same_ints(l, all[k].there + all[k].n, NULL, all[k].room - all[k].n, all[k].name); /* behind the last element */
+    }
+    int32_t *place = acf_lab_ints(N * D);
+    for (int64_t p = 0; p < T; p++) place[v->cell[p]] = (int32_t)p;
+    same_ints(l, u->place, place, N * D, "place");
+    free(place);
+    for (int64_t i = 0; i < N; i++) same_ints(l, u->cols + i * D, v->cols + i * D, v->size[i], "cols");
+}
+
+static void a_device_makes_the_same_subsets(void **state) {
+    (void)state;
+    static const acf_size sizes[] = {{0, 3, 0}, {1, 1, ACF_MASK_ALL}, {5, 4, ACF_MASK_NONE}, {7, 1, ACF_MASK_RANDOM}, {40, 33, ACF_MASK_RANDOM},
+                                     {1500, 65, ACF_MASK_RANDOM}, {33, 1200, ACF_MASK_RANDOM}, {9000, 6, ACF_MASK_ONE}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        acf_lab l;
+        acf_lab_open_on(&l, acf_test_device(), sizes[k].N, sizes[k].D, sizes[k].mask, 5 + k);
+        same_subset(&l, l.u, l.host);
+        for (int parity = 0; parity < 2; parity++) {
+            const acf_subset *half;
+            assert_int_equal(acf_subset_split(l.mem, l.host, parity, &half), ACF_OK);
+            same_subset(&l, acf_tape_half(l.t, l.u, parity), half);
+        }
+        acf_lab_close(&l);
+    }
+}
+
+/* With room for part of the cells, rows are taken in order as long as they fit; the others model nothing, and are counted. */
+static void rows_without_room_are_left_out(void **state) {
+    (void)state;
+    acf_lab l;
+    acf_lab_open_on(&l, acf_test_device(), 700, 12, ACF_MASK_RANDOM, 3);
+    int64_t left_out, taken = 0, expected = 0;
+    assert_int_equal(l.dev->plugin->take_left_out(l.dev, &left_out), ACF_OK);
+    l.t->room = 0.25;
+    acf_lab_begin(&l, false);
+    assert_int_equal(l.u->T, 2112); /* 2,100 and up to a multiple of 64 */
+    for (int64_t i = 0, fits = true; i < l.N; i++) {
+        fits = fits && taken + l.host->size[i] <= l.u->T;
+        if (fits) taken += l.host->size[i];
+        else expected += l.host->size[i] > 0, memset(l.b + i * l.D, 1, (size_t)l.D);
+    }
+    assert_int_equal(l.dev->plugin->take_left_out(l.dev, &left_out), ACF_OK);
+    assert_int_equal(left_out, expected);
+    assert_true(expected > 0);
+    const acf_subset *small;
+    assert_int_equal(acf_subset_build(l.mem, l.b, l.m, l.N, l.D, &small), ACF_OK);
+    same_subset(&l, l.u, small);
+    acf_lab_close(&l);
+}
+
+ACF_DEVICE_TESTS(subset, cmocka_unit_test(a_device_makes_the_same_subsets), cmocka_unit_test(rows_without_room_are_left_out))
 
 ACF_TESTS(subset, cmocka_unit_test(fields_follow_the_definition), cmocka_unit_test(the_example_of_the_header),
           cmocka_unit_test(nothing_observed_nothing_missing), cmocka_unit_test(no_rows_no_columns),

@@ -1,6 +1,8 @@
 /* The tape: see tape.h. */
 #include "tensor/tape.h"
 
+#include "device/plugin.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +13,8 @@ acf_status acf_tape_create(acf_device *dev, const acf_kernel *kernels, acf_tape 
     acf_tape *t = acf_alloc_zero(sizeof *t, "a tape");
     if (!t) return ACF_EMEMORY;
     t->dev = dev;
-    t->kernels = kernels;
+    t->kernels = kernels || !dev->plugin ? kernels : dev->plugin->kernels;
+    t->room = 1;
     ACF_TRY_DONE(acf_arena_create(&acf_heap, 0, &t->host));
     ACF_TRY_DONE(acf_arena_create(&dev->memory, (size_t)1 << 20, &t->mem));
     acf_tape_begin(t, false);
@@ -125,7 +128,7 @@ static acf_status blame(acf_tape *t, const acf_tensor *x, int64_t at) {
 
 acf_status acf_tape_check(acf_tape *t, const acf_tensor *x) {
     ACF_TRY(acf_tape_status(t));
-    if (acf_tensor_count(x) == 0) return ACF_OK;
+    if (acf_tensor_count(x) == 0 || t->captured) return ACF_OK;
     const acf_real *data = on_host(t, x);
     if (!data) return acf_tape_fail(t, NULL);
     int64_t at = first_nonfinite(data, acf_tensor_count(x));
@@ -214,15 +217,53 @@ acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int
     if (x == &t->empty) return x;
     ACF_ASSERT(!u || acf_tensor_rows(x) == u->T);
     x->sub = u;
-    size_t n = (size_t)acf_tensor_count(x), bytes = n * sizeof(acf_real);
-    acf_mark mark = acf_arena_mark(t->host);
-    acf_real *host = acf_arena_alloc(t->host, bytes);
-    for (size_t i = 0; host && i < n; i++) host[i] = (acf_real)value;
-    bool failed = !host || acf_device_copy(t->dev, x->data, host, bytes, ACF_TO_DEVICE) || acf_device_sync(t->dev);
-    acf_arena_release(t->host, mark);
-    if (!failed) return x;
+    if (acf_device_fill(t->dev, x->data, (acf_real)value, acf_tensor_count(x)) == ACF_OK) return x;
     acf_tape_fail(t, NULL);
     return &t->empty;
+}
+
+/* ---- subsets ------------------------------------------------------------------------------------------------------------ */
+
+/* A GPU's subset before its arrays are made: T is the capacity. NULL when memory ran out. */
+static acf_subset *new_subset(acf_tape *t, int64_t N, int64_t D, int64_t T) {
+    acf_subset *u = acf_arena_alloc(t->host, sizeof *u);
+    if (u) *u = (acf_subset){.N = N, .D = D, .T = T};
+    return u;
+}
+
+#define ROOM_STEP 64 /* capacities are multiples, where the cells allow it: products want round numbers */
+static int64_t capacity(int64_t T, int64_t N, int64_t D) { return acf_min(acf_ceil_div(T, ROOM_STEP) * ROOM_STEP, N * D); }
+
+const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D) {
+    const acf_subset *u = NULL;
+    if (t->failure.status) return NULL;
+    acf_status status = acf_subset_fits(N, D);
+    if (!status && !t->dev->plugin) status = acf_subset_build(t->mem, b, m, N, D, &u);
+    if (!status && t->dev->plugin) {
+        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(t->room * (double)(N * D)), N, D));
+        status = made ? t->dev->plugin->subset_build(t, b, m, made) : ACF_EMEMORY;
+        u = made;
+    }
+    if (!status) return u;
+    acf_tape_fail(t, NULL);
+    return NULL;
+}
+
+const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity) {
+    const acf_subset *half = NULL;
+    acf_status status;
+    if (t->failure.status) return NULL;
+    if (t->dev->plugin) {
+        /* A row of n gives (n+1)/2 even places and n/2 odd ones. */
+        int64_t T = parity ? acf_min(u->T / 2, u->N * (u->D / 2)) : acf_min((u->T + u->N) / 2, u->N * ((u->D + 1) / 2));
+        acf_subset *made = new_subset(t, u->N, u->D, capacity(acf_min(T, u->T), u->N, u->D));
+        if (made) made->whole = u, made->parity = parity;
+        status = made ? t->dev->plugin->subset_split(t, made) : ACF_EMEMORY;
+        half = made;
+    } else status = acf_subset_split(t->mem, u, parity, &half);
+    if (!status) return half;
+    acf_tape_fail(t, NULL);
+    return NULL;
 }
 
 /* ---- gradients: at any time only those between the nodes that have run back and the others are needed, some per cent of all.
@@ -252,8 +293,10 @@ static void hand_back(acf_tape *t, acf_tensor *x) {
     *s = (acf_spare){t->spare, x->grad, acf_tensor_count(x)};
     t->spare = s;
     x->grad = NULL;
-#ifdef ACF_DEBUG
-    if (t->dev->memory.host) memset(s->data, 0xFF, (size_t)s->n * sizeof *s->data); /* NaN for whoever still looks */
+#ifdef ACF_DEBUG /* NaN for whoever still looks */
+    const acf_memory *m = &t->dev->memory;
+    if (m->host) memset(s->data, 0xFF, (size_t)s->n * sizeof *s->data);
+    else if (m->poison) m->poison(m->ctx, s->data, (size_t)s->n * sizeof *s->data);
 #endif
 }
 
@@ -331,14 +374,27 @@ acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_i
     return n;
 }
 
+/* An operation outside the list brings its kernels with it. */
 static const acf_kernel *kernel_of(const acf_tape *t, const acf_op *op) {
-    return t->kernels ? &t->kernels[op->id] : &op->cpu;
+    return t->kernels && op->id >= 0 ? &t->kernels[op->id] : &op->cpu;
+}
+
+/* Another device may lack what the CPU has; a derivative that is missing must not look like one that does not exist. */
+static acf_status has_kernel(const acf_tape *t, const acf_node *n, const acf_kernel *k) {
+    if (!k->forward) return acf_fail(ACF_EDEVICE, "the operation has no kernel for %s; use the device cpu", t->dev->table->name);
+    if (n->save && !k->backward && n->op->cpu.backward)
+        return acf_fail(ACF_EDEVICE, "the operation has no derivative on %s; use the device cpu", t->dev->table->name);
+    return ACF_OK;
 }
 
 acf_tensor *acf_node_run(acf_tape *t, acf_node *n) {
     if (t->failure.status) return &t->empty;
     while (n->n_out < ACF_MAX_OUT && n->out[n->n_out]) n->n_out++;
     const acf_kernel *k = kernel_of(t, n->op);
+    if (has_kernel(t, n, k)) {
+        acf_tape_fail(t, n->op);
+        return &t->empty;
+    }
     if (!k->backward) n->save = false;
     for (int i = 0; i < n->n_out; i++) n->out[i]->needs_grad = n->save;
     if (k->forward(t, n)) acf_tape_fail(t, n->op);
@@ -371,8 +427,7 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
     t->ran_back = true;
     acf_real *seed = acf_grad(t, loss);
     if (!seed) return acf_tape_status(t); /* depends on no parameter: nothing to do */
-    const acf_real one = 1;
-    if (acf_device_copy(t->dev, seed, &one, sizeof one, ACF_TO_DEVICE)) return acf_tape_fail(t, NULL);
+    if (acf_device_fill(t->dev, seed, 1, 1)) return acf_tape_fail(t, NULL);
     for (acf_node *n = t->last; n; n = n->before) {
         if (!n->save || !has_gradient(n)) continue;
         t->op = n->op;

@@ -47,7 +47,7 @@ struct acf_node {
 
 struct acf_tape {
     acf_device *dev;
-    const acf_kernel *kernels; /* another device's, by op id; NULL: each op's cpu kernels */
+    const acf_kernel *kernels; /* of the device, by op id; NULL: each op's cpu kernels */
     acf_arena *host, *mem;     /* nodes and attributes; numbers */
     acf_node *last;
     struct acf_spare *spare;   /* gradients that were read for the last time, to be used again */
@@ -55,11 +55,13 @@ struct acf_tape {
     int64_t n_nodes;
     bool record;         /* false: scoring and sampling, nothing is kept for a backward */
     bool ran_back;       /* backward has run: what it kept may be overwritten */
+    double room;         /* a GPU's subsets hold this part of all cells, 1 at first: less saves memory and work where masks hardly vary */
+    bool captured;       /* the step is being captured for a GPU: nothing is read back from it, so no number is checked */
     acf_failure failure; /* the first failure since begin; status ACF_OK while there is none */
     acf_tensor empty;    /* what operations return after a failure */
 };
 
-/* Makes a tape on a device. Keeps dev and kernels. Gives *out; free with acf_tape_free. Fails: ACF_EMEMORY. */
+/* Makes a tape on a device; kernels NULL: the device's own. Keeps dev and kernels. Gives *out; free with acf_tape_free. Fails: ACF_EMEMORY. */
 acf_status acf_tape_create(acf_device *dev, const acf_kernel *kernels, acf_tape **out);
 void acf_tape_free(acf_tape *t);
 
@@ -101,6 +103,12 @@ acf_tensor *acf_tensor_input(acf_tape *t, const acf_real *data, int ndim, const 
 acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int ndim, const int64_t *dim);
 /* Over memory that is on the device already; keeps data until the next begin. */
 acf_tensor *acf_tensor_wrap(acf_tape *t, acf_real *data, int ndim, const int64_t *dim);
+/* The subset of masks b and m (N,D; see subset.h), which are in device memory; and one of its halves: the elements at even (parity 0) or
+ * odd (1) places of each row's compact order. They live on the tape. NULL when the tape has failed. On a GPU with room below 1, rows
+ * that find no place model nothing, and are counted (acf_plugin.take_left_out). */
+const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D);
+const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity);
+
 /* x seen with another shape of as many elements: data and gradient are shared. */
 acf_tensor *acf_tensor_view(acf_tape *t, acf_tensor *x, int ndim, const int64_t *dim);
 /* x (T,...) seen as packed over u, or with NULL as plain rows. */

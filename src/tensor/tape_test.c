@@ -379,7 +379,7 @@ static void refuses_shapes_that_cannot_be(void **state) {
     close_bench(&b);
 }
 
-/* After a failure a subset may be NULL (acf_split_subset says so). */
+/* After a failure a subset may be NULL (acf_tape_half says so). */
 static void a_failed_tape_looks_at_no_subset(void **state) {
     (void)state;
     bench b;

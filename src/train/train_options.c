@@ -19,7 +19,7 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .valid = acf_options_real(o, "valid"),
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),
-        .bf16 = acf_options_choice(o, "precision") == 1,
+        .precision = (acf_precision)acf_options_choice(o, "precision"),
         .seed = (uint64_t)acf_options_int(o, "seed"),
     };
     ACF_TRY(acf_masks_parse(acf_options_text(o, "masks"), &s.masks));

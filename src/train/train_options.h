@@ -22,7 +22,7 @@ typedef struct acf_train_settings {
     double valid;        /* fraction of the observed cells held out */
     int64_t valid_every; /* steps; 0: once an epoch */
     int64_t patience;    /* validations without a better one; 0: no limit */
-    bool bf16;           /* large products of a step in bf16 (device/bf16.h); validation and queries stay float */
+    acf_precision precision; /* of a step's large products; validation and queries stay float */
     uint64_t seed;
 } acf_train_settings;
 

@@ -48,7 +48,7 @@ static void every_option_arrives(void **state) {
     assert_true(s.schedule.decay == ACF_DECAY_LINEAR && s.schedule.to == 0.25 && s.clip == 0.75 && s.weight_decay == 0.125);
     assert_true(s.dropout == 0.375 && s.average == 0.625 && s.masks.n == 1 && s.masks.part[0].kind == ACF_MASK_JOINT);
     assert_true(s.loss.guess_weight == 19 && s.loss.per_column && s.valid == 0.0625 && s.valid_every == 23);
-    assert_true(s.patience == 29 && s.bf16 && s.seed == 9007199254740991u);
+    assert_true(s.patience == 29 && s.precision == ACF_PRECISION_BF16 && s.seed == 9007199254740991u);
     acf_opts_free(o);
 }
 

@@ -61,8 +61,9 @@ static acf_status check(acf_trainer *tr) {
     if (acf_net_columns(tr->net) != tr->data.table->D)
         return acf_fail(ACF_ESHAPE, "a network of %lld columns for a table of %lld", (long long)acf_net_columns(tr->net),
                         (long long)tr->data.table->D);
-    if (tr->set.bf16 && !acf_cpu_has_bf16())
-        return acf_fail(ACF_EDEVICE, "the option 'precision' is bf16, but this CPU has no AVX512-BF16; use precision float");
+    if (!acf_device_multiplies(params(tr)->dev, tr->set.precision))
+        return acf_fail(ACF_EDEVICE, "the option 'precision' is %s; use precision float",
+                        tr->set.precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
     if (!params(tr)->grad) return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
     if (!(tr->held = acf_alloc((size_t)tr->data.table->D, "held-out cells"))) return ACF_EMEMORY;
     if (!has_cells(tr))
@@ -147,9 +148,9 @@ static void next_batch(acf_trainer *tr) {
 static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
     acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
     ACF_TRY(acf_params_zero_grad(params(tr)));
-    device(tr)->bf16 = tr->set.bf16; /* for this call only: whatever is reported comes from float */
+    device(tr)->precision = tr->set.precision; /* for this call only: whatever is reported comes from float */
     acf_status status = acf_loss_backward(tr->tape, tr->net, tr->batch, &pass, &tr->set.loss, &now->loss);
-    device(tr)->bf16 = false;
+    device(tr)->precision = ACF_PRECISION_FLOAT;
     ACF_TRY(status);
     return acf_grad_norm(params(tr), &now->norm);
 }

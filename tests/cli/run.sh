@@ -13,7 +13,7 @@ here=$PWD
 export ACFLOW=${ACFLOW:-$here/../../${B:-build}/acflow}
 case $ACFLOW in /*) ;; *) ACFLOW=$OLDPWD/$ACFLOW ;; esac
 [ -x "$ACFLOW" ] || { echo "no program at $ACFLOW"; echo "0 passed, 1 failed"; exit 1; }
-unset ACF_NUM_THREADS
+unset ACF_NUM_THREADS ACF_DEVICE
 export LC_ALL=C
 
 work=$(mktemp -d)

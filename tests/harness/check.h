@@ -4,7 +4,8 @@
  *     ACF_TESTS(arena, cmocka_unit_test(arena_marks), ...)
  *
  * The runner finds every suite (no list to edit), runs those named on its command line or all, and ends with the line
- * "N passed, N failed, N skipped" and a non-zero status when something failed. */
+ * "N passed, N failed, N skipped" and a non-zero status when something failed. With --device cuda it runs the tests that are meant for
+ * another device instead: the cases of lab.h, and those added by ACF_DEVICE_TESTS. */
 #ifndef ACF_HARNESS_CHECK_H
 #define ACF_HARNESS_CHECK_H
 
@@ -22,6 +23,14 @@ void acf_suite_add(const char *suite, const struct CMUnitTest *tests, size_t n);
     static const struct CMUnitTest suite##_unit_tests[] = {__VA_ARGS__};                                               \
     __attribute__((constructor)) static void suite##_register_tests(void) {                                            \
         acf_suite_add(#suite, suite##_unit_tests, sizeof suite##_unit_tests / sizeof suite##_unit_tests[0]);           \
+    }
+
+/* The same for tests that --device runs; they get the device from acf_test_device (lab.h). */
+void acf_device_suite_add(const char *suite, const struct CMUnitTest *tests, size_t n);
+#define ACF_DEVICE_TESTS(suite, ...)                                                                                   \
+    static const struct CMUnitTest suite##_device_tests[] = {__VA_ARGS__};                                             \
+    __attribute__((constructor)) static void suite##_register_device_tests(void) {                                     \
+        acf_device_suite_add(#suite, suite##_device_tests, sizeof suite##_device_tests / sizeof suite##_device_tests[0]); \
     }
 
 /* Ends the running test as skipped, with a line that says why. */

@@ -16,27 +16,48 @@ static const acf_size common_sizes[] = {
 /* loss = sum of w_i y_i over all results, with fixed random weights: an operation of the harness itself, so that it does
  * not depend on those under test. */
 typedef struct weigh_attr {
-    uint64_t seed;
+    const acf_lab *l;
 } weigh_attr;
 
+static const acf_lab *lab_of(const acf_node *n) { return ((const weigh_attr *)n->attr)->l; }
+
 static double weight_of(const acf_node *n, int k, int64_t i) {
-    return acf_lab_random(((weigh_attr *)n->attr)->seed + (uint64_t)k, i, 0.3, 1.7) * (i % 3 == 1 ? -1 : 1);
+    return acf_lab_random(lab_of(n)->seed + 77 + (uint64_t)k, i, 0.3, 1.7) * (i % 3 == 1 ? -1 : 1);
+}
+
+/* Numbers of the device to look at and change: the CPU's own, or a copy that must be handed back. */
+static acf_real *borrow(acf_device *dev, acf_real *x, int64_t n) { return dev->plugin ? acf_lab_fetch(dev, x, n) : x; }
+
+static void hand_back(acf_device *dev, acf_real *x, acf_real *copy, int64_t n) {
+    if (!dev->plugin) return;
+    assert_int_equal(acf_device_copy(dev, x, copy, (size_t)n * sizeof *x, ACF_TO_DEVICE), ACF_OK);
+    assert_int_equal(acf_device_sync(dev), ACF_OK);
+    free(copy);
 }
 
 static acf_status weigh_forward(acf_tape *t, acf_node *n) {
-    (void)t;
     double sum = 0;
-    for (int k = 0; k < n->n_in; k++)
-        for (int64_t i = 0; i < acf_tensor_count(n->in[k]); i++) sum += weight_of(n, k, i) * (double)n->in[k]->data[i];
-    n->out[0]->data[0] = (acf_real)sum;
-    return ACF_OK;
+    for (int k = 0; k < n->n_in; k++) {
+        int64_t count, all = acf_tensor_count(n->in[k]), *map = acf_lab_map(lab_of(n), n->in[k], &count);
+        acf_real *x = borrow(t->dev, n->in[k]->data, all);
+        for (int64_t i = 0; i < count; i++) sum += weight_of(n, k, i) * (double)x[map ? map[i] : i];
+        if (t->dev->plugin) free(x);
+        free(map);
+    }
+    return acf_device_fill(t->dev, n->out[0]->data, (acf_real)sum, 1);
 }
 
 static acf_status weigh_backward(acf_tape *t, acf_node *n) {
+    acf_real *seed = borrow(t->dev, n->out[0]->grad, 1), one = seed[0];
+    if (t->dev->plugin) free(seed);
     for (int k = 0; k < n->n_in; k++) {
-        acf_real *g = acf_grad(t, n->in[k]);
-        for (int64_t i = 0; g && i < acf_tensor_count(n->in[k]); i++)
-            g[i] += n->out[0]->grad[0] * (acf_real)weight_of(n, k, i);
+        acf_real *grad = acf_grad(t, n->in[k]);
+        if (!grad) continue;
+        int64_t count, all = acf_tensor_count(n->in[k]), *map = acf_lab_map(lab_of(n), n->in[k], &count);
+        acf_real *g = borrow(t->dev, grad, all);
+        for (int64_t i = 0; i < count; i++) g[map ? map[i] : i] += one * (acf_real)weight_of(n, k, i);
+        hand_back(t->dev, grad, g, all);
+        free(map);
     }
     return acf_tape_status(t);
 }
@@ -46,7 +67,7 @@ static const acf_op weigh = {"harness", -1, {weigh_forward, weigh_backward}};
 static acf_tensor *weighed(acf_lab *l) {
     acf_node *n = acf_node_new(l->t, &weigh, sizeof(weigh_attr), l->n_results, l->result);
     if (!n) return &l->t->empty;
-    ((weigh_attr *)n->attr)->seed = l->seed + 77;
+    ((weigh_attr *)n->attr)->l = l;
     n->out[0] = acf_tensor_new(l->t, 0, NULL);
     return acf_node_run(l->t, n);
 }
@@ -61,8 +82,11 @@ static double preset_of(int64_t i) { return 3 + (double)(i % 7); }
 
 static void preset_gradients(acf_lab *l) {
     for (int k = 0; k < l->leaf_at; k++) {
-        acf_real *g = l->leaf[k].is_int ? NULL : acf_grad(l->t, l->leaf_tensor[k]);
-        for (int64_t i = 0; g && i < l->leaf[k].count; i++) g[i] = (acf_real)preset_of(i);
+        acf_real *grad = l->leaf[k].is_int ? NULL : acf_grad(l->t, l->leaf_tensor[k]);
+        if (!grad) continue;
+        acf_real *g = borrow(l->dev, grad, l->leaf[k].count);
+        for (int64_t i = 0; i < l->leaf[k].count; i++) g[i] = (acf_real)preset_of(i);
+        hand_back(l->dev, grad, g, l->leaf[k].count);
     }
 }
 
@@ -73,7 +97,7 @@ static acf_status run(acf_lab *l, bool record, double *loss) {
     acf_tensor *sum = weighed(l);
     ACF_TRY(acf_tape_status(l->t));
     note_ops(l, acf_lab_ran);
-    if (loss) *loss = (double)sum->data[0];
+    if (loss) *loss = (double)sum->data[0]; /* asked for on the CPU only */
     if (!record) return ACF_OK;
     if (l->preset) preset_gradients(l);
     ACF_TRY(acf_tape_backward(l->t, sum));
@@ -81,18 +105,24 @@ static acf_status run(acf_lab *l, bool record, double *loss) {
         acf_lab_leaf *f = &l->leaf[k];
         if (f->is_int) continue;
         size_t bytes = (size_t)f->count * sizeof(acf_real);
-        if (l->leaf_tensor[k]->grad) memcpy(f->grad, l->leaf_tensor[k]->grad, bytes);
-        else memset(f->grad, 0, bytes);
+        if (!l->leaf_tensor[k]->grad) memset(f->grad, 0, bytes);
+        else ACF_TRY(acf_device_copy(l->dev, f->grad, l->leaf_tensor[k]->grad, bytes, ACF_TO_HOST));
     }
-    return ACF_OK;
+    return acf_device_sync(l->dev);
 }
 
 static void must_run(acf_lab *l, bool record, double *loss) {
     if (run(l, record, loss)) fail_msg("%s (N %d, D %d): %s", l->c->name, (int)l->N, (int)l->D, acf_error());
 }
 
+
 static void open_case(acf_lab *l, const acf_case *c, int threads, acf_size s) {
     acf_lab_open(l, threads, s.N, s.D, s.mask, 4711 + (uint64_t)(s.N * 31 + s.D));
+    l->c = c;
+}
+
+static void open_case_on(acf_lab *l, const acf_case *c, acf_device *dev, acf_size s) {
+    acf_lab_open_on(l, dev, s.N, s.D, s.mask, 4711 + (uint64_t)(s.N * 31 + s.D));
     l->c = c;
 }
 
@@ -309,6 +339,93 @@ static void job_nonfinite(const acf_case *c) {
     acf_lab_close(&l);
 }
 
+/* ---- another device --------------------------------------------------------------------------------------------------------- */
+
+/* What products in other precisions cost, beside which the tolerance of a case does not count. */
+static double precision_tolerance(void) {
+    const acf_precision p = acf_test_device()->precision;
+    return p == ACF_PRECISION_FLOAT ? 0 : p == ACF_PRECISION_TF32 ? 5e-3 : 5e-2;
+}
+
+/* Results on the device against the naive reference, where there is one and the size allows it, else the CPU's. */
+static void compare_results(const acf_lab *cpu, const acf_lab *dev) {
+    const acf_case *c = cpu->c;
+    const double tol = fmax(2 * (c->tol > 0 ? c->tol : 2e-5), precision_tolerance());
+    double *expected[ACF_LAB_RESULTS] = {0};
+    assert_int_equal(cpu->n_results, dev->n_results);
+    for (int k = 0; k < cpu->n_results; k++) {
+        const int64_t n = acf_tensor_count(cpu->result[k]);
+        expected[k] = calloc((size_t)n + 1, sizeof(double));
+        assert_non_null(expected[k]);
+        for (int64_t i = 0; (!c->naive || cpu->big) && i < n; i++) expected[k][i] = (double)cpu->result[k]->data[i];
+    }
+    if (c->naive && !cpu->big) c->naive(cpu, expected);
+    for (int k = 0; k < cpu->n_results; k++) {
+        const acf_tensor *x = dev->result[k];
+        int64_t count, all = acf_tensor_count(x), *map = acf_lab_map(dev, x, &count);
+        acf_real *found = acf_lab_fetch(dev->dev, x->data, all);
+        char what[200];
+        assert_int_equal(count, acf_tensor_count(cpu->result[k]));
+        for (int64_t i = 0; i < count; i++) {
+            snprintf(what, sizeof what, "%s (N %d, D %d): result %d, element %d", c->name, (int)dev->N, (int)dev->D, k, (int)i);
+            acf_assert_close((double)found[map ? map[i] : i], expected[k][i], tol, what);
+        }
+        for (int64_t i = 0; x->sub && i < all; i++)
+            if (!isfinite(found[i]))
+                fail_msg("%s (N %d, D %d): result %d, element %d, behind the last of %d, is %g", c->name, (int)dev->N, (int)dev->D, k,
+                         (int)i, (int)count, (double)found[i]);
+        free(found), free(map), free(expected[k]);
+    }
+}
+
+/* Gradients of a leaf against the CPU's; `before` is what was in them. What has no twin on the CPU gets none. */
+static void compare_gradient(const acf_lab *cpu, const acf_lab *dev, int k, bool preset) {
+    const acf_lab_leaf *f = &cpu->leaf[k], *g = &dev->leaf[k];
+    const double tol = fmax(2e-4, 2 * precision_tolerance());
+    double largest = 0;
+    bool *seen = calloc((size_t)g->count + 1, sizeof *seen);
+    assert_non_null(seen);
+    for (int64_t i = 0; i < f->count; i++) largest = fmax(largest, fabs((double)f->grad[i]));
+    for (int64_t i = 0, row = 0; i < f->count; i++) {
+        while (f->is_square && i >= cpu->host->square[row + 1]) row++;
+        const int64_t at = f->is_square ? acf_lab_square(dev, row) + i - cpu->host->square[row] : i;
+        const double expected = (double)f->grad[i], found = (double)g->grad[at] - (preset ? preset_of(at) : 0);
+        seen[at] = true;
+        if (!(fabs(found - expected) <= tol * fmax(fabs(expected), 0.05 * largest) + (preset ? 1e-5 : 1e-6)))
+            fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %.9g, on the CPU %.9g (largest %.3g)%s", dev->c->name, (int)dev->N, (int)dev->D,
+                     f->name, (int)i, found, expected, largest, preset ? ", added to what was there" : "");
+    }
+    for (int64_t i = 0; i < g->count; i++)
+        if (!seen[i] && (double)g->grad[i] != (preset ? preset_of(i) : 0))
+            fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %g, but that place is behind the last of %d", dev->c->name, (int)dev->N,
+                     (int)dev->D, f->name, (int)i, (double)g->grad[i], (int)f->count);
+    free(seen);
+}
+
+static void try_on_device(const acf_case *c, acf_size s, bool big) {
+    acf_lab cpu, dev;
+    open_case(&cpu, c, 2, s);
+    open_case_on(&dev, c, acf_test_device(), s);
+    cpu.big = dev.big = big;
+    must_run(&cpu, !c->no_grad, NULL);
+    must_run(&dev, !c->no_grad, NULL);
+    compare_results(&cpu, &dev);
+    for (int pass = 0; pass < 2 && !c->no_grad; pass++) {
+        dev.preset = pass == 1;
+        if (pass) must_run(&dev, true, NULL);
+        for (int k = 0; k < cpu.n_leaves; k++)
+            if (!cpu.leaf[k].fixed) compare_gradient(&cpu, &dev, k, dev.preset);
+    }
+    acf_lab_close(&dev);
+    acf_lab_close(&cpu);
+}
+
+static void job_device(const acf_case *c) {
+    if (c->no_device) acf_skip(c->no_device);
+    for (const acf_size *s = sizes_of(c); s->N >= 0; s++) try_on_device(c, *s, false);
+    try_on_device(c, big_size(c), true);
+}
+
 /* ---- registration ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -318,7 +435,9 @@ static const struct {
 } jobs[] = {
     {"values", job_values, false}, {"gradients", job_gradients, true}, {"threads", job_threads, false},
     {"steady", job_steady, false}, {"faults", job_faults, false},      {"nonfinite", job_nonfinite, false},
+    {"device", job_device, false},
 };
+enum { DEVICE_JOB = sizeof jobs / sizeof jobs[0] - 1 };
 
 typedef struct task {
     const acf_case *c;
@@ -354,6 +473,7 @@ void acf_cases_add(const char *suite, const acf_case *cases, size_t n) {
             char *name = forever(len);
             snprintf(name, len, "%s: %s: %s", suite, cases[i].name, jobs[j].name);
             const struct CMUnitTest test = {name, run_task, NULL, NULL, k};
-            acf_suite_add(suite, &test, 1);
+            if (j == DEVICE_JOB) acf_device_suite_add(suite, &test, 1);
+            else acf_suite_add(suite, &test, 1);
         }
 }

@@ -18,7 +18,14 @@
  *     threads     compares outputs and gradients bit for bit on 1, 2 and 3 threads, at a size that is really threaded
  *     steady      counts allocations from the second step on: there are none
  *     faults      makes the n-th allocation fail, n = 1, 2, 3 ...: a clean ACF_EMEMORY, nothing leaks, the tape goes on
- *     nonfinite   puts NaN and infinities into each input: no crash, and a NaN is reported with operation, row, column */
+ *     nonfinite   puts NaN and infinities into each input: no crash, and a NaN is reported with operation, row, column
+ * and, run with --device cuda,
+ *     device      runs it on that device, on poisoned memory and with subsets that have room to spare: results against the naive reference,
+ *                 gradients against the CPU's, and added to what was there; what lies behind the last packed element stays finite, and
+ *                 gets no gradient
+ *
+ * On such a device l->u is in its memory. A case that looks into a subset reads l->host, which is the same subset on the host; what a case
+ * makes itself goes to the device with acf_lab_copy. */
 #ifndef ACF_HARNESS_LAB_H
 #define ACF_HARNESS_LAB_H
 
@@ -49,6 +56,7 @@ typedef struct acf_case {
     int variant;                                         /* what build and naive switch on */
     double tol;           /* float tolerance of `values`, relative to 1 + |expected|; 0: 2e-5 */
     bool no_grad;         /* has no derivative: skip `gradients` */
+    const char *no_device; /* why the job `device` cannot run it; NULL: it can */
     bool hides_nonfinite; /* a NaN input may legitimately not reach the output */
     bool may_fail_nonfinite; /* the operation itself refuses non-finite input with another status */
     int64_t big_N, big_D; /* size of `threads`; 0: 600 x 12 */
@@ -60,7 +68,7 @@ typedef struct acf_lab_leaf {
     acf_real *value; /* on the host; survives runs */
     acf_real *grad;  /* of the last run */
     int64_t count;
-    bool fixed, is_int;
+    bool fixed, is_int, is_square;
     int32_t *ints;
 } acf_lab_leaf;
 
@@ -72,6 +80,8 @@ struct acf_lab {
     bool preset;         /* leaf gradients are not 0 when backward begins */
     bool big;            /* the `threads` run: make inner widths large enough to be threaded */
     const acf_subset *u; /* a subset of that size; T = u->T. b and m are the masks it came from, (N,D) */
+    const acf_subset *host; /* the same in host memory, with exact counts */
+    acf_arena *mem;         /* of `host`, where that is not u */
     uint8_t *b, *m;
     uint64_t seed;
 
@@ -92,8 +102,28 @@ acf_tensor *acf_leaf_fixed(acf_lab *l, const char *name, double lo, double hi, i
 /* n integers uniform in [lo, hi], in device memory. */
 const int32_t *acf_leaf_ints(acf_lab *l, const char *name, int32_t lo, int32_t hi, int64_t n);
 
+/* The list of u's |u|x|u| matrices, elements uniform in [lo,hi] and `diagonal` added on it. */
+acf_tensor *acf_leaf_square(acf_lab *l, const char *name, double lo, double hi, double diagonal);
+/* Where row i's matrix begins in such a list. */
+int64_t acf_lab_square(const acf_lab *l, int64_t i);
+
+/* n integers for a case to fill, -1 at first; and given to the device, where they live on the tape (NULL after a failure). */
+int32_t *acf_lab_ints(int64_t n);
+const int32_t *acf_lab_give_ints(acf_lab *l, int32_t *x, int64_t n);
+
+/* A copy of host memory on the device, which lives on the tape; NULL after a failure. */
+void *acf_lab_copy(acf_lab *l, const void *data, size_t bytes);
+/* Where the CPU's element i of x is in x: (*count) places, to be freed, or NULL when all are where they are on the CPU. On another device
+ * a packed tensor has room behind its elements, and matrices lie apart. */
+int64_t *acf_lab_map(const acf_lab *l, const acf_tensor *x, int64_t *count);
+/* n numbers of device memory, copied to the host; to be freed. */
+acf_real *acf_lab_fetch(acf_device *dev, const acf_real *x, int64_t n);
+
 /* Declares a result: compared with the reference, and part of the loss that is differentiated. */
 void acf_result(acf_lab *l, acf_tensor *y);
+
+/* The same for n integers in device memory, packed over u or with NULL plain: compared, as they have no derivative. */
+void acf_result_ints(acf_lab *l, const int32_t *x, int64_t n, const acf_subset *u);
 
 /* Registers a case list as tests of a suite. */
 void acf_cases_add(const char *suite, const acf_case *cases, size_t n);
@@ -105,6 +135,10 @@ void acf_cases_add(const char *suite, const acf_case *cases, size_t n);
 /* For tests of their own: a lab without a case. u is random with a seed; free with acf_lab_close. */
 void acf_lab_open(acf_lab *l, int threads, int64_t N, int64_t D, acf_lab_mask mask, uint64_t seed);
 void acf_lab_close(acf_lab *l);
+/* The same on a device that is open, and stays so. */
+void acf_lab_open_on(acf_lab *l, acf_device *dev, int64_t N, int64_t D, acf_lab_mask mask, uint64_t seed);
+/* The device of --device; NULL without it. */
+acf_device *acf_test_device(void);
 /* Begins a step again (the subset is rebuilt on the tape). */
 void acf_lab_begin(acf_lab *l, bool record);
 /* Uniform in [lo,hi], by place: the same for the same arguments. */

@@ -23,18 +23,7 @@ static inline acf_tensor *identity_base(acf_lab *l) {
 static inline double gentle(const acf_lab *l) { return 0.5 / sqrt((double)l->D); }
 
 /* The list of matrices I + C as a leaf, the first of its case. */
-static inline acf_tensor *leaf_square(acf_lab *l) {
-    const acf_subset *u = l->u;
-    if (l->t->failure.status) return &l->t->empty;
-    const bool fresh = l->n_leaves == 0;
-    acf_tensor *m = acf_leaf(l, "m", -gentle(l), gentle(l), 1, &u->square[u->N]);
-    if (m == &l->t->empty) return m;
-    m->square = u;
-    for (int64_t i = 0; fresh && i < u->N; i++)
-        for (int64_t at = u->square[i]; at < u->square[i + 1]; at += u->size[i] + 1)
-            m->data[at] = l->leaf[0].value[at] += 1;
-    return m;
-}
+static inline acf_tensor *leaf_square(acf_lab *l) { return acf_leaf_square(l, "m", -gentle(l), gentle(l), 1); }
 
 /* A list of matrices from a function of (row, t, s). */
 static inline acf_tensor *list_of(acf_lab *l, double (*element)(const acf_subset *u, int64_t i, int64_t t, int64_t s)) {

@@ -1,7 +1,9 @@
 /* The test program: runs the registered suites and counts. See check.h.
  *
- *     acflow-test [--list] [SUITE...] */
-#include "harness/check.h"
+ *     acflow-test [--list] [--device cuda[:N] [--precision float|tf32|bf16]] [SUITE...] */
+#include "harness/lab.h"
+
+#include "ops/devices.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,28 +16,39 @@ typedef struct suite {
     size_t n;
 } suite;
 
-static suite suites[128];
-static size_t n_suites;
+/* Those for the CPU, and those for another device. */
+typedef struct list {
+    suite suites[128];
+    size_t n;
+} list;
+
+static list on_cpu, on_device;
 static size_t n_skipped;
+static acf_device *device;
+
+acf_device *acf_test_device(void) { return device; }
 
 static void *must(void *p) {
     if (!p) abort();
     return p;
 }
 
-void acf_suite_add(const char *name, const struct CMUnitTest *tests, size_t n) {
+static void add(list *l, const char *name, const struct CMUnitTest *tests, size_t n) {
     suite *s = NULL;
-    for (size_t i = 0; i < n_suites && !s; i++)
-        if (strcmp(suites[i].name, name) == 0) s = &suites[i];
+    for (size_t i = 0; i < l->n && !s; i++)
+        if (strcmp(l->suites[i].name, name) == 0) s = &l->suites[i];
     if (!s) {
-        if (n_suites == sizeof suites / sizeof suites[0]) abort();
-        s = &suites[n_suites++];
+        if (l->n == sizeof l->suites / sizeof l->suites[0]) abort();
+        s = &l->suites[l->n++];
         s->name = name;
     }
     s->tests = must(realloc(s->tests, (s->n + n) * sizeof *tests));
     memcpy(s->tests + s->n, tests, n * sizeof *tests);
     s->n += n;
 }
+
+void acf_suite_add(const char *name, const struct CMUnitTest *tests, size_t n) { add(&on_cpu, name, tests, n); }
+void acf_device_suite_add(const char *name, const struct CMUnitTest *tests, size_t n) { add(&on_device, name, tests, n); }
 
 _Noreturn void acf_skip(const char *why) {
     print_message("skipped: %s\n", why);
@@ -49,25 +62,58 @@ static int by_name(const void *a, const void *b) {
 }
 
 static bool wanted(const char *name, int argc, char **argv) {
-    if (argc < 2) return true;
-    for (int i = 1; i < argc; i++)
+    for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], name) == 0) return true;
-    return false;
+    return argc == 0;
 }
 
-int main(int argc, char **argv) {
-    qsort(suites, n_suites, sizeof suites[0], by_name);
-    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-        for (size_t i = 0; i < n_suites; i++) printf("%s %zu\n", suites[i].name, suites[i].n);
-        return 0;
-    }
+static int run(list *l, int argc, char **argv) {
     size_t total = 0, failed = 0;
-    for (size_t i = 0; i < n_suites; i++) {
-        if (!wanted(suites[i].name, argc, argv)) continue;
-        total += suites[i].n;
-        failed += (size_t)_cmocka_run_group_tests(suites[i].name, suites[i].tests, suites[i].n, NULL, NULL);
+    qsort(l->suites, l->n, sizeof l->suites[0], by_name);
+    for (size_t i = 0; i < l->n; i++) {
+        if (!wanted(l->suites[i].name, argc, argv)) continue;
+        total += l->suites[i].n;
+        failed += (size_t)_cmocka_run_group_tests(l->suites[i].name, l->suites[i].tests, l->suites[i].n, NULL, NULL);
     }
     if (total == 0) fprintf(stderr, "no such suite; --list shows them\n");
     printf("%zu passed, %zu failed, %zu skipped\n", total - failed - n_skipped, failed, n_skipped);
     return failed || total == 0;
+}
+
+/* A machine without the device passes, and says so. */
+static int run_on(const char *name, const char *precision, int argc, char **argv) {
+    static const char *const words[] = {"float", "tf32", "bf16"};
+    acf_choice c;
+    if (acf_device_choose(name, &c) || (!c.why[0] && acf_device_open(name, 0, &device))) {
+        fprintf(stderr, "%s\n", acf_error());
+        return 1;
+    }
+    if (c.why[0]) {
+        printf("skipped: %s\n0 passed, 0 failed, 1 skipped\n", c.why);
+        return 0;
+    }
+    for (int i = 0; i < 3; i++)
+        if (strcmp(precision, words[i]) == 0) device->precision = (acf_precision)i;
+    int code = run(&on_device, argc, argv);
+    acf_device_close(device);
+    return code;
+}
+
+/* The value of a flag in front, which is taken away; NULL: it is not there. */
+static const char *take(const char *flag, int *argc, char ***argv) {
+    if (*argc < 2 || strcmp((*argv)[0], flag) != 0) return NULL;
+    const char *value = (*argv)[1];
+    *argc -= 2, *argv += 2;
+    return value;
+}
+
+int main(int argc, char **argv) {
+    argc--, argv++;
+    if (argc == 1 && strcmp(argv[0], "--list") == 0) {
+        qsort(on_cpu.suites, on_cpu.n, sizeof on_cpu.suites[0], by_name);
+        for (size_t i = 0; i < on_cpu.n; i++) printf("%s %zu\n", on_cpu.suites[i].name, on_cpu.suites[i].n);
+        return 0;
+    }
+    const char *name = take("--device", &argc, &argv), *precision = take("--precision", &argc, &argv);
+    return name ? run_on(name, precision ? precision : "float", argc, argv) : run(&on_cpu, argc, argv);
 }

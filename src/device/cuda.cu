@@ -1,0 +1,241 @@
+/* A GPU as a device: memory, copies, streams, and the sentences of failures. See device.h for the contract and cuda.cuh for what
+ * kernels use.
+ *
+ * All work goes to one stream, in order, and nothing here waits for it but sync (and a copy to pageable host memory). So what runs between
+ * two syncs can be captured in a graph, provided that it was run once before: arenas have their blocks then, and products their plans. */
+#include "device/cuda.cuh"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OLDEST_MAJOR 8 /* compute capability: what the machine code and PTX are built for */
+
+/* What an acf_device's state points to. */
+typedef struct cuda_state {
+    int n, processors;
+    char name[sizeof((acf_device_facts *)0)->name];
+    cudaStream_t stream; /* the device's own */
+    acf_products *products;
+    void *scratch;
+    struct shared {
+        unsigned tickets[ACF_TICKETS];
+        int32_t left_out;
+        acf_fault fault;
+    } *shared;        /* what kernels leave for others, in device memory */
+    acf_fault *fault; /* pinned: what sync reads the one there into */
+} cuda_state;
+
+struct acf_stream {
+    cudaStream_t stream;
+};
+
+static cuda_state *state_of(const acf_device *dev) { return (cuda_state *)dev->state; }
+
+cudaStream_t acf_cuda_stream(const acf_device *dev) {
+    cudaSetDevice(state_of(dev)->n); /* fails only where the next call fails, too */
+    return dev->stream ? dev->stream->stream : state_of(dev)->stream;
+}
+
+int acf_cuda_processors(const acf_device *dev) { return state_of(dev)->processors; }
+unsigned *acf_cuda_tickets(const acf_device *dev) { return state_of(dev)->shared->tickets; }
+int32_t *acf_cuda_left_out(const acf_device *dev) { return &state_of(dev)->shared->left_out; }
+acf_fault *acf_cuda_fault(const acf_device *dev) { return &state_of(dev)->shared->fault; }
+void *acf_cuda_scratch(const acf_device *dev) { return state_of(dev)->scratch; }
+acf_products *acf_cuda_products(const acf_device *dev) { return state_of(dev)->products; }
+
+/* ---- failures --------------------------------------------------------------------------------------------------------- */
+
+acf_status acf_cuda_status(cudaError_t error, const char *what) {
+    if (error == cudaSuccess) return ACF_OK;
+    cudaGetLastError(); /* forget it, where it can be forgotten */
+    return acf_fail(error == cudaErrorMemoryAllocation ? ACF_EMEMORY : ACF_EDEVICE, "cuda: %s: %s (%s)", what, cudaGetErrorString(error),
+                    cudaGetErrorName(error));
+}
+
+/* The sentence of what a kernel noted. */
+static acf_status fault_status(const acf_fault *f) {
+    const long long a = f->number[0], b = f->number[1], c = f->number[2];
+    switch (f->kind) {
+    case ACF_FAULT_INDEX: return acf_fail(ACF_EDATA, "%s: the index at place %lld is %lld; expected -1 to %lld", f->op, a, b, c);
+    case ACF_FAULT_REPEAT: return acf_fail(ACF_EDATA, "%s: row %lld is the target of several indices", f->op, a);
+    case ACF_FAULT_SINGULAR: return acf_fail(ACF_ENUMERIC, "%s: the matrix of row %lld is singular at column %lld", f->op, a, b);
+    default: return ACF_OK;
+    }
+}
+
+static double gibibytes(size_t bytes) { return (double)bytes / 0x1p30; }
+
+/* ---- memory ----------------------------------------------------------------------------------------------------------- */
+
+static void *cuda_alloc(void *ctx, size_t bytes) {
+    void *p = NULL;
+    cudaSetDevice(((cuda_state *)ctx)->n);
+    if (cudaMalloc(&p, bytes ? bytes : 1) == cudaSuccess) return p;
+    cudaGetLastError();
+    return NULL;
+}
+
+static void cuda_free(void *ctx, void *p) {
+    cudaSetDevice(((cuda_state *)ctx)->n);
+    cudaFree(p);
+}
+
+/* In the order of the stream, behind the kernels that still read it. */
+static void cuda_poison(void *ctx, void *p, size_t bytes) {
+    cudaSetDevice(((cuda_state *)ctx)->n);
+    cudaMemsetAsync(p, 0xFF, bytes, ((cuda_state *)ctx)->stream);
+}
+
+static acf_status cuda_refuse(void *ctx, size_t bytes, size_t used) {
+    const cuda_state *s = (const cuda_state *)ctx;
+    size_t left = 0, all = 0;
+    cudaMemGetInfo(&left, &all);
+    return acf_fail(ACF_EMEMORY,
+                    "out of memory on cuda:%d (%s): %.3f GiB asked for, %.2f GiB in use here, %.2f of %.2f GiB free; try a smaller batch",
+                    s->n, s->name, gibibytes(bytes), gibibytes(used), gibibytes(left), gibibytes(all));
+}
+
+static acf_status cuda_memory(acf_device *dev, size_t *free_bytes, size_t *total_bytes) {
+    cudaSetDevice(state_of(dev)->n);
+    ACF_CUDA(cudaMemGetInfo(free_bytes, total_bytes));
+    return ACF_OK;
+}
+
+/* From pageable memory the bytes are taken before the call returns, so the caller may go on to change them. */
+static acf_status cuda_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind) {
+    static const cudaMemcpyKind direction[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
+    ACF_CUDA(cudaMemcpyAsync(dst, src, bytes, direction[kind], acf_cuda_stream(dev)));
+    return ACF_OK;
+}
+
+static acf_status cuda_zero(acf_device *dev, void *dst, size_t bytes) {
+    ACF_CUDA(cudaMemsetAsync(dst, 0, bytes, acf_cuda_stream(dev)));
+    return ACF_OK;
+}
+
+static __global__ void fill(acf_real *dst, acf_real value, int64_t n) {
+    int64_t i = acf_thread();
+    if (i < n) dst[i] = value;
+}
+
+static acf_status cuda_fill(acf_device *dev, acf_real *dst, acf_real value, int64_t n) {
+    fill<<<acf_blocks(n, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(dev)>>>(dst, value, n);
+    return ACF_LAUNCHED("fill");
+}
+
+acf_status acf_cuda_take_left_out(acf_device *dev, int64_t *out) {
+    int32_t n;
+    ACF_TRY(cuda_copy(dev, &n, acf_cuda_left_out(dev), sizeof n, ACF_TO_HOST));
+    ACF_TRY(cuda_zero(dev, acf_cuda_left_out(dev), sizeof n));
+    ACF_CUDA(cudaStreamSynchronize(acf_cuda_stream(dev)));
+    *out = n;
+    return ACF_OK;
+}
+
+/* ---- streams ---------------------------------------------------------------------------------------------------------- */
+
+static acf_status cuda_stream_open(acf_device *dev, acf_stream **out) {
+    acf_stream *s = (acf_stream *)acf_alloc(sizeof *s, "a stream");
+    if (!s) return ACF_EMEMORY;
+    cudaSetDevice(state_of(dev)->n);
+    acf_status status = acf_cuda_status(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking), "a stream");
+    if (status) acf_release(s);
+    else *out = s;
+    return status;
+}
+
+static void cuda_stream_close(acf_device *dev, acf_stream *s) {
+    if (dev->stream == s) dev->stream = NULL;
+    cudaStreamDestroy(s->stream);
+    acf_release(s);
+}
+
+static acf_status cuda_sync(acf_device *dev) {
+    cuda_state *s = state_of(dev);
+    cudaStream_t stream = acf_cuda_stream(dev);
+    ACF_CUDA(cudaMemcpyAsync(s->fault, &s->shared->fault, sizeof *s->fault, cudaMemcpyDeviceToHost, stream));
+    ACF_TRY(acf_cuda_status(cudaStreamSynchronize(stream), "the work before this failed"));
+    if (s->fault->kind == ACF_FAULT_NONE) return ACF_OK;
+    ACF_CUDA(cudaMemsetAsync(&s->shared->fault, 0, sizeof s->shared->fault, stream));
+    return fault_status(s->fault);
+}
+
+static acf_status cuda_gemm(acf_device *dev, const acf_gemm *g) { return acf_cuda_gemm(dev, g, NULL, false); }
+
+/* ---- opening ---------------------------------------------------------------------------------------------------------- */
+
+acf_status acf_cuda_count(int *out) {
+    int n = 0;
+    cudaError_t error = cudaGetDeviceCount(&n);
+    if (error == cudaErrorNoDevice) n = 0;
+    else if (error == cudaErrorInsufficientDriver)
+        return acf_fail(ACF_EDEVICE, "there is no NVIDIA driver, or one that is too old for CUDA %d", CUDART_VERSION / 1000);
+    else ACF_TRY(acf_cuda_status(error, "counting devices"));
+    *out = n;
+    return ACF_OK;
+}
+
+acf_status acf_cuda_facts(int n, acf_device_facts *out) {
+    cudaDeviceProp p;
+    ACF_CUDA(cudaGetDeviceProperties(&p, n));
+    snprintf(out->name, sizeof out->name, "%s", p.name);
+    out->memory = p.totalGlobalMem;
+    out->major = p.major, out->minor = p.minor;
+    return ACF_OK;
+}
+
+static void cuda_close(acf_device *dev) {
+    cuda_state *s = state_of(dev);
+    cudaSetDevice(s->n);
+    if (s->stream) cudaStreamSynchronize(s->stream);
+    acf_products_free(s->products);
+    if (s->scratch) cudaFree(s->scratch);
+    if (s->shared) cudaFree(s->shared);
+    if (s->fault) cudaFreeHost(s->fault);
+    if (s->stream) cudaStreamDestroy(s->stream);
+    acf_release(s);
+    acf_release(dev);
+}
+
+static const acf_device_table cuda_table = {
+    "cuda",           cuda_close, cuda_copy, cuda_zero,  cuda_fill, cuda_stream_open,
+    cuda_stream_close, cuda_sync,  cuda_gemm, cuda_memory};
+
+/* What the device needs besides memory for tensors; what is there when it fails is freed by cuda_close. */
+static acf_status prepare(cuda_state *s) {
+    acf_device_facts f;
+    ACF_TRY(acf_cuda_facts(s->n, &f));
+    memcpy(s->name, f.name, sizeof s->name);
+    if (f.major < OLDEST_MAJOR)
+        return acf_fail(ACF_EDEVICE, "cuda:%d (%s) has compute capability %d.%d; acflow needs %d.0 or newer", s->n, f.name, f.major,
+                        f.minor, OLDEST_MAJOR);
+    ACF_CUDA(cudaSetDevice(s->n));
+    ACF_CUDA(cudaDeviceGetAttribute(&s->processors, cudaDevAttrMultiProcessorCount, s->n));
+    ACF_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    s->scratch = cuda_alloc(s, ACF_SCRATCH);
+    if (!s->scratch) return cuda_refuse(s, ACF_SCRATCH, 0);
+    ACF_CUDA(cudaMalloc((void **)&s->shared, sizeof *s->shared));
+    ACF_CUDA(cudaMemsetAsync(s->shared, 0, sizeof *s->shared, s->stream));
+    ACF_CUDA(cudaHostAlloc((void **)&s->fault, sizeof *s->fault, cudaHostAllocDefault));
+    return acf_products_create(&s->products);
+}
+
+acf_status acf_cuda_open(int n, const acf_plugin *plugin, acf_device **out) {
+    acf_device *dev = (acf_device *)acf_alloc_zero(sizeof *dev, "a device");
+    cuda_state *s = dev ? (cuda_state *)acf_alloc_zero(sizeof *s, "a device") : NULL;
+    if (!s) {
+        acf_release(dev);
+        return ACF_EMEMORY;
+    }
+    s->n = n;
+    dev->table = &cuda_table;
+    dev->kind = ACF_DEVICE_CUDA;
+    dev->threads = 1;
+    dev->memory = {s, cuda_alloc, cuda_free, 256, false, cuda_poison, cuda_refuse};
+    dev->state = s;
+    dev->plugin = plugin;
+    acf_status status = prepare(s);
+    if (status) cuda_close(dev);
+    else *out = dev;
+    return status;
+}

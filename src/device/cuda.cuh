@@ -1,0 +1,161 @@
+/* What all .cu files share: the device behind an acf_device, launches, and sums in a fixed order. How to write a kernel is in
+ * docs/cuda.md.
+ *
+ * .cu files are C with launches. The library's headers are C: include them inside extern "C", after this one. */
+#ifndef ACF_DEVICE_CUDA_CUH
+#define ACF_DEVICE_CUDA_CUH
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime.h>
+
+#define _Noreturn __attribute__((noreturn))
+extern "C" {
+#include "device/plugin.h"
+}
+
+/* ---- host side ------------------------------------------------------------------------------------------------------ */
+
+/* cuda_gemm.cu: handle and plans of the products; NULL is allowed. */
+typedef struct acf_products acf_products;
+acf_status acf_products_create(acf_products **out);
+void acf_products_free(acf_products *p);
+acf_products *acf_cuda_products(const acf_device *dev);
+
+/* For the plugin's entry: false when another copy of the library is served already. */
+bool acf_cuda_serve(const acf_services *host);
+
+/* The functions of acf_plugin. */
+acf_status acf_cuda_count(int *out);
+acf_status acf_cuda_facts(int n, acf_device_facts *out);
+acf_status acf_cuda_open(int n, const acf_plugin *plugin, acf_device **out);
+
+/* Makes the device the calling thread's and returns the stream that work goes to. Every launch begins with it. */
+cudaStream_t acf_cuda_stream(const acf_device *dev);
+
+/* Multiprocessors, for kernels whose grid is the machine and not the data. */
+int acf_cuda_processors(const acf_device *dev);
+
+#define ACF_TICKETS 4096
+/* ACF_TICKETS counters in device memory, zero between launches: for kernels whose last block finishes the work (acf_last_block). Kernels
+ * of one stream run one after the other, so all share them. */
+unsigned *acf_cuda_tickets(const acf_device *dev);
+
+/* Rows of a batch that no subset had room for (tensor/subset.cu), counted in device memory; and the plugin's function that reads it. */
+int32_t *acf_cuda_left_out(const acf_device *dev);
+acf_status acf_cuda_take_left_out(acf_device *dev, int64_t *out);
+
+/* What a kernel found wrong: it notes the first such thing in device memory and goes on, and the next sync fails with it. */
+typedef enum acf_fault_kind {
+    ACF_FAULT_NONE,
+    ACF_FAULT_INDEX,   /* place, index, largest: ACF_EDATA */
+    ACF_FAULT_REPEAT,  /* row: ACF_EDATA */
+    ACF_FAULT_SINGULAR /* row, column of the table: ACF_ENUMERIC */
+} acf_fault_kind;
+typedef struct acf_fault {
+    int kind;
+    const char *op; /* on the host */
+    int64_t number[3];
+} acf_fault;
+acf_fault *acf_cuda_fault(const acf_device *dev);
+
+/* ACF_OK, or the failure as a sentence that begins with `what`: ACF_EMEMORY when it is memory, else ACF_EDEVICE. */
+acf_status acf_cuda_status(cudaError_t error, const char *what);
+#define ACF_CUDA(call) ACF_TRY(acf_cuda_status(call, #call))
+/* Behind a launch: a configuration that cannot be is found here; what goes wrong on the device comes out at the next sync. */
+#define ACF_LAUNCHED(kernel) acf_cuda_status(cudaGetLastError(), kernel)
+
+/* Scratch in device memory for one call: what is in it is gone at the next. Products use it, too. */
+#define ACF_SCRATCH ((size_t)32 << 20) /* bytes; what cuBLASLt is recommended on Hopper */
+void *acf_cuda_scratch(const acf_device *dev);
+
+/* The product of device.h with bias (N) added to each row, and relu behind it; bias may be NULL. */
+acf_status acf_cuda_gemm(acf_device *dev, const acf_gemm *g, const acf_real *bias, bool relu);
+
+/* out (C) += sum over rows of x (rows,C), leading dimension ld. rows NULL: `capacity` of them; else *rows in device memory, at most
+ * `capacity`. Deterministic. */
+acf_status acf_cuda_colsum(acf_device *dev, acf_real *out, const acf_real *x, const int32_t *rows, int64_t capacity, int64_t C, int64_t ld);
+
+#define ACF_THREADS 256 /* of a block, where nothing speaks for another number */
+
+/* Blocks for one thread an element; at least one, as an empty launch is an error. */
+static inline unsigned acf_blocks(int64_t n, int per_block) { return (unsigned)acf_max(acf_ceil_div(n, per_block), 1); }
+
+/* Blocks of ACF_THREADS for a kernel whose body is ACF_EACH(i, n). */
+#define ACF_PER_THREAD 4
+static inline unsigned acf_each_blocks(int64_t n) { return acf_blocks(n, ACF_THREADS * ACF_PER_THREAD); }
+
+/* ---- device side ---------------------------------------------------------------------------------------------------- */
+
+/* This thread's element in a grid of acf_blocks(n, blockDim.x). */
+static __device__ inline int64_t acf_thread(void) { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
+
+/* For each element i < n of this thread: ACF_PER_THREAD of them, a block apart, so that neighbours read neighbours and several loads are
+ * under way at once. */
+#define ACF_EACH(i, n)                                                                                                 \
+    _Pragma("unroll") for (int each_ = 0; each_ < ACF_PER_THREAD; each_++)                                             \
+        if (const int64_t i = ((int64_t)blockIdx.x * ACF_PER_THREAD + each_) * ACF_THREADS + threadIdx.x; i < (n))
+
+/* Row and column of number i in rows of C; divides in 32 bits where that does, which is several times as fast. */
+typedef struct acf_cell {
+    int64_t row, column;
+} acf_cell;
+static __device__ inline acf_cell acf_cell_of(int64_t i, int64_t C) {
+    if (i <= UINT32_MAX && C <= UINT32_MAX) {
+        uint32_t row = (uint32_t)i / (uint32_t)C;
+        return {row, (int64_t)((uint32_t)i - row * (uint32_t)C)};
+    }
+    return {i / C, i % C};
+}
+
+/* The sum over a warp, in every lane; the order is that of the lanes' numbers, so the bits are always the same. */
+template <typename T> static __device__ inline T acf_warp_sum(T x) {
+    for (int lane = 16; lane > 0; lane /= 2) x += __shfl_xor_sync(0xffffffffu, x, lane);
+    return x;
+}
+
+/* The sum over a block of whole warps, in every thread. Every thread must call it. */
+template <typename T> static __device__ inline T acf_block_sum(T x) {
+    __shared__ T warp[32];
+    x = acf_warp_sum(x);
+    __syncthreads(); /* the call before may still be reading */
+    if (threadIdx.x % 32 == 0) warp[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = 0;
+    for (unsigned w = 0; w < blockDim.x / 32; w++) x += warp[w];
+    return x;
+}
+
+/* True in all threads of the one block, of `blocks` that share a ticket, that comes last; the others' global writes are visible to it,
+ * and the ticket is zero again. So partial results are added up in a fixed order without a second launch; read them with __ldcg. Every
+ * thread must call it. */
+static __device__ inline bool acf_last_block(unsigned *ticket, unsigned blocks) {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(ticket, 1u) == blocks - 1;
+        if (last) *ticket = 0;
+    }
+    __syncthreads();
+    if (last) __threadfence();
+    return last;
+}
+
+/* Notes a fault of the operation whose name (n->op->name, a host's pointer) is given. */
+static __device__ inline void acf_report(acf_fault *f, const char *op, acf_fault_kind kind, int64_t a, int64_t b, int64_t c) {
+    if (atomicCAS(&f->kind, (int)ACF_FAULT_NONE, (int)kind) == ACF_FAULT_NONE) f->op = op, f->number[0] = a, f->number[1] = b, f->number[2] = c;
+}
+
+/* A double sum as a float: finite stays finite, an infinite one stays visible (ops/reduce.h). */
+static __device__ inline float acf_float_from(double x) {
+    if (isinf(x) || isnan(x)) return (float)x;
+    return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* The optimiser on the GPU: see adam.h.
+ *
+ * Workload: slabs of 1e5 to 1e8 elements, bound by memory: the norm reads 4 bytes an element, the step with averaging moves 36 in one pass. All
+ * that changes from step to step is in ps->pace, so both can be captured and replayed. */
+#include "ops/adam.cuh"
+
+extern "C" {
+#include "ops/adam.h"
+}
+
+#define NORM_BLOCKS 256 /* at most: their sums are added by the last, which has as many threads */
+
+/* The constants of step pace->step at pace->lr, on gradients times `scale`: as constants_of in adam.c. */
+static __device__ acf_adam_constants constants_of(const acf_adam &cfg, const acf_pace *pace, double scale) {
+    const double bias1 = -expm1((double)pace->step * log(cfg.beta1)), bias2 = -expm1((double)pace->step * log(cfg.beta2));
+    return {(float)scale,
+            (float)cfg.beta1,
+            (float)cfg.beta2,
+            (float)(1 - cfg.beta1),
+            (float)(1 - cfg.beta2),
+            (float)(pace->lr * sqrt(bias2) / bias1),
+            (float)(cfg.eps * sqrt(bias2)),
+            (float)(1 - pace->lr * cfg.decay)};
+}
+
+/* pace->norm, and with `due` what follows from it for the step. A gradient that is not finite skips the step, and is counted. */
+static __device__ void finish_norm(acf_pace *pace, double sum, bool due, const acf_adam &cfg, double max_norm) {
+    const double norm = sqrt(sum);
+    pace->norm = norm;
+    if (!due) return;
+    pace->finite = isfinite(norm);
+    if (!pace->finite) pace->skipped++;
+    else pace->constants = constants_of(cfg, pace, max_norm > 0 && norm > max_norm ? max_norm / norm : 1.0);
+}
+
+static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, const acf_real *__restrict__ grad, int64_t n, bool due,
+                               acf_adam cfg, double max_norm) {
+    const int64_t stride = (int64_t)gridDim.x * blockDim.x;
+    double sum = 0;
+    for (int64_t i = acf_thread(); i < n; i += stride) sum += (double)grad[i] * (double)grad[i];
+    sum = acf_block_sum(sum);
+    if (threadIdx.x == 0) part[blockIdx.x] = sum;
+    if (!acf_last_block(ticket, gridDim.x)) return;
+    sum = acf_block_sum(threadIdx.x < gridDim.x ? __ldcg(&part[threadIdx.x]) : 0.0);
+    if (threadIdx.x == 0) finish_norm(pace, sum, due, cfg, max_norm);
+}
+
+acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm) {
+    const unsigned blocks = (unsigned)acf_min(acf_each_blocks(ps->total), NORM_BLOCKS);
+    const acf_adam settings = cfg ? *cfg : acf_adam{};
+    norm_of<<<blocks, ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->pace, (double *)acf_cuda_scratch(ps->dev), acf_cuda_tickets(ps->dev),
+                                                                 ps->grad, ps->total, cfg != NULL, settings, max_norm);
+    return ACF_LAUNCHED("norm");
+}
+
+/* average NULL: none. An infinite second moment would stay, and stop its weight for ever. */
+static __global__ void adam_step(acf_real *__restrict__ value, acf_real *__restrict__ m, acf_real *__restrict__ v,
+                                 acf_real *__restrict__ average, const acf_real *__restrict__ grad, int64_t n, int64_t decayed,
+                                 acf_real left, const acf_pace *__restrict__ pace) {
+    if (!pace->finite) return;
+    const acf_adam_constants c = pace->constants;
+    ACF_EACH(i, n) {
+        const acf_real g = c.scale * grad[i], first = c.beta1 * m[i] + c.left1 * g;
+        const acf_real second = fminf(c.beta2 * v[i] + c.left2 * g * g, FLT_MAX);
+        const acf_real w = (i < decayed ? c.keep : 1) * value[i] - c.rate * first / (sqrtf(second) + c.floor);
+        m[i] = first, v[i] = second, value[i] = w;
+        if (average) average[i] += left * (w - average[i]);
+    }
+}
+
+acf_status acf_cuda_adam(acf_params *ps, double beta) {
+    adam_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(
+        ps->value, ps->m, ps->v, beta < 1 ? ps->average : NULL, ps->grad, ps->total, ps->decayed, (acf_real)(1 - beta), ps->pace);
+    return ACF_LAUNCHED("adam");
+}
+
+static __global__ void average_step(acf_real *__restrict__ average, const acf_real *__restrict__ value, acf_real left, int64_t n) {
+    ACF_EACH(i, n) average[i] += left * (value[i] - average[i]);
+}
+
+acf_status acf_cuda_average(acf_params *ps, double beta) {
+    average_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->average, ps->value, (acf_real)(1 - beta), ps->total);
+    return ACF_LAUNCHED("average");
+}

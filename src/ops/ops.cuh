@@ -1,0 +1,25 @@
+/* What the CUDA twin of an operation includes: the tape, what a packed tensor's counts are, and the line that registers it. How to write
+ * one is in docs/cuda.md. */
+#ifndef ACF_OPS_OPS_CUH
+#define ACF_OPS_OPS_CUH
+
+#include "device/cuda.cuh"
+
+extern "C" {
+#include "ops/ops.h"
+}
+
+/* At the end of a .cu file: the kernels of the operation `name` of ops_list.h. backward NULL: it has no derivative. ops.cu finds it by this
+ * name; there is no other list to edit. */
+#define ACF_CUDA_OP(name, forward, backward) \
+    extern "C" const acf_kernel acf_cuda_op_##name; \
+    const acf_kernel acf_cuda_op_##name = {forward, backward}
+
+/* How many rows of x there are, in device memory: NULL where acf_tensor_rows says it, else the true number of packed elements, of which
+ * acf_tensor_rows is the capacity. */
+static inline const int32_t *acf_cuda_rows(const acf_tensor *x) { return x->sub ? x->sub->first + x->sub->D : NULL; }
+
+/* The same on the device. */
+static __device__ inline int64_t acf_true_rows(const int32_t *rows, int64_t capacity) { return rows ? *rows : capacity; }
+
+#endif

@@ -1,0 +1,134 @@
+/* Sums on the GPU: see reduce.h. Accumulated in double, in an order that shape and capacity fix; a packed tensor's elements behind the last
+ * take no part. */
+#include "ops/reduce.cuh"
+
+/* ---- sum, mean, dot ------------------------------------------------------------------------------------------------------- */
+
+#define SUM_BLOCKS 256 /* at most: their sums are added by the last */
+
+/* How many numbers there are in a tensor of `capacity` rows; rows NULL: all of them. */
+static __device__ int64_t true_count(const int32_t *rows, int64_t capacity, int64_t width) { return acf_true_rows(rows, capacity) * width; }
+
+/* y = Σ w x; with `mean` divided by how many they are. part (blocks) is scratch. */
+static __global__ void sum_fwd(acf_real *y, double *part, unsigned *ticket, const acf_real *__restrict__ x, const acf_real *__restrict__ w,
+                               const int32_t *rows, int64_t capacity, int64_t width, bool mean) {
+    const int64_t n = true_count(rows, capacity, width), stride = (int64_t)gridDim.x * blockDim.x;
+    double sum = 0;
+    for (int64_t i = acf_thread(); i < n; i += stride) sum += (double)x[i] * (w ? (double)w[i] : 1);
+    sum = acf_block_sum(sum);
+    if (threadIdx.x == 0) part[blockIdx.x] = sum;
+    if (!acf_last_block(ticket, gridDim.x)) return;
+    sum = acf_block_sum(threadIdx.x < gridDim.x ? __ldcg(&part[threadIdx.x]) : 0.0);
+    if (threadIdx.x == 0) *y = acf_float_from(sum / (mean ? (double)max(n, (int64_t)1) : 1));
+}
+
+/* dx += dy w; with `mean` divided likewise. */
+static __global__ void sum_bwd(acf_real *__restrict__ dx, const acf_real *dy, const acf_real *__restrict__ w, const int32_t *rows,
+                               int64_t capacity, int64_t width, bool mean) {
+    const int64_t n = true_count(rows, capacity, width);
+    const acf_real g = (acf_real)((double)*dy / (mean ? (double)max(n, (int64_t)1) : 1));
+    ACF_EACH(i, n) dx[i] += w ? g * w[i] : g;
+}
+
+static acf_status forward(acf_tape *t, acf_node *n) {
+    const acf_sum_attrs *a = (const acf_sum_attrs *)n->attr;
+    const acf_tensor *x = n->in[0];
+    const unsigned blocks = (unsigned)acf_min(acf_each_blocks(acf_tensor_count(x)), SUM_BLOCKS);
+    sum_fwd<<<blocks, ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, (double *)acf_cuda_scratch(t->dev), acf_cuda_tickets(t->dev),
+                                                                x->data, a->w, acf_cuda_rows(x), acf_tensor_rows(x), acf_tensor_width(x),
+                                                                a->mean);
+    return ACF_LAUNCHED("sum");
+}
+
+static acf_status backward(acf_tape *t, acf_node *n) {
+    const acf_sum_attrs *a = (const acf_sum_attrs *)n->attr;
+    acf_tensor *x = n->in[0];
+    acf_real *dx = acf_grad(t, x);
+    if (!dx) return acf_tape_status(t);
+    sum_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dx, n->out[0]->grad, a->w, acf_cuda_rows(x), acf_tensor_rows(x), acf_tensor_width(x), a->mean);
+    return ACF_LAUNCHED("sum");
+}
+
+ACF_CUDA_OP(sum, forward, backward);
+
+/* ---- sums of rows ----------------------------------------------------------------------------------------------------------- */
+
+/* y (M) = row sums of x (M,C): a warp a row. */
+static __global__ void rows_fwd(acf_real *y, const acf_real *__restrict__ x, int64_t M, int64_t C) {
+    const int64_t m = acf_thread() / 32;
+    if (m >= M) return;
+    double sum = 0;
+    for (int64_t c = threadIdx.x % 32; c < C; c += 32) sum += (double)x[m * C + c];
+    sum = acf_warp_sum(sum);
+    if (threadIdx.x % 32 == 0) y[m] = acf_float_from(sum);
+}
+
+static __global__ void rows_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, int64_t M, int64_t C) {
+    ACF_EACH(i, M * C) dx[i] += dy[acf_cell_of(i, C).row];
+}
+
+static acf_status rows_forward(acf_tape *t, acf_node *n) {
+    const acf_tensor *x = n->in[0];
+    rows_fwd<<<acf_blocks(32 * x->dim[0], ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, x->data, x->dim[0], x->dim[1]);
+    return ACF_LAUNCHED("sum_rows");
+}
+
+static acf_status rows_backward(acf_tape *t, acf_node *n) {
+    acf_tensor *x = n->in[0];
+    acf_real *dx = acf_grad(t, x);
+    if (!dx) return acf_tape_status(t);
+    rows_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad, x->dim[0], x->dim[1]);
+    return ACF_LAUNCHED("sum_rows");
+}
+
+ACF_CUDA_OP(sum_rows, rows_forward, rows_backward);
+
+/* ---- sums over a row's modelled columns --------------------------------------------------------------------------------------- */
+
+#define LANES 8 /* steps at a time, for 32 neighbouring ranks */
+
+static __global__ void subset_fwd(acf_real *y, const acf_real *__restrict__ a, const acf_real *__restrict__ b, const int32_t *__restrict__ row,
+                                  const int32_t *__restrict__ size, const int32_t *__restrict__ first, int64_t N) {
+    __shared__ double lane[LANES][32];
+    const int64_t k = (int64_t)blockIdx.x * 32 + threadIdx.x % 32;
+    const int j = threadIdx.x / 32;
+    const int32_t r = k < N ? row[k] : 0, n = k < N ? size[r] : 0;
+    double sum = 0;
+    for (int32_t t = j; t < n; t += LANES) {
+        const int64_t p = first[t] + k;
+        const double d = (double)a[p] - (b ? (double)b[p] : 0);
+        sum += b ? d * d : d;
+    }
+    lane[j][threadIdx.x % 32] = sum;
+    __syncthreads();
+    if (j > 0 || k >= N) return;
+    for (int q = 1; q < LANES; q++) sum += lane[q][threadIdx.x];
+    y[r] = acf_float_from(sum);
+}
+
+static __global__ void subset_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ dy, const int32_t *__restrict__ row_of, int64_t T) {
+    ACF_EACH(p, T) {
+        const int32_t r = row_of[p];
+        if (r >= 0) dv[p] += dy[r];
+    }
+}
+
+acf_status acf_cuda_sum_subset(acf_device *dev, acf_real *y, const acf_real *a, const acf_real *b, const acf_subset *u) {
+    subset_fwd<<<acf_blocks(u->N, 32), 32 * LANES, 0, acf_cuda_stream(dev)>>>(y, a, b, u->row, u->size, u->first, u->N);
+    return ACF_LAUNCHED("sum_subset");
+}
+
+static acf_status subset_forward(acf_tape *t, acf_node *n) {
+    return acf_cuda_sum_subset(t->dev, n->out[0]->data, n->in[0]->data, NULL, n->in[0]->sub);
+}
+
+static acf_status subset_backward(acf_tape *t, acf_node *n) {
+    const acf_subset *u = n->in[0]->sub;
+    acf_real *dv = acf_grad(t, n->in[0]);
+    if (!dv) return acf_tape_status(t);
+    subset_bwd<<<acf_each_blocks(u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dv, n->out[0]->grad, u->row_of, u->T);
+    return ACF_LAUNCHED("sum_subset");
+}
+
+ACF_CUDA_OP(sum_subset, subset_forward, subset_backward);
