@@ -152,7 +152,7 @@ static acf_loop upload(const problem *q, bool narrow, bool save) {
     f.seed = 77, f.draw = 3, f.row_id = to_device(q->row_id), f.row_of = to_device(q->row_of), f.col_of = to_device(q->col_of);
     if (save) {
         f.hidden = device_bytes(T * q->F * size), f.out = (float *)device_bytes(T * q->O * 4);
-        f.dout = device_bytes(T * q->O * size), f.dhidden = device_bytes(T * q->F * size), f.dz = (float *)device_bytes(T * 4);
+        f.dout = device_bytes(T * q->O * size), f.dhidden = device_bytes(T * q->F * size), f.dz = to_device(floats((size_t)T)); /* added to */
     }
     f.scratch = (float *)device_bytes(acf_loop_scratch(&f, narrow) * 4);
     if (narrow) {
@@ -373,10 +373,24 @@ static bool tail_is_zero(const floats &x, int64_t from) {
     return true;
 }
 
+/* Of values. A mean may be close to zero because its components cancel; what it can be held to is their scale. */
+static double value_distance(const problem *q, const floats &y, const floats &ref, const floats &out) {
+    double d = 0, s = 1e-30;
+    int64_t K = q->O / 3;
+    if (q->kind == ACF_LOOP_SAMPLE) return 0;
+    if (q->kind == ACF_LOOP_INVERSE) return distance(y, ref);
+    for (int64_t p = 0; p < q->T; p++) {
+        if (!isfinite(y[(size_t)p])) return INFINITY;
+        d += pow((double)y[(size_t)p] - ref[(size_t)p], 2);
+        for (int64_t k = 0; k < K; k++) s += pow(out[(size_t)(p * q->O + K + k)], 2) / (double)K;
+    }
+    return sqrt(d / s);
+}
+
 static const char *const kinds[] = {"inverse", "mean", "sample"};
 
 static void compare(const problem *q, const result *r, const result *ref, bool narrow) {
-    double a[5] = {q->kind == ACF_LOOP_SAMPLE ? 0 : distance(r->y, ref->y), distance(r->out, ref->out), distance(r->hidden, ref->hidden), 0, 0};
+    double a[5] = {value_distance(q, r->y, ref->y, ref->out), distance(r->out, ref->out), distance(r->hidden, ref->hidden), 0, 0};
     double b[8] = {distance(r->dout, ref->dout), distance(r->dhidden, ref->dhidden), distance(r->dz, ref->dz)};
     bool tails = tail_is_zero(r->y, q->T) && tail_is_zero(r->out, q->T * q->O) && tail_is_zero(r->hidden, q->T * q->F) &&
                  tail_is_zero(r->dout, q->T * q->O) && tail_is_zero(r->dhidden, q->T * q->F) && tail_is_zero(r->dz, q->T);

@@ -441,17 +441,26 @@ static int multiprocessors(void) {
     return n;
 }
 
+/* Only sm_90a has code for them: what comes after runs what was written for sm_80. */
 static bool has_clusters(void) {
     static int major = 0;
     int device = 0;
     if (!major && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) return false;
-    return major >= 9;
+    return major == 9;
+}
+
+/* Bytes of shared memory a block may have. */
+static int most_shared(void) {
+    static int n = 0;
+    int device = 0;
+    if (!n && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&n, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) return 0;
+    return n < MAX_SHARED ? n : MAX_SHARED;
 }
 
 /* Rows that fit beside the weights of U units when K numbers of a row are exchanged; a multiple of 16. */
 static int rows_that_fit(int weights, int K, int size, int buffers) {
     Rows l = rows_of(K, size);
-    int left = MAX_SHARED - weights * l.pitch;
+    int left = most_shared() - weights * l.pitch;
     return left < 0 ? 0 : left / (buffers * l.pitch) / 16 * 16;
 }
 

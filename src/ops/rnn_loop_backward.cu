@@ -193,7 +193,7 @@ __device__ __forceinline__ void hidden_back(float (&acc)[1][T::GR][T::MT][2][4],
 
 __device__ static void clear_tails_back(const acf_loop &f) {
     int64_t from = f.s.first[f.s.D], to = f.s.T;
-    clear_any(f.dz, 1, from, to), clear_any((bf16 *)f.dout, f.O, from, to);
+    clear_any((bf16 *)f.dout, f.O, from, to);
     clear_tail(f.dhidden, f.F * 2, from, to);
     for (int l = 0; l < f.layers; l++) clear_tail(f.layer[l].gates, f.s.H * 8, from, to), clear_tail(f.layer[l].past, f.s.H * 2, from, to);
 }

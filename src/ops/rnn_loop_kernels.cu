@@ -80,7 +80,7 @@ extern "C" cudaError_t acf_loop_image_launch(void *image, const acf_loop *f, cud
 
 /* ---- sums of gradients ------------------------------------------------------------------------------------------------------------ */
 
-#define PARTS 128
+#define PARTS ACF_LOOP_PARTS
 
 /* dcond (N,3H) += the gates' gradients of a row over its steps: a block a rank. */
 template <typename G> __global__ void loop_row_sums(const __grid_constant__ acf_gru_shape s, const G *gates, float *dcond) {
@@ -92,14 +92,14 @@ template <typename G> __global__ void loop_row_sums(const __grid_constant__ acf_
     }
 }
 
-/* parts (PARTS,4H): sums over a stretch of elements each. */
-template <typename G> __global__ void loop_column_sums(const __grid_constant__ acf_gru_shape s, const G *gates, float *parts) {
-    int64_t W = 4 * s.H, T = s.first[s.D], j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, each = (T + PARTS - 1) / PARTS;
+/* parts (PARTS,W): sums of x (T,W) over a stretch of elements each. */
+template <typename G> __global__ void loop_column_sums(const __grid_constant__ acf_gru_shape s, const G *x, int64_t W, float *parts) {
+    int64_t T = s.first[s.D], j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, each = (T + PARTS - 1) / PARTS;
     int64_t begin = blockIdx.y * each, end = begin + each < T ? begin + each : T;
     if (j >= W) return;
     float v = 0;
 #pragma unroll 4
-    for (int64_t p = begin; p < end; p++) v += (float)gates[p * W + j];
+    for (int64_t p = begin; p < end; p++) v += (float)x[p * W + j];
     parts[blockIdx.y * W + j] = v;
 }
 
@@ -113,19 +113,47 @@ __global__ void loop_add_parts(const float *parts, int64_t H, float *dbx, float 
     if (dbh && k > 0) dbh[(k - 1) * H + u] += v;
 }
 
+/* out (W) += the sums of parts. */
+__global__ void loop_add_columns(const float *parts, int64_t W, float *out) {
+    int64_t j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    if (j >= W) return;
+    float v = 0;
+#pragma unroll 8
+    for (int p = 0; p < PARTS; p++) v += parts[p * W + j];
+    out[j] += v;
+}
+
+template <typename G> static void columns(const acf_gru_shape *s, const G *x, int64_t W, float *out, float *scratch, cudaStream_t stream) {
+    unsigned blocks = (unsigned)((W + 127) / 128);
+    if (!out) return;
+    loop_column_sums<<<dim3(blocks, PARTS), 128, 0, stream>>>(*s, x, W, scratch);
+    loop_add_columns<<<blocks, 128, 0, stream>>>(scratch, W, out);
+}
+
 template <typename G>
 static void sums(const acf_gru_shape *s, const G *gates, float *dcond, float *dbx, float *dbh, float *scratch, cudaStream_t stream) {
-    unsigned columns = (unsigned)((4 * s->H + 127) / 128);
+    unsigned blocks = (unsigned)((4 * s->H + 127) / 128);
     if (dcond && s->N) loop_row_sums<<<(unsigned)s->N, 256, 0, stream>>>(*s, gates, dcond);
     if (!dbx && !dbh) return;
-    loop_column_sums<<<dim3(columns, PARTS), 128, 0, stream>>>(*s, gates, scratch);
-    loop_add_parts<<<columns, 128, 0, stream>>>(scratch, s->H, dbx, dbh);
+    loop_column_sums<<<dim3(blocks, PARTS), 128, 0, stream>>>(*s, gates, 4 * s->H, scratch);
+    loop_add_parts<<<blocks, 128, 0, stream>>>(scratch, s->H, dbx, dbh);
 }
 
 extern "C" cudaError_t acf_loop_sums_launch(const acf_loop *f, int l, float *dcond, float *dbx, float *dbh, float *scratch, bool narrow,
                                             cudaStream_t stream) {
     if (narrow) sums(&f->s, (const bf16 *)f->layer[l].gates, dcond, dbx, dbh, scratch, stream);
     else sums(&f->s, (const float *)f->layer[l].gates, dcond, dbx, dbh, scratch, stream);
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, float *db2, float *scratch, bool narrow, cudaStream_t stream) {
+    if (narrow) {
+        columns(&f->s, (const bf16 *)f->dhidden, f->F, db1, scratch, stream);
+        columns(&f->s, (const bf16 *)f->dout, f->O, db2, scratch, stream);
+    } else {
+        columns(&f->s, (const float *)f->dhidden, f->F, db1, scratch, stream);
+        columns(&f->s, (const float *)f->dout, f->O, db2, scratch, stream);
+    }
     return cudaGetLastError();
 }
 

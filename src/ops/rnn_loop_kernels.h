@@ -2,7 +2,7 @@
  * its output are ONE launch; a backward is one more, after which every weight gradient is a library product over all elements.
  *
  * Sizes and counts are as in gru_kernels.h (acf_gru_shape): T is a capacity, the true counts are read in device memory, rows of a packed
- * tensor beyond the true count are left as zeros by every launch that writes the tensor.
+ * tensor beyond the true count are left as zeros by every launch that writes the tensor (and as they are by one that adds to it).
  *
  * Two forms. Narrow: bf16 products with float sums and float states; gates, states, the head's hidden layer and the gradients
  * of all of them are stored as bf16 ("half" below), 10H bytes a layer and element, 2F + 4·O of the head. Plain: float
@@ -56,7 +56,7 @@ typedef struct acf_loop {
     const int32_t *row_of, *col_of; /* (T) */
     /* of a backward */
     const float *dy;               /* (T) */
-    float *dz;                     /* (T) out, of an inverse; NULL: not needed */
+    float *dz;                     /* (T) +=, of an inverse; NULL: not needed */
     void *dout, *dhidden;          /* (T,O), (T,F) half, out */
     float *scratch;                /* acf_loop_scratch floats */
 } acf_loop;
@@ -76,10 +76,14 @@ cudaError_t acf_loop_forward_launch(const acf_loop *f, bool narrow, cudaStream_t
 /* Of an inverse or a mean whose forward saved everything. */
 cudaError_t acf_loop_backward_launch(const acf_loop *f, bool narrow, cudaStream_t stream);
 
-/* Sums of a layer's gradients after the backward: dcond (N,3H) +=, dbx (3H) +=, dbh (3H) +=; each may be NULL. scratch: 128·4H floats.
+/* Sums of a layer's gradients after the backward: dcond (N,3H) +=, dbx (3H) +=, dbh (3H) +=; each may be NULL. scratch: ACF_LOOP_PARTS·4H floats.
  * Sums run in a fixed order. */
 cudaError_t acf_loop_sums_launch(const acf_loop *f, int l, float *dcond, float *dbx, float *dbh, float *scratch, bool narrow,
                                  cudaStream_t stream);
+
+/* The same of the head: db1 (F) +=, db2 (O) +=; each may be NULL. scratch: ACF_LOOP_PARTS·max(F,O) floats. */
+cudaError_t acf_loop_head_sums_launch(const acf_loop *f, float *db1, float *db2, float *scratch, bool narrow, cudaStream_t stream);
+#define ACF_LOOP_PARTS 128
 
 #ifdef __cplusplus
 }

@@ -144,7 +144,7 @@ __device__ __forceinline__ float value_of(const acf_loop &f, const float *o, con
     return (g.z - o[f.O - 1]) * expf(-s);
 }
 
-/* give(k, d): gradient d of output k of an element whose value y has the gradient dy; zeros are given too. dz: to be written, or NULL. */
+/* give(k, d): gradient d of output k of an element whose value y has the gradient dy; zeros are given too. dz: added to, or NULL. */
 template <typename Give> __device__ __forceinline__ void dvalue_of(const acf_loop &f, const float *o, float y, float dy, float *dz, Give give) {
     int lane = threadIdx.x & 31;
     if (f.kind == ACF_LOOP_MEAN) {
@@ -158,7 +158,7 @@ template <typename Give> __device__ __forceinline__ void dvalue_of(const acf_loo
     }
     float th = f.O == 2 ? tanhf(o[0] / f.bound) : 0, shrunk = dy * expf(-f.bound * th);
     if (lane) return;
-    if (dz) *dz = shrunk;
+    if (dz) *dz += shrunk;
     if (f.O == 2) give(0, -dy * y * (1 - th * th));
     give((int)f.O - 1, -shrunk);
 }

@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(THREADS) plain_back(const __grid_constant__ ac
     Work w = work_of(f);
     int64_t from = f.s.first[f.s.D], to = f.s.T;
     float *dout = (float *)f.dout, *dhidden = (float *)f.dhidden;
-    clear_any(f.dz, 1, from, to), clear_any(dout, O, from, to), clear_any(dhidden, F, from, to);
+    clear_any(dout, O, from, to), clear_any(dhidden, F, from, to);
     for (int l = 0; l < f.layers; l++)
         clear_any((float *)f.layer[l].gates, 4 * H, from, to), clear_any((float *)f.layer[l].past, H, from, to);
     for (int t = (int)f.s.D - 1, later = 0; t >= 0; t--) {

@@ -205,7 +205,7 @@ static cudaError_t launch_stream(K kernel, const acf_loop *f, const Stream &g, i
 static inline void cut_batch(Stream *g, const acf_loop *f) {
     int64_t N = f->s.N;
     bool shared_out = f->s.H == NARROW_UNITS && f->F == NARROW_UNITS;
-    if (shared_out && N <= 30 * 32) g->C = 4, g->W = 4, g->MT = N <= 30 * 16 ? 1 : 2;
+    if (shared_out && N <= 30 * 16) g->C = 4, g->W = 4, g->MT = 1;
     else if (shared_out && N <= 66 * 32) g->C = 2, g->W = 8, g->MT = N <= 66 * 16 ? 1 : 2;
     else g->C = 1, g->W = 8, g->MT = N <= 132 * 16 ? 1 : 2;
     if (acf_loop_try.C && (acf_loop_try.C == 1 || shared_out)) g->C = acf_loop_try.C, g->W = acf_loop_try.W, g->MT = acf_loop_try.MT;
