@@ -7,7 +7,8 @@
 #   memory     malloc and friends are called in src/base/arena.c, src/api/ and src/cli/ only. Allowed elsewhere: tests; member
 #              calls such as mem->free(); json_decref, which releases what jansson allocated
 #   static     a function of the standard library that hands out shared static memory is not called (threads)
-#   headers    all of them compile in one file, in either order: no two give one name to two things
+#   headers    all of them compile in one file, in either order: no two give one name to two things (those of a GPU's kernels aside,
+#              which need the toolkit)
 #
 # Prints an offender a line, as file:line, and last "N passed, N failed".
 set -u
@@ -77,7 +78,7 @@ static() {
 headers() {
     local order
     for order in sort 'sort -r'; do
-        find src -name '*.h' ! -name ops_list.h ! -path 'src/cli/*' | $order | sed 's|^src/\(.*\)|#include "\1"|' |
+        find src -name '*.h' ! -name ops_list.h ! -path 'src/cli/*' -exec grep -L 'cuda_runtime.h\|_kernels.h' {} + | $order | sed 's|^src/\(.*\)|#include "\1"|' |
             ${CC:-gcc} -std=gnu11 -fopenmp -Wall -Wno-unused -Iinclude -Isrc $(pkg-config --cflags openblas jansson zlib cairo) -fsyntax-only \
                 -xc - 2>&1 | grep -E 'error|warning' | head -n 5
     done

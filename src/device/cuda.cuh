@@ -83,6 +83,10 @@ void *acf_cuda_scratch(const acf_device *dev);
 /* The product of device.h with bias (N) added to each row, and relu behind it; bias may be NULL. */
 acf_status acf_cuda_gemm(acf_device *dev, const acf_gemm *g, const acf_real *bias, bool relu);
 
+/* The product of matrices a and b that are bf16 (leading dimensions count such), to a c that is float or bf16; sums are float, K > 0. The
+ * pointers of g are those of such numbers. */
+acf_status acf_cuda_gemm_bf16(acf_device *dev, const acf_gemm *g, bool bf16_c);
+
 /* out (C) += sum over rows of x (rows,C), leading dimension ld. rows NULL: `capacity` of them; else *rows in device memory, at most
  * `capacity`. Deterministic. */
 acf_status acf_cuda_colsum(acf_device *dev, acf_real *out, const acf_real *x, const int32_t *rows, int64_t capacity, int64_t C, int64_t ld);

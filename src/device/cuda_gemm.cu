@@ -17,8 +17,11 @@
 typedef struct plan_key {
     int64_t M, N, K, lda, ldb, ldc;
     int32_t ta, tb, precision, epilogue;
-    uint32_t align_a, align_b, align_c, padding;
+    uint32_t align_a, align_b, align_c, numbers;
 } plan_key;
+
+/* What the matrices are made of: a and b, c. */
+typedef enum numbers { ALL_FLOAT, BF16_TO_FLOAT, ALL_BF16 } numbers;
 
 typedef struct plan {
     bool used;
@@ -68,16 +71,17 @@ typedef struct product {
     cublasLtMatrixLayoutOpaque_t a, b, c;
 } product;
 
-static acf_status describe(product *p, const acf_gemm *g, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const acf_real *bias) {
+static acf_status describe(product *p, const acf_gemm *g, numbers of, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const acf_real *bias) {
+    const cudaDataType in = of == ALL_FLOAT ? CUDA_R_32F : CUDA_R_16BF, out = of == ALL_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     const cublasOperation_t on_b = g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, on_a = g->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
     LT(cublasLtMatmulDescInit(&p->desc, compute, CUDA_R_32F));
     LT(cublasLtMatmulDescSetAttribute(&p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &on_b, sizeof on_b));
     LT(cublasLtMatmulDescSetAttribute(&p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &on_a, sizeof on_a));
     LT(cublasLtMatmulDescSetAttribute(&p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     if (bias) LT(cublasLtMatmulDescSetAttribute(&p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
-    LT(cublasLtMatrixLayoutInit(&p->b, CUDA_R_32F, (uint64_t)(g->tb ? g->K : g->N), (uint64_t)(g->tb ? g->N : g->K), g->ldb));
-    LT(cublasLtMatrixLayoutInit(&p->a, CUDA_R_32F, (uint64_t)(g->ta ? g->M : g->K), (uint64_t)(g->ta ? g->K : g->M), g->lda));
-    LT(cublasLtMatrixLayoutInit(&p->c, CUDA_R_32F, (uint64_t)g->N, (uint64_t)g->M, g->ldc));
+    LT(cublasLtMatrixLayoutInit(&p->b, in, (uint64_t)(g->tb ? g->K : g->N), (uint64_t)(g->tb ? g->N : g->K), g->ldb));
+    LT(cublasLtMatrixLayoutInit(&p->a, in, (uint64_t)(g->ta ? g->M : g->K), (uint64_t)(g->ta ? g->K : g->M), g->lda));
+    LT(cublasLtMatrixLayoutInit(&p->c, out, (uint64_t)g->N, (uint64_t)g->M, g->ldc));
     return ACF_OK;
 }
 
@@ -105,6 +109,7 @@ static acf_status ask(cublasLtHandle_t handle, product *p, const plan_key *k, cu
 static acf_status plan_for(acf_products *all, const acf_gemm *g, const plan_key *key, const acf_real *bias, product *p, plan **out) {
     static const cublasComputeType_t computes[] = {CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F_FAST_16BF};
     const cublasLtEpilogue_t epilogue = (cublasLtEpilogue_t)key->epilogue;
+    const numbers of = (numbers)key->numbers;
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < sizeof *key; i++) hash = (hash ^ ((const unsigned char *)key)[i]) * 0x100000001b3u;
     if (all->n == PLANS / 2) all->n = 0, memset(all->plans, 0, sizeof all->plans);
@@ -114,7 +119,7 @@ static acf_status plan_for(acf_products *all, const acf_gemm *g, const plan_key 
         bool found = false;
         for (int i = key->precision; i >= 0 && !found; i = i > 0 ? 0 : -1) {
             slot->compute = computes[i];
-            ACF_TRY(describe(p, g, slot->compute, epilogue, bias));
+            ACF_TRY(describe(p, g, of, slot->compute, epilogue, bias));
             ACF_TRY(ask(all->handle, p, key, &slot->algo, &found));
         }
         if (!found)
@@ -123,7 +128,7 @@ static acf_status plan_for(acf_products *all, const acf_gemm *g, const plan_key 
         slot->key = *key;
         slot->used = true;
         all->n++;
-    } else ACF_TRY(describe(p, g, slot->compute, epilogue, bias));
+    } else ACF_TRY(describe(p, g, of, slot->compute, epilogue, bias));
     *out = slot;
     return ACF_OK;
 }
@@ -139,17 +144,12 @@ static __global__ void only_epilogue(acf_real *c, int64_t ldc, int64_t M, int64_
     *at = relu && x < 0 ? 0 : x;
 }
 
-acf_status acf_cuda_gemm(acf_device *dev, const acf_gemm *g, const acf_real *bias, bool relu) {
+static acf_status multiply(acf_device *dev, const acf_gemm *g, numbers of, const acf_real *bias, bool relu) {
     cudaStream_t stream = acf_cuda_stream(dev);
-    if (g->M <= 0 || g->N <= 0) return ACF_OK;
-    if (g->K <= 0) {
-        only_epilogue<<<acf_blocks(g->M * g->N, ACF_THREADS), ACF_THREADS, 0, stream>>>(g->c, g->ldc, g->M, g->N, g->beta, bias, relu);
-        return ACF_LAUNCHED("gemm");
-    }
     const cublasLtEpilogue_t epilogue = bias ? (relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
                                              : (relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT);
-    const plan_key key = {g->M, g->N, g->K, g->lda, g->ldb, g->ldc, g->ta, g->tb, (int32_t)dev->precision, (int32_t)epilogue,
-                          alignment(g->a), alignment(g->b), alignment(g->c), 0};
+    const plan_key key = {g->M, g->N, g->K, g->lda, g->ldb, g->ldc, g->ta, g->tb, of == ALL_FLOAT ? (int32_t)dev->precision : 0, (int32_t)epilogue,
+                          alignment(g->a), alignment(g->b), alignment(g->c), (uint32_t)of};
     acf_products *all = acf_cuda_products(dev);
     product p;
     plan *plan = NULL;
@@ -157,6 +157,19 @@ acf_status acf_cuda_gemm(acf_device *dev, const acf_gemm *g, const acf_real *bia
     LT(cublasLtMatmul(all->handle, &p.desc, &g->alpha, g->b, &p.b, g->a, &p.a, &g->beta, g->c, &p.c, g->c, &p.c, &plan->algo,
                       acf_cuda_scratch(dev), ACF_SCRATCH, stream));
     return ACF_OK;
+}
+
+acf_status acf_cuda_gemm(acf_device *dev, const acf_gemm *g, const acf_real *bias, bool relu) {
+    if (g->M <= 0 || g->N <= 0) return ACF_OK;
+    if (g->K > 0) return multiply(dev, g, ALL_FLOAT, bias, relu);
+    only_epilogue<<<acf_blocks(g->M * g->N, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(dev)>>>(g->c, g->ldc, g->M, g->N, g->beta, bias, relu);
+    return ACF_LAUNCHED("gemm");
+}
+
+acf_status acf_cuda_gemm_bf16(acf_device *dev, const acf_gemm *g, bool bf16_c) {
+    if (g->M <= 0 || g->N <= 0) return ACF_OK;
+    ACF_ASSERT(g->K > 0);
+    return multiply(dev, g, bf16_c ? ALL_BF16 : BF16_TO_FLOAT, NULL, false);
 }
 
 /* ---- sums of columns ---------------------------------------------------------------------------------------------------- */

@@ -173,18 +173,10 @@ void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru
 
 /* ---- nodes: a sequence and a step differ only in their plan -------------------------------------------------------- */
 
-enum { X, COND, H0, WX, BX, WH, BH, INPUTS };
-
-typedef struct attrs {
-    acf_gru_plan plan;
-    int32_t active[1], first[2]; /* of a single step */
-    acf_real *gates;             /* (T,4H); kept when a backward may come */
-} attrs;
-
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_gru_attrs *a = n->attr;
     const acf_gru_plan *p = &a->plan;
     int64_t T = p->first[p->steps], most = p->steps ? p->active[0] : 0;
     acf_mark mark = acf_arena_mark(t->mem);
@@ -192,23 +184,25 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     if (n->save) mark = acf_arena_mark(t->mem);
     acf_real *s = acf_tape_reals(t, most * 3 * p->H);
     ACF_TRY(acf_tape_status(t));
-    acf_gru_fwd_cpu(t->dev, p, n->out[0]->data, a->gates, s, data_of(n->in[X]), data_of(n->in[COND]), data_of(n->in[H0]),
-                    data_of(n->in[WX]), data_of(n->in[BX]), data_of(n->in[WH]), data_of(n->in[BH]));
+    acf_gru_fwd_cpu(t->dev, p, n->out[0]->data, a->gates, s, data_of(n->in[ACF_GRU_X]), data_of(n->in[ACF_GRU_COND]),
+                    data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_WX]), data_of(n->in[ACF_GRU_BX]),
+                    data_of(n->in[ACF_GRU_WH]), data_of(n->in[ACF_GRU_BH]));
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_gru_attrs *a = n->attr;
     const acf_gru_plan *p = &a->plan;
-    acf_gru_grads g = {acf_grad(t, n->in[X]),  acf_grad(t, n->in[COND]), acf_grad(t, n->in[H0]), acf_grad(t, n->in[WX]),
-                       acf_grad(t, n->in[BX]), acf_grad(t, n->in[WH]),   acf_grad(t, n->in[BH])};
+    acf_gru_grads g = {acf_grad(t, n->in[ACF_GRU_X]),  acf_grad(t, n->in[ACF_GRU_COND]), acf_grad(t, n->in[ACF_GRU_H0]),
+                       acf_grad(t, n->in[ACF_GRU_WX]), acf_grad(t, n->in[ACF_GRU_BX]),   acf_grad(t, n->in[ACF_GRU_WH]),
+                       acf_grad(t, n->in[ACF_GRU_BH])};
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *carry = acf_tape_reals(t, (p->steps ? p->active[0] : 0) * p->H);
     acf_real *past = acf_tape_reals(t, p->first[p->steps] * p->H);
     ACF_TRY(acf_tape_status(t));
-    acf_gru_bwd_cpu(t->dev, p, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, data_of(n->in[X]),
-                    data_of(n->in[H0]), data_of(n->in[WX]), data_of(n->in[WH]));
+    acf_gru_bwd_cpu(t->dev, p, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, data_of(n->in[ACF_GRU_X]),
+                    data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_WX]), data_of(n->in[ACF_GRU_WH]));
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -242,9 +236,14 @@ static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_t
 
 static acf_node *node(acf_tape *t, const acf_op *op, acf_tensor *x, acf_tensor *cond, acf_tensor *h0, const acf_gru *w) {
     /* cond has the bias in it already. */
-    acf_tensor *in[INPUTS] = {
-        [X] = x, [COND] = cond, [H0] = h0, [WX] = w->wx, [BX] = cond ? NULL : w->bx, [WH] = w->wh, [BH] = w->bh};
-    return acf_node_new(t, op, sizeof(attrs), INPUTS, in);
+    acf_tensor *in[ACF_GRU_INPUTS] = {[ACF_GRU_X] = x,
+                                      [ACF_GRU_COND] = cond,
+                                      [ACF_GRU_H0] = h0,
+                                      [ACF_GRU_WX] = w->wx,
+                                      [ACF_GRU_BX] = cond ? NULL : w->bx,
+                                      [ACF_GRU_WH] = w->wh,
+                                      [ACF_GRU_BH] = w->bh};
+    return acf_node_new(t, op, sizeof(acf_gru_attrs), ACF_GRU_INPUTS, in);
 }
 
 acf_tensor *acf_gru_condition(acf_tape *t, acf_tensor *c, const acf_gru *w) {
@@ -259,7 +258,7 @@ acf_tensor *acf_gru_seq(acf_tape *t, acf_tensor *x, acf_tensor *cond, const acf_
         return acf_reject(t, n->op, "x is %s, which is not packed over the subset given (%lld elements)",
                           acf_tensor_shape(x, sx), (long long)u->T);
     int64_t H = w->wh->dim[1];
-    ((attrs *)n->attr)->plan = (acf_gru_plan){u->steps, w->wx->dim[1], H, u->active, u->first, u->row};
+    ((acf_gru_attrs *)n->attr)->plan = (acf_gru_plan){u->steps, w->wx->dim[1], H, u->active, u->first, u->row};
     n->out[0] = acf_tensor_packed(t, u, H);
     return acf_node_run(t, n);
 }
@@ -283,7 +282,7 @@ acf_tensor *acf_gru_step(acf_tape *t, acf_tensor *x, acf_tensor *h, acf_tensor *
     if (h && (h->ndim != 2 || h->dim[0] < rows || h->dim[1] != H))
         return acf_reject(t, n->op, "the state is %s; expected at least (%lld, %lld)", acf_tensor_shape(h, sh),
                           (long long)rows, (long long)H);
-    attrs *a = n->attr;
+    acf_gru_attrs *a = n->attr;
     a->active[0] = a->first[1] = (int32_t)rows;
     a->plan = (acf_gru_plan){1, w->wx->dim[1], H, a->active, a->first, u ? u->row : NULL};
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){rows, H});

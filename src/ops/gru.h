@@ -91,4 +91,17 @@ void acf_gru_dinputs_cpu(const acf_device *dev, acf_real *dx, int64_t ldx, const
 void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *gates,
                          acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Inputs of gru_seq and gru_step; COND, H0 and BX may be NULL. */
+enum { ACF_GRU_X, ACF_GRU_COND, ACF_GRU_H0, ACF_GRU_WX, ACF_GRU_BX, ACF_GRU_WH, ACF_GRU_BH, ACF_GRU_INPUTS };
+
+typedef struct acf_gru_attrs {
+    acf_gru_plan plan;           /* of a sequence: arrays of the subset, where that is; of a step: the two below, on the host */
+    int32_t active[1], first[2]; /* of a single step */
+    acf_real *gates;             /* (T,4H); kept when a backward may come */
+    void *x16, *wx16, *image;    /* a GPU's: see gru.cu */
+    int32_t *counts;             /* a GPU's: active and first of a single step */
+} acf_gru_attrs;
+
 #endif

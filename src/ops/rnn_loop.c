@@ -14,38 +14,12 @@
 
 #include <string.h>
 
-typedef enum loop_kind { INVERSE, MEAN, SAMPLE } loop_kind;
-
-/* Inputs of a node: z and known, then five for each layer, then the head's four. */
-enum { Z, KNOWN, LAYER };
-enum { COND, WX, BX, WH, BH, PER_LAYER };
-enum { W1, B1, W2, B2, HEAD };
-
-typedef struct attrs {
-    loop_kind kind;
-    int layers;
-    bool all;          /* buffers hold all T elements (recording), not one step */
-    int64_t H, E, F, O, K;
-    double bound, lo, hi;
-    acf_act_kind act;
-    acf_draw draw;
-    const acf_subset *u;
-    acf_real *gates[ACF_RNN_LAYERS];  /* (T,4H) */
-    acf_real *states[ACF_RNN_LAYERS]; /* (T,H), or (2 steps,H) */
-    acf_real *hidden, *out;           /* (T,F), (T,O) */
-    acf_real *w0;                     /* (3H) the first column of gru[0].wx: weights of the value before */
-} attrs;
-
 static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL; }
-static acf_tensor *of_layer(const acf_node *n, int l, int part) { return n->in[LAYER + l * PER_LAYER + part]; }
-static acf_tensor *of_head(const acf_node *n, int part) {
-    return n->in[LAYER + ((const attrs *)n->attr)->layers * PER_LAYER + part];
-}
 
 /* Rows of a buffer where step s begins: its packed place while recording, else the front. */
-static int64_t at(const attrs *a, int64_t s) { return a->all ? a->u->first[s] : 0; }
+static int64_t at(const acf_rnn_attrs *a, int64_t s) { return a->all ? a->u->first[s] : 0; }
 /* The states of step s; those of the step before must survive, so without all T two halves alternate. */
-static acf_real *state(const attrs *a, int l, int64_t s) {
+static acf_real *state(const acf_rnn_attrs *a, int l, int64_t s) {
     int64_t rows = a->all ? a->u->first[s] : (s & 1) * a->u->active[0];
     return a->states[l] + rows * a->H;
 }
@@ -77,15 +51,15 @@ static void dinvert(acf_real *dz, acf_real *dout, const acf_real *dy, const acf_
 }
 
 static void feed_back(const acf_tape *t, const acf_node *n, int64_t s) {
-    const attrs *a = n->attr;
+    const acf_rnn_attrs *a = n->attr;
     int64_t first = a->u->first[s], rows = a->u->active[s];
     acf_real *y = n->out[0]->data + first;
     const acf_real *out = a->out + at(a, s) * a->O;
     acf_draw d = a->draw;
     d.at = (acf_cells){a->u->row_of + first, a->u->col_of + first};
-    if (a->kind == INVERSE) invert(y, n->in[Z]->data + first, out, a->O, (acf_real)a->bound, rows);
-    if (a->kind == MEAN) acf_mixture_mean_fwd_cpu(t->dev, y, out, rows, a->K);
-    if (a->kind == SAMPLE) acf_mixture_sample_fwd_cpu(t->dev, y, out, &d, rows, a->K, a->lo, a->hi);
+    if (a->kind == ACF_RNN_INVERSE) invert(y, n->in[ACF_RNN_Z]->data + first, out, a->O, (acf_real)a->bound, rows);
+    if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_fwd_cpu(t->dev, y, out, rows, a->K);
+    if (a->kind == ACF_RNN_SAMPLE) acf_mixture_sample_fwd_cpu(t->dev, y, out, &d, rows, a->K, a->lo, a->hi);
 }
 
 /* ---- forward ---------------------------------------------------------------------------------------------------------- */
@@ -106,33 +80,35 @@ static void add_value(const acf_device *dev, acf_real *gates, const acf_real *be
 }
 
 static void project_known(const acf_tape *t, const acf_node *n, acf_real *gates, int64_t first, int64_t rows) {
-    const attrs *a = n->attr;
-    acf_gru_inputs_cpu(t->dev, gates, n->in[KNOWN]->data + first * a->E, of_layer(n, 0, WX)->data + 1, rows, a->E, 1 + a->E,
-                       a->H);
+    const acf_rnn_attrs *a = n->attr;
+    acf_gru_inputs_cpu(t->dev, gates, n->in[ACF_RNN_KNOWN]->data + first * a->E, acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data + 1,
+                       rows, a->E, 1 + a->E, a->H);
 }
 
 static void step_forward(const acf_tape *t, const acf_node *n, int64_t s, acf_real *scratch) {
-    const attrs *a = n->attr;
+    const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, rows = a->u->active[s], first = a->u->first[s];
     const acf_real *before = s ? n->out[0]->data + a->u->first[s - 1] : NULL;
     for (int l = 0; l < a->layers; l++) {
         acf_real *gates = a->gates[l] + at(a, s) * 4 * H;
         if (l == 0 && a->E && !a->all) project_known(t, n, gates, first, rows);
         if (l == 0) add_value(t->dev, gates, before, a->w0, a->E > 0, rows, H);
-        else acf_gru_inputs_cpu(t->dev, gates, state(a, l - 1, s), of_layer(n, l, WX)->data, rows, H, H, H);
+        else acf_gru_inputs_cpu(t->dev, gates, state(a, l - 1, s), acf_rnn_of_layer(n, l, ACF_RNN_WX)->data, rows, H, H, H);
         acf_gru_advance_cpu(t->dev, state(a, l, s), gates, scratch, s ? state(a, l, s - 1) : NULL,
-                            data_of(of_layer(n, l, COND)), a->u->row, data_of(of_layer(n, l, BX)), of_layer(n, l, WH)->data,
-                            of_layer(n, l, BH)->data, rows, H);
+                            data_of(acf_rnn_of_layer(n, l, ACF_RNN_COND)), a->u->row,
+                            data_of(acf_rnn_of_layer(n, l, ACF_RNN_BX)), acf_rnn_of_layer(n, l, ACF_RNN_WH)->data,
+                            acf_rnn_of_layer(n, l, ACF_RNN_BH)->data, rows, H);
     }
     acf_real *hidden = a->hidden + at(a, s) * a->F, *out = a->out + at(a, s) * a->O;
-    acf_linear_fwd_cpu(t->dev, hidden, state(a, a->layers - 1, s), of_head(n, W1)->data, data_of(of_head(n, B1)), a->act, rows,
-                       H, a->F);
-    acf_linear_fwd_cpu(t->dev, out, hidden, of_head(n, W2)->data, data_of(of_head(n, B2)), ACF_IDENTITY, rows, a->F, a->O);
+    acf_linear_fwd_cpu(t->dev, hidden, state(a, a->layers - 1, s), acf_rnn_of_head(n, ACF_RNN_W1)->data,
+                       data_of(acf_rnn_of_head(n, ACF_RNN_B1)), a->act, rows, H, a->F);
+    acf_linear_fwd_cpu(t->dev, out, hidden, acf_rnn_of_head(n, ACF_RNN_W2)->data, data_of(acf_rnn_of_head(n, ACF_RNN_B2)),
+                       ACF_IDENTITY, rows, a->F, a->O);
     feed_back(t, n, s);
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
-    attrs *a = n->attr;
+    acf_rnn_attrs *a = n->attr;
     const acf_subset *u = a->u;
     a->all = n->save;
     int64_t most = u->steps ? u->active[0] : 0, kept = a->all ? u->T : most;
@@ -147,7 +123,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     if (n->save) mark = acf_arena_mark(t->mem);
     acf_real *scratch = acf_tape_reals(t, most * 3 * a->H);
     ACF_TRY(acf_tape_status(t));
-    for (int64_t j = 0; j < 3 * a->H; j++) a->w0[j] = of_layer(n, 0, WX)->data[j * (1 + a->E)];
+    for (int64_t j = 0; j < 3 * a->H; j++) a->w0[j] = acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data[j * (1 + a->E)];
     if (a->E && a->all) project_known(t, n, a->gates[0], 0, u->T);
     for (int64_t s = 0; s < u->steps; s++) step_forward(t, n, s, scratch);
     acf_arena_release(t->mem, mark);
@@ -166,7 +142,7 @@ typedef struct scratch {
 } scratch;
 
 static acf_status get_scratch(acf_tape *t, const acf_node *n, scratch *w) {
-    const attrs *a = n->attr;
+    const acf_rnn_attrs *a = n->attr;
     int64_t T = a->u->T, most = a->u->steps ? a->u->active[0] : 0;
     w->dy = acf_tape_reals(t, T), w->dvalue = acf_tape_reals(t, most);
     w->dout = acf_tape_reals(t, T * a->O), w->dhidden = acf_tape_reals(t, T * a->F);
@@ -193,36 +169,36 @@ static void dvalue_of(const acf_device *dev, acf_real *dvalue, const acf_real *g
 }
 
 static void step_backward(const acf_tape *t, const acf_node *n, int64_t s, acf_real *dz, const scratch *w) {
-    const attrs *a = n->attr;
+    const acf_rnn_attrs *a = n->attr;
     int64_t H = a->H, F = a->F, O = a->O, first = a->u->first[s], rows = a->u->active[s];
     int64_t later = s + 1 < a->u->steps ? a->u->active[s + 1] : 0;
     acf_real *dy = w->dy + first, *dout = w->dout + first * O, *dhidden = w->dhidden + first * F;
     for (int64_t k = 0; k < later; k++) dy[k] += w->dvalue[k];
     const acf_real *out = a->out + first * O;
-    if (a->kind == MEAN) acf_mixture_mean_bwd_cpu(t->dev, dout, dy, out, rows, a->K);
+    if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_bwd_cpu(t->dev, dout, dy, out, rows, a->K);
     else dinvert(dz ? dz + first : NULL, dout, dy, n->out[0]->data + first, out, O, (acf_real)a->bound, rows);
-    product(t->dev, false, rows, F, O, dout, O, of_head(n, W2)->data, F, 0, dhidden, F);
+    product(t->dev, false, rows, F, O, dout, O, acf_rnn_of_head(n, ACF_RNN_W2)->data, F, 0, dhidden, F);
     acf_act_bwd_cpu(a->act, dhidden, dhidden, a->hidden + first * F, rows * F);
-    product(t->dev, false, rows, H, F, dhidden, F, of_head(n, W1)->data, H, 0, w->dtop, H);
+    product(t->dev, false, rows, H, F, dhidden, F, acf_rnn_of_head(n, ACF_RNN_W1)->data, H, 0, w->dtop, H);
     for (int l = a->layers - 1; l >= 0; l--) {
         acf_real *gates = a->gates[l] + first * 4 * H;
-        acf_gru_retreat_cpu(t->dev, gates, w->carry[l], w->dtop, s ? state(a, l, s - 1) : NULL, of_layer(n, l, WH)->data,
-                            rows, later, H);
+        acf_gru_retreat_cpu(t->dev, gates, w->carry[l], w->dtop, s ? state(a, l, s - 1) : NULL,
+                            acf_rnn_of_layer(n, l, ACF_RNN_WH)->data, rows, later, H);
         if (l == 0) break;
         memset(w->dtop, 0, (size_t)(rows * H) * sizeof *w->dtop);
-        acf_gru_dinputs_cpu(t->dev, w->dtop, H, gates, of_layer(n, l, WX)->data, rows, H, H, H);
+        acf_gru_dinputs_cpu(t->dev, w->dtop, H, gates, acf_rnn_of_layer(n, l, ACF_RNN_WX)->data, rows, H, H, H);
     }
     dvalue_of(t->dev, w->dvalue, a->gates[0] + first * 4 * H, a->w0, rows, H);
 }
 
 /* (value before, known) of every element: the first layer's input. */
 static void first_inputs(const acf_tape *t, const acf_node *n, acf_real *x0) {
-    const attrs *a = n->attr;
+    const acf_rnn_attrs *a = n->attr;
     int64_t E = a->E, I = 1 + E;
     ACF_PARALLEL(t->dev, a->u->T * I)
     for (int64_t p = 0; p < a->u->T; p++) {
         x0[p * I] = a->u->prev[p] < 0 ? ACF_R(ACF_RNN_START) : n->out[0]->data[a->u->prev[p]];
-        for (int64_t e = 0; e < E; e++) x0[p * I + 1 + e] = n->in[KNOWN]->data[p * E + e];
+        for (int64_t e = 0; e < E; e++) x0[p * I + 1 + e] = n->in[ACF_RNN_KNOWN]->data[p * E + e];
     }
 }
 
@@ -233,7 +209,7 @@ typedef struct head_grads {
 /* Every weight gradient, each one product over all steps. */
 static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru_grads *g, const head_grads *h,
                              acf_real *dknown, const scratch *w) {
-    const attrs *a = n->attr;
+    const acf_rnn_attrs *a = n->attr;
     const acf_subset *u = a->u;
     int64_t T = u->T, H = a->H, F = a->F, O = a->O;
     first_inputs(t, n, w->x0);
@@ -242,7 +218,8 @@ static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru
         acf_gru_weights_cpu(t->dev, &plan, &g[l], a->gates[l], w->past, a->states[l], l ? a->states[l - 1] : w->x0, NULL);
     }
     if (dknown)
-        acf_gru_dinputs_cpu(t->dev, dknown, a->E, a->gates[0], of_layer(n, 0, WX)->data + 1, T, a->E, 1 + a->E, H);
+        acf_gru_dinputs_cpu(t->dev, dknown, a->E, a->gates[0], acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data + 1, T, a->E, 1 + a->E,
+                            H);
     if (h->w2) product(t->dev, true, O, F, T, w->dout, O, a->hidden, F, 1, h->w2, F);
     if (h->b2) acf_cpu_colsum(t->dev, h->b2, w->dout, T, O, O);
     if (h->w1) product(t->dev, true, F, H, T, w->dhidden, F, a->states[a->layers - 1], H, 1, h->w1, H);
@@ -250,15 +227,17 @@ static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
-    const attrs *a = n->attr;
+    const acf_rnn_attrs *a = n->attr;
     acf_gru_grads g[ACF_RNN_LAYERS];
-    acf_real *dz = acf_grad(t, n->in[Z]), *dknown = acf_grad(t, n->in[KNOWN]);
+    acf_real *dz = acf_grad(t, n->in[ACF_RNN_Z]), *dknown = acf_grad(t, n->in[ACF_RNN_KNOWN]);
     for (int l = 0; l < a->layers; l++)
-        g[l] = (acf_gru_grads){.cond = acf_grad(t, of_layer(n, l, COND)), .wx = acf_grad(t, of_layer(n, l, WX)),
-                               .bx = acf_grad(t, of_layer(n, l, BX)), .wh = acf_grad(t, of_layer(n, l, WH)),
-                               .bh = acf_grad(t, of_layer(n, l, BH))};
-    head_grads h = {acf_grad(t, of_head(n, W1)), acf_grad(t, of_head(n, B1)), acf_grad(t, of_head(n, W2)),
-                    acf_grad(t, of_head(n, B2))};
+        g[l] = (acf_gru_grads){.cond = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_COND)),
+                               .wx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WX)),
+                               .bx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_BX)),
+                               .wh = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WH)),
+                               .bh = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_BH))};
+    head_grads h = {acf_grad(t, acf_rnn_of_head(n, ACF_RNN_W1)), acf_grad(t, acf_rnn_of_head(n, ACF_RNN_B1)),
+                    acf_grad(t, acf_rnn_of_head(n, ACF_RNN_W2)), acf_grad(t, acf_rnn_of_head(n, ACF_RNN_B2))};
     acf_mark mark = acf_arena_mark(t->mem);
     scratch w;
     ACF_TRY(get_scratch(t, n, &w));
@@ -343,23 +322,24 @@ static bool mixture_fits(acf_tape *t, const acf_op *op, int64_t K, double lo, do
 
 /* The node of a loop, run. o holds kind, K, bound, lo, hi, draw and O; the rest is filled here. */
 static acf_tensor *loop(acf_tape *t, const acf_op *op, const acf_rnn *w, acf_tensor *z, acf_tensor *known, acf_tensor *c,
-                        attrs o, const acf_subset *u) {
+                        acf_rnn_attrs o, const acf_subset *u) {
     if (t->failure.status || !fits(t, op, w, known, o.O, u)) return &t->empty;
-    acf_tensor *in[LAYER + ACF_RNN_LAYERS * PER_LAYER + HEAD] = {[Z] = z, [KNOWN] = known};
-    acf_tensor **next = in + LAYER;
-    for (int l = 0; l < w->layers; l++, next += PER_LAYER) {
+    acf_tensor *in[ACF_RNN_LAYER + ACF_RNN_LAYERS * ACF_RNN_PER_LAYER + ACF_RNN_HEAD] = {
+        [ACF_RNN_Z] = z, [ACF_RNN_KNOWN] = known};
+    acf_tensor **next = in + ACF_RNN_LAYER;
+    for (int l = 0; l < w->layers; l++, next += ACF_RNN_PER_LAYER) {
         const acf_gru *g = &w->gru[l];
-        next[COND] = acf_gru_condition(t, c, g);
-        if (t->failure.status || !acf_gru_sides_fit(t, op, next[COND], g, w->gru[0].wh->dim[1], u->N)) return &t->empty;
-        next[BX] = next[COND] ? NULL : g->bx; /* cond has the bias in it */
-        next[WX] = g->wx, next[WH] = g->wh, next[BH] = g->bh;
+        next[ACF_RNN_COND] = acf_gru_condition(t, c, g);
+        if (t->failure.status || !acf_gru_sides_fit(t, op, next[ACF_RNN_COND], g, w->gru[0].wh->dim[1], u->N)) return &t->empty;
+        next[ACF_RNN_BX] = next[ACF_RNN_COND] ? NULL : g->bx; /* cond has the bias in it */
+        next[ACF_RNN_WX] = g->wx, next[ACF_RNN_WH] = g->wh, next[ACF_RNN_BH] = g->bh;
     }
-    next[W1] = w->w1, next[B1] = w->b1, next[W2] = w->w2, next[B2] = w->b2;
-    acf_node *n = acf_node_new(t, op, sizeof(attrs), LAYER + w->layers * PER_LAYER + HEAD, in);
+    next[ACF_RNN_W1] = w->w1, next[ACF_RNN_B1] = w->b1, next[ACF_RNN_W2] = w->w2, next[ACF_RNN_B2] = w->b2;
+    acf_node *n = acf_node_new(t, op, sizeof(acf_rnn_attrs), ACF_RNN_LAYER + w->layers * ACF_RNN_PER_LAYER + ACF_RNN_HEAD, in);
     if (!n) return &t->empty;
     o.layers = w->layers, o.H = w->gru[0].wh->dim[1], o.E = known ? known->dim[1] : 0, o.F = w->w1->dim[0];
     o.act = w->act, o.u = u;
-    *(attrs *)n->attr = o;
+    *(acf_rnn_attrs *)n->attr = o;
     n->out[0] = acf_tensor_packed(t, u, 0);
     return acf_node_run(t, n);
 }
@@ -374,19 +354,19 @@ acf_tensor *acf_rnn_inverse(acf_tape *t, const acf_rnn *w, acf_tensor *z, acf_te
     if ((O != 1 && O != 2) || !(bound > 0 && isfinite(bound)))
         return acf_reject_value(t, &acf_op_rnn_inverse, "%lld outputs and bound %g; expected 1 or 2 outputs, a positive bound",
                           (long long)O, bound);
-    return loop(t, &acf_op_rnn_inverse, w, z, known, c, (attrs){.kind = INVERSE, .O = O, .bound = bound}, u);
+    return loop(t, &acf_op_rnn_inverse, w, z, known, c, (acf_rnn_attrs){.kind = ACF_RNN_INVERSE, .O = O, .bound = bound}, u);
 }
 
 acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, const acf_subset *u) {
     if (!mixture_fits(t, &acf_op_rnn_mean, K, 0, 0)) return &t->empty;
-    return loop(t, &acf_op_rnn_mean, w, NULL, known, c, (attrs){.kind = MEAN, .O = 3 * K, .K = K}, u);
+    return loop(t, &acf_op_rnn_mean, w, NULL, known, c, (acf_rnn_attrs){.kind = ACF_RNN_MEAN, .O = 3 * K, .K = K}, u);
 }
 
 acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo, double hi,
                            const acf_draw *d, const acf_subset *u) {
     if (!mixture_fits(t, &acf_op_rnn_sample, K, lo, hi)) return &t->empty;
     return loop(t, &acf_op_rnn_sample, w, NULL, known, c,
-                (attrs){.kind = SAMPLE, .O = 3 * K, .K = K, .lo = lo, .hi = hi, .draw = *d}, u);
+                (acf_rnn_attrs){.kind = ACF_RNN_SAMPLE, .O = 3 * K, .K = K, .lo = lo, .hi = hi, .draw = *d}, u);
 }
 
 acf_tensor *acf_rnn_seq(acf_tape *t, const acf_rnn *w, acf_tensor *v, acf_tensor *known, acf_tensor *c, const acf_subset *u,

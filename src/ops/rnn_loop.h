@@ -45,4 +45,34 @@ acf_tensor *acf_rnn_mean(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_t
 acf_tensor *acf_rnn_sample(acf_tape *t, const acf_rnn *w, acf_tensor *known, acf_tensor *c, int64_t K, double lo, double hi,
                            const acf_draw *d, const acf_subset *u);
 
+/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+/* Inputs of a loop's node: z and what is known, then five for each layer, then the head's four. Z, KNOWN, COND, BX, B1 and B2 may be NULL. */
+enum { ACF_RNN_Z, ACF_RNN_KNOWN, ACF_RNN_LAYER };
+enum { ACF_RNN_COND, ACF_RNN_WX, ACF_RNN_BX, ACF_RNN_WH, ACF_RNN_BH, ACF_RNN_PER_LAYER };
+enum { ACF_RNN_W1, ACF_RNN_B1, ACF_RNN_W2, ACF_RNN_B2, ACF_RNN_HEAD };
+
+typedef enum acf_rnn_kind { ACF_RNN_INVERSE, ACF_RNN_MEAN, ACF_RNN_SAMPLE } acf_rnn_kind;
+
+typedef struct acf_rnn_attrs {
+    acf_rnn_kind kind;
+    int layers;
+    bool all; /* buffers hold all T elements (recording), not one step */
+    int64_t H, E, F, O, K;
+    double bound, lo, hi;
+    acf_act_kind act;
+    acf_draw draw;
+    const acf_subset *u;
+    acf_real *gates[ACF_RNN_LAYERS];  /* (T,4H) */
+    acf_real *states[ACF_RNN_LAYERS]; /* (T,H), or (2 steps,H) */
+    acf_real *hidden, *out;           /* (T,F), (T,O) */
+    acf_real *w0;                     /* (3H) the first column of gru[0].wx: weights of the value before */
+    void *image;                      /* a GPU's weights, laid out for it */
+} acf_rnn_attrs;
+
+static inline acf_tensor *acf_rnn_of_layer(const acf_node *n, int l, int part) { return n->in[ACF_RNN_LAYER + l * ACF_RNN_PER_LAYER + part]; }
+static inline acf_tensor *acf_rnn_of_head(const acf_node *n, int part) {
+    return n->in[ACF_RNN_LAYER + ((const acf_rnn_attrs *)n->attr)->layers * ACF_RNN_PER_LAYER + part];
+}
+
 #endif

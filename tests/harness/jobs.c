@@ -382,6 +382,8 @@ static void compare_results(const acf_lab *cpu, const acf_lab *dev) {
 static void compare_gradient(const acf_lab *cpu, const acf_lab *dev, int k, bool preset) {
     const acf_lab_leaf *f = &cpu->leaf[k], *g = &dev->leaf[k];
     const double tol = fmax(2e-4, 2 * precision_tolerance());
+    /* Rounded factors leave an error that is the same for small and large sums: elements are held to a part of the largest. */
+    const double part = precision_tolerance() > 0 ? 0.25 : 0.05;
     double largest = 0;
     bool *seen = calloc((size_t)g->count + 1, sizeof *seen);
     assert_non_null(seen);
@@ -391,7 +393,7 @@ static void compare_gradient(const acf_lab *cpu, const acf_lab *dev, int k, bool
         const int64_t at = f->is_square ? acf_lab_square(dev, row) + i - cpu->host->square[row] : i;
         const double expected = (double)f->grad[i], found = (double)g->grad[at] - (preset ? preset_of(at) : 0);
         seen[at] = true;
-        if (!(fabs(found - expected) <= tol * fmax(fabs(expected), 0.05 * largest) + (preset ? 1e-5 : 1e-6)))
+        if (!(fabs(found - expected) <= tol * fmax(fabs(expected), part * largest) + (preset ? 1e-5 : 1e-6)))
             fail_msg("%s (N %d, D %d): d loss / d %s[%d] is %.9g, on the CPU %.9g (largest %.3g)%s", dev->c->name, (int)dev->N, (int)dev->D,
                      f->name, (int)i, found, expected, largest, preset ? ", added to what was there" : "");
     }
