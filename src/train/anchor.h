@@ -8,7 +8,7 @@
  *
  * Known categories are columns too, as indicators of their classes (model/net.h). Components that follow the categories may serve the reals less
  * than ones that are free of them, so where cells are held out these also decide between a mixture with the indicators and one that is
- * blind to them: the same for every class.
+ * blind to them, the same for every class, which must be clearly better.
  *
  * Same bits for any number of threads. A table with many rows is represented by some of them, as many as a few seconds of work allow. */
 #ifndef ACF_TRAIN_ANCHOR_H
