@@ -8,6 +8,7 @@
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A variant is a kind of loop with a number of layers, and whether something is known of the steps and of the rows. */
@@ -294,6 +295,45 @@ static void the_sequence_alone_has_dropout(void **state) {
     assert_true(same < n / 4); /* rows of a cell whose six numbers were all kept */
     acf_lab_close(&l);
 }
+
+static const acf_case large_case = {"large", NULL, NULL, .variant = VARIANT(MEAN, 2, 1) | WITH_256};
+
+/* What is drawn in a lab, to be freed. */
+static acf_real *draws_of(acf_lab *l, bool large, int64_t *count) {
+    uint64_t id[40];
+    for (uint64_t i = 0; i < 40; i++) id[i] = 1000 + 7 * i;
+    l->c = large ? &large_case : &told_case;
+    l->big = large;
+    acf_tensor *known, *c;
+    acf_rnn w = network(l, VARIANT(MEAN, 2, 1), &known, &c);
+    const acf_draw d = {.seed = 9, .draw = 2, .row_id = acf_lab_copy(l, id, sizeof id)};
+    acf_tensor *z = acf_rnn_sample(l->t, &w, known, c, COMPONENTS, -5, 2, &d, l->u);
+    assert_int_equal(acf_tape_status(l->t), ACF_OK);
+    *count = acf_tensor_count(z);
+    return acf_lab_fetch(l->dev, z->data, *count);
+}
+
+/* The same numbers are drawn on a device. Where its products are rounded, a draw near the border of two components may fall to the other
+ * one, and all that follow in the row differ. */
+static void a_device_draws_the_same(void **state) {
+    (void)state;
+    const bool exact = acf_test_device()->precision == ACF_PRECISION_FLOAT;
+    for (int large = 0; large < 2; large++) {
+        acf_lab cpu, dev;
+        int64_t n, room, other = 0;
+        acf_lab_open(&cpu, 2, 40, 9, ACF_MASK_RANDOM, 11);
+        acf_lab_open_on(&dev, acf_test_device(), 40, 9, ACF_MASK_RANDOM, 11);
+        acf_real *a = draws_of(&cpu, large, &n), *b = draws_of(&dev, large, &room);
+        assert_true(n > 50 && room >= n);
+        for (int64_t p = 0; p < n; p++) other += !(fabs((double)(a[p] - b[p])) <= (exact ? 1e-4 : 5e-2) * (1 + fabs((double)a[p])));
+        if (other > (exact ? 0 : n / 5)) fail_msg("%d of %d draws are others%s", (int)other, (int)n, large ? ", 256 units" : "");
+        for (int64_t p = n; p < room; p++) assert_true(b[p] == 0);
+        free(a), free(b);
+        acf_lab_close(&dev);
+        acf_lab_close(&cpu);
+    }
+}
+ACF_DEVICE_TESTS(rnn_loop, cmocka_unit_test(a_device_draws_the_same))
 
 ACF_TESTS(rnn_loop, cmocka_unit_test(the_sequence_alone_has_dropout), cmocka_unit_test(inverse_undoes_the_coupling), cmocka_unit_test(mean_is_its_own_sequence),
           cmocka_unit_test(sample_is_its_own_sequence), cmocka_unit_test(refuses_what_does_not_fit),
