@@ -108,8 +108,8 @@ static const acf_case cases[] = {
     {"logp", build_logp, naive_logp, .hides_nonfinite = true},
     {"logp, used twice", build_twice, NULL, .hides_nonfinite = true},
     {"scores", build_scores, naive_scores, .no_grad = true, .hides_nonfinite = true},
-    {"logp, many classes", build_logp, naive_logp, .variant = MANY, .hides_nonfinite = true, .sizes = some},
-    {"scores, many classes", build_scores, naive_scores, .variant = MANY, .no_grad = true, .hides_nonfinite = true, .sizes = some},
+    {"logp, many classes", build_logp, naive_logp, .variant = MANY, .hides_nonfinite = true, .big_N = 150, .big_D = 3, .sizes = some},
+    {"scores, many classes", build_scores, naive_scores, .variant = MANY, .no_grad = true, .hides_nonfinite = true, .big_N = 150, .big_D = 3, .sizes = some},
 };
 ACF_CASES(class_head, cases)
 
