@@ -11,10 +11,12 @@
 
 /* 3, 1, 5, 2, 3, 1 ... classes behind one row of w that belongs to nobody. */
 #define MAX_D 64
+enum { FEW, MANY }; /* variants; many: columns of more classes than a GPU's tile */
 static int32_t firsts[MAX_D], counts[MAX_D];
 
-static acf_classes classes_of(int64_t D, int64_t *W) {
-    static const int32_t pattern[4] = {3, 1, 5, 2};
+static acf_classes classes_of(int64_t D, int64_t *W, int variant) {
+    static const int32_t few[4] = {3, 1, 5, 2}, many[4] = {70, 1, 130, 2};
+    const int32_t *pattern = variant == MANY ? many : few;
     *W = 1;
     for (int64_t j = 0; j < D; j++) {
         firsts[j] = (int32_t)*W, counts[j] = pattern[j % 4];
@@ -37,12 +39,12 @@ static int32_t row_of(const acf_lab *l, const int32_t *raw, int64_t i) {
 static head head_of(acf_lab *l) {
     head x;
     int64_t W, F = l->big ? 48 : 3;
-    x.c = classes_of(l->D, &W);
+    x.c = classes_of(l->D, &W, l->c ? l->c->variant : FEW);
     x.h = acf_leaf_packed(l, "h", -1, 1, F);
     x.w = acf_leaf(l, "w", -1, 1, 2, (int64_t[]){W, F});
     x.b = acf_leaf(l, "b", -1, 1, 1, (int64_t[]){W});
     x.rows = NULL;
-    if (!l->u || !acf_leaf_ints(l, "codes", 0, 59, l->u->T)) return x;
+    if (!l->u || !acf_leaf_ints(l, "codes", 0, 259, l->u->T)) return x;
     const int32_t *raw = l->leaf[l->leaf_at - 1].ints;
     int32_t *rows = acf_lab_ints(l->u->T);
     for (int64_t i = 0; i < l->host->T; i++) rows[i] = row_of(l, raw, i);
@@ -99,11 +101,15 @@ static void naive_scores(const acf_lab *l, double *const *out) {
         }
 }
 
+static const acf_size some[] = {{5, 3, ACF_MASK_RANDOM}, {2, 1, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
+
 /* A NaN may sit in a row of w that no element looks at; those that are looked at are tried below. */
 static const acf_case cases[] = {
     {"logp", build_logp, naive_logp, .hides_nonfinite = true},
     {"logp, used twice", build_twice, NULL, .hides_nonfinite = true},
     {"scores", build_scores, naive_scores, .no_grad = true, .hides_nonfinite = true},
+    {"logp, many classes", build_logp, naive_logp, .variant = MANY, .hides_nonfinite = true, .big_N = 150, .big_D = 3, .sizes = some},
+    {"scores, many classes", build_scores, naive_scores, .variant = MANY, .no_grad = true, .hides_nonfinite = true, .big_N = 150, .big_D = 3, .sizes = some},
 };
 ACF_CASES(class_head, cases)
 
