@@ -105,7 +105,7 @@ $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 gpu-test: cuda $(B)/gpu/acflow-test
 	cp $(B)/libacflow_cuda.so $(B)/gpu/
 $(B)/gpu/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
-	@mkdir -p $(@D)/lib
+	@rm -rf $(@D)/lib && mkdir -p $(@D)/lib
 	$(CC) -fopenmp $^ $(LIBS) -lcmocka -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
 	ldd $@ | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(@D)/lib
 

@@ -74,28 +74,29 @@ static double gibibytes(size_t bytes) { return (double)bytes / 0x1p30; }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------------- */
 
+/* The context of the device's memory is the device. */
 static void *cuda_alloc(void *ctx, size_t bytes) {
     void *p = NULL;
-    cudaSetDevice(((cuda_state *)ctx)->n);
+    cudaSetDevice(state_of((const acf_device *)ctx)->n);
     if (cudaMalloc(&p, bytes ? bytes : 1) == cudaSuccess) return p;
     cudaGetLastError();
     return NULL;
 }
 
 static void cuda_free(void *ctx, void *p) {
-    cudaSetDevice(((cuda_state *)ctx)->n);
+    cudaSetDevice(state_of((const acf_device *)ctx)->n);
     cudaFree(p);
 }
 
 /* In the order of the stream, behind the kernels that still read it. */
 static void cuda_poison(void *ctx, void *p, size_t bytes) {
-    cudaSetDevice(((cuda_state *)ctx)->n);
-    cudaMemsetAsync(p, 0xFF, bytes, ((cuda_state *)ctx)->stream);
+    cudaMemsetAsync(p, 0xFF, bytes, acf_cuda_stream((const acf_device *)ctx));
 }
 
 static acf_status cuda_refuse(void *ctx, size_t bytes, size_t used) {
-    const cuda_state *s = (const cuda_state *)ctx;
+    const cuda_state *s = state_of((const acf_device *)ctx);
     size_t left = 0, all = 0;
+    cudaSetDevice(s->n);
     cudaMemGetInfo(&left, &all);
     return acf_fail(ACF_EMEMORY,
                     "out of memory on cuda:%d (%s): %.3f GiB asked for, %.2f GiB in use here, %.2f of %.2f GiB free; try a smaller batch",
@@ -209,7 +210,8 @@ static const acf_device_table cuda_table = {
     cuda_stream_close, cuda_sync,  cuda_gemm, cuda_memory};
 
 /* What the device needs besides memory for tensors; what is there when it fails is freed by cuda_close. */
-static acf_status prepare(cuda_state *s) {
+static acf_status prepare(acf_device *dev) {
+    cuda_state *s = state_of(dev);
     acf_device_facts f;
     ACF_TRY(acf_cuda_facts(s->n, &f));
     memcpy(s->name, f.name, sizeof s->name);
@@ -219,8 +221,8 @@ static acf_status prepare(cuda_state *s) {
     ACF_CUDA(cudaSetDevice(s->n));
     ACF_CUDA(cudaDeviceGetAttribute(&s->processors, cudaDevAttrMultiProcessorCount, s->n));
     ACF_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    s->scratch = cuda_alloc(s, ACF_SCRATCH);
-    if (!s->scratch) return cuda_refuse(s, ACF_SCRATCH, 0);
+    s->scratch = cuda_alloc(dev, ACF_SCRATCH);
+    if (!s->scratch) return cuda_refuse(dev, ACF_SCRATCH, 0);
     ACF_CUDA(cudaMalloc((void **)&s->shared, sizeof *s->shared));
     ACF_CUDA(cudaMemsetAsync(s->shared, 0, sizeof *s->shared, s->stream));
     ACF_CUDA(cudaHostAlloc((void **)&s->fault, sizeof *s->fault, cudaHostAllocDefault));
@@ -238,10 +240,10 @@ acf_status acf_cuda_open(int n, const acf_plugin *plugin, acf_device **out) {
     dev->table = &cuda_table;
     dev->kind = ACF_DEVICE_CUDA;
     dev->threads = 1;
-    dev->memory = {s, cuda_alloc, cuda_free, 256, false, cuda_poison, cuda_refuse};
+    dev->memory = {dev, cuda_alloc, cuda_free, 256, false, cuda_poison, cuda_refuse};
     dev->state = s;
     dev->plugin = plugin;
-    acf_status status = prepare(s);
+    acf_status status = prepare(dev);
     if (status) cuda_close(dev);
     else *out = dev;
     return status;

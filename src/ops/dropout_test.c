@@ -19,7 +19,9 @@ static int64_t wide(const acf_lab *l) { return l->big ? 1100 : l->c->variant < 0
 /* The harness takes finite differences without recording, where dropout is the identity; so it records around the call.
  * Two masks on one input: its gradient gets two terms. */
 static void build(acf_lab *l) {
-    acf_drop now = drop_of(0.3), next = now;
+    acf_drop now = drop_of(0.3), next;
+    now.row_id = acf_lab_copy(l, id, sizeof id);
+    next = now;
     next.step++;
     bool record = l->t->record;
     acf_tensor *x = l->c->variant < 0 ? acf_leaf(l, "x", -1, 1, 2, (int64_t[]){l->N, wide(l)}) : acf_leaf_packed(l, "x", -1, 1, wide(l));

@@ -108,17 +108,41 @@ static const acf_real *on_host(acf_tape *t, const acf_tensor *x) {
     return copy;
 }
 
+/* An integer of a subset's arrays; 0 where it cannot be read. */
+static int32_t peek(acf_tape *t, const int32_t *p) {
+    int32_t x = 0;
+    if (!t->dev->plugin) return *p;
+    return acf_device_copy(t->dev, &x, p, sizeof x, ACF_TO_HOST) || acf_device_sync(t->dev) ? 0 : x;
+}
+
+/* acf_tensor_place for a subset in device memory, where matrices lie D·D apart. */
+static void place_of(acf_tape *t, const acf_tensor *x, int64_t i, int64_t *row, int64_t *column) {
+    const int64_t width = acf_max(acf_tensor_width(x), 1), first = i / width;
+    if (!t->dev->plugin) {
+        acf_tensor_place(x, i, row, column);
+    } else if (x->square) {
+        const acf_subset *u = x->square;
+        *row = i / (u->D * u->D);
+        *column = peek(t, &u->cols[*row * u->D + i % (u->D * u->D) % acf_max(peek(t, &u->size[*row]), 1)]);
+    } else {
+        *row = x->sub ? peek(t, &x->sub->row_of[first]) : x->row_of ? peek(t, &x->row_of[first]) : first;
+        *column = x->sub ? peek(t, &x->sub->col_of[first]) : i % width;
+    }
+}
+
 /* Says where the first non-finite value of the step came from. Walks backwards, so the last hit is the earliest node. */
 static acf_status blame(acf_tape *t, const acf_tensor *x, int64_t at) {
     const acf_op *op = NULL;
     for (acf_node *n = t->last; n; n = n->before)
         for (int k = n->n_out - 1; k >= 0; k--) {
+            acf_mark mark = acf_arena_mark(t->host);
             const acf_real *data = on_host(t, n->out[k]);
             int64_t i = data ? first_nonfinite(data, acf_tensor_count(n->out[k])) : -1;
             if (i >= 0) op = n->op, x = n->out[k], at = i;
+            acf_arena_release(t->host, mark);
         }
     int64_t row, column;
-    acf_tensor_place(x, at, &row, &column);
+    place_of(t, x, at, &row, &column);
     const acf_real *data = on_host(t, x);
     const char *what = !data || isnan(data[at]) ? "nan" : data[at] > 0 ? "inf" : "-inf"; /* a NaN's sign says nothing */
     acf_fail(ACF_ENUMERIC, "%s: the output is %s at row %lld, column %lld; look at that row's input, or lower the step size",
