@@ -7,7 +7,7 @@
 #   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
 #   make man          build/man: a page for each command, and the completion for bash
 #   make cuda         build/libacflow_cuda.so: the GPU's part, loaded where there is one (needs nvcc 13)
-#   make gpu-test     build/gpu: the tests, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
+#   make gpu-test     build/gpu: acflow, the tests, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
 #
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
@@ -102,12 +102,20 @@ $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 -include $(patsubst %.cu,$(B)/cuda/%.d,$(CUDA))
 # Of the target only glibc, a driver and cuBLASLt are expected; other libraries travel along. RPATH and not RUNPATH, as it also serves
 # the libraries of libraries.
-gpu-test: cuda $(B)/gpu/acflow-test
-	cp $(B)/libacflow_cuda.so $(B)/gpu/
-$(B)/gpu/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
-	@rm -rf $(@D)/lib && mkdir -p $(@D)/lib
-	$(CC) -fopenmp $^ $(LIBS) -lcmocka -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib' -o $@
-	ldd $@ | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(@D)/lib
+# OpenBLAS, 36 MB for every CPU there is, travels compressed; the programs are started by a script that unpacks it. 45 MB in all.
+GPU_LINK = $(CC) -fopenmp $^ $(LIBS) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@
+gpu-test: cuda $(B)/gpu/bin/acflow-test $(B)/gpu/bin/acflow
+	rm -rf $(B)/gpu/lib && mkdir $(B)/gpu/lib
+	ldd $(B)/gpu/bin/acflow-test | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(B)/gpu/lib
+	gzip -9f $(B)/gpu/lib/libopenblas.so.*
+	strip -o $(B)/gpu/lib/libacflow_cuda.so $(B)/libacflow_cuda.so
+	for p in acflow acflow-test; do cp tests/gpu.sh $(B)/gpu/$$p || exit 1; done
+$(B)/gpu/bin/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
+	@mkdir -p $(@D)
+	$(GPU_LINK) -lcmocka
+$(B)/gpu/bin/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
+	@mkdir -p $(@D)
+	$(GPU_LINK)
 
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
 AGAIN = @$(MAKE) --no-print-directory -s

@@ -566,6 +566,10 @@ ACF_API acf_status acf_info_text(const acf_options *o, char *out, size_t cap, si
  * Fails: ACF_EUSAGE (no such device), ACF_EDEVICE (N on a machine with fewer GPUs), ACF_ESPACE. */
 ACF_API acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed);
 
+/* What acf_model_fit with these options computes on: "cpu", or "cuda:0 (NVIDIA H200)" (arguments as above). With auto a GPU is used where
+ * there are kernels for all that the model needs. Fails as acf_device_remark, and ACF_EMEMORY. */
+ACF_API acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *needed);
+
 /* The devices of this machine as JSON text: {"devices": [{"name": "cpu" or "cuda:N", "model", "cores" or "memory_bytes" and "compute"}],
  * "cuda": why there is none, or null} (arguments and failures as above). Keys may be added. */
 ACF_API acf_status acf_devices(char *out, size_t cap, size_t *needed);

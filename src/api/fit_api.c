@@ -5,8 +5,8 @@
 #include "ops/devices.h"
 #include "train/fit.h"
 
-/* What a model records: every option that is recorded, at its value in o; what the preset and the table's width say of the others. */
-static acf_status copy_options(const acf_options *o, const acf_table *t, acf_options **out) {
+/* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
+static acf_status copy_options(const acf_options *o, acf_options **out) {
     acf_options *copy;
     json_t *values = NULL;
     acf_status status = ACF_OK;
@@ -15,7 +15,6 @@ static acf_status copy_options(const acf_options *o, const acf_table *t, acf_opt
     ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
     ACF_TRY_DONE(acf_opts_from_json(copy, from, values, ACF_FROM_USER));
     ACF_TRY_DONE(acf_config_finish(copy));
-    ACF_TRY_DONE(acf_config_width(copy, t->column, t->D));
     *out = copy;
 done:
     json_decref(values);
@@ -23,12 +22,12 @@ done:
     return status;
 }
 
-/* Everything that stands on the table: what is held out, the scales, a network. Gives *hold and *out. */
-static acf_status prepare(const acf_table *t, const acf_options *o, acf_device *dev, acf_holdout **hold, acf_model **out) {
-    acf_options *config = NULL;
+/* Everything that stands on the table: what is held out, the scales, a network. Takes config, at first without what the table's width says. Gives
+ * *hold and *out. */
+static acf_status prepare(const acf_table *t, acf_options *config, acf_device *dev, acf_holdout **hold, acf_model **out) {
     acf_encoder *encoder;
-    ACF_TRY(copy_options(o, t, &config));
-    acf_status status = acf_train_prepare(t, NULL, config, hold, &encoder);
+    acf_status status = acf_config_width(config, t->column, t->D);
+    if (!status) status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {
         acf_opts_free(config);
         return status;
@@ -36,6 +35,25 @@ static acf_status prepare(const acf_table *t, const acf_options *o, acf_device *
     /* The model takes both over, also when it fails. */
     ACF_TRY(acf_fitted_create(dev, config, encoder, (uint64_t)acf_options_int(config, "seed"), true, out));
     return t->frame ? acf_schema_copy(t->frame->schema, &(*out)->schema) : ACF_OK;
+}
+
+acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(o);
+    ACF_NEED_ROOM(out, cap);
+    acf_options *config;
+    acf_choice c = {.kind = ACF_DEVICE_CPU};
+    acf_device_facts f;
+    ACF_TRY(copy_options(o, &config));
+    acf_status status = acf_device_choose(acf_options_text(o, "device"), acf_net_recurrent(config), &c);
+    acf_opts_free(config);
+    ACF_TRY(status);
+    acf_text t = acf_text_into(out, cap);
+    if (c.kind == ACF_DEVICE_CPU) acf_text_add(&t, "cpu");
+    else {
+        ACF_TRY(c.plugin->facts(c.n, &f));
+        acf_text_addf(&t, "cuda:%d (%s)", c.n, f.name);
+    }
+    return acf_text_done(&t, needed);
 }
 
 acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
@@ -46,14 +64,20 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     if (!acf_opts_find(o, "steps"))
         return acf_fail(ACF_EUSAGE, "acf_model_fit: the options have nothing about training; make them with acf_options_create");
     acf_device *dev = NULL;
+    acf_options *config = NULL;
     acf_holdout *hold = NULL;
     acf_model *m = NULL;
     acf_fit how;
     acf_status status = ACF_OK;
     ACF_TRY(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
-    ACF_TRY(acf_device_open(acf_options_text(o, "device"), (int)acf_options_int(o, "threads"), &dev));
-    ACF_TRY_DONE(prepare(t, o, dev, &hold, &m));
+    ACF_TRY(copy_options(o, &config));
+    status = acf_device_open(acf_options_text(o, "device"), acf_net_recurrent(config), (int)acf_options_int(o, "threads"), &dev);
+    if (status) {
+        acf_opts_free(config);
+        return status;
+    }
+    ACF_TRY_DONE(prepare(t, config, dev, &hold, &m));
     ACF_TRY_DONE(acf_fit_model(m, t, hold, &how));
 done:
     acf_holdout_free(hold);

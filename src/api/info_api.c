@@ -128,7 +128,7 @@ acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t
     ACF_NEED_ROOM(out, cap);
     const char *name = acf_options_text(o, "device");
     acf_choice c = {.kind = ACF_DEVICE_CPU};
-    if (strcmp(name, "auto") != 0) ACF_TRY(acf_device_choose(name, &c)); /* auto is content with anything: no need to look */
+    if (strcmp(name, "auto") != 0) ACF_TRY(acf_device_choose(name, true, &c)); /* auto is content with anything: no need to look */
     acf_text t = acf_text_into(out, cap);
     if (c.why[0]) acf_text_addf(&t, "working on the CPU, as %s", c.why);
     return acf_text_done(&t, needed);

@@ -4,10 +4,12 @@
 #include "model/config.h"
 #include "ops/devices.h"
 
+#include <string.h>
+
 /* The device of the options, the CPU with as many threads as they say; NULL options: the defaults. */
-static acf_status open_device(const acf_options *o, acf_device **out) {
-    if (!o) return acf_device_open("auto", 0, out);
-    return acf_device_open(acf_options_text(o, "device"), (int)acf_options_int(o, "threads"), out);
+static acf_status open_device(const acf_options *o, bool recurrent, acf_device **out) {
+    if (!o) return acf_device_open("auto", recurrent, 0, out);
+    return acf_device_open(acf_options_text(o, "device"), recurrent, (int)acf_options_int(o, "threads"), out);
 }
 
 /* ---- models ------------------------------------------------------------------------------------------------------------- */
@@ -20,18 +22,30 @@ acf_status acf_model_save(const acf_model *m, const char *path) {
     return acf_fitted_save(m, path);
 }
 
-acf_status acf_model_load(const char *path, const acf_options *o, acf_model **out) {
-    ACF_NEED(path);
-    ACF_NEED(out);
+static acf_status load(const char *path, const acf_options *o, bool recurrent, acf_model **out) {
     acf_device *dev;
     acf_model *m;
-    ACF_TRY(open_device(o, &dev));
+    ACF_TRY(open_device(o, recurrent, &dev));
     acf_status status = acf_fitted_load(dev, path, &m);
     if (status) {
         acf_device_close(dev);
         return status;
     }
     m->owns_dev = true;
+    *out = m;
+    return ACF_OK;
+}
+
+acf_status acf_model_load(const char *path, const acf_options *o, acf_model **out) {
+    ACF_NEED(path);
+    ACF_NEED(out);
+    acf_model *m;
+    ACF_TRY(load(path, o, false, &m));
+    /* `auto` chose as if there were no GRUs: what the model is made of is known now. */
+    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && acf_net_recurrent(m->config)) {
+        acf_fitted_free(m);
+        ACF_TRY(load(path, o, true, &m));
+    }
     *out = m;
     return ACF_OK;
 }

@@ -212,6 +212,13 @@ static int ended(cli_job *job, acf_status status, bool model) {
     return acf_status_exit(status);
 }
 
+/* One line where training is on a GPU; that it is on the CPU instead has been said (say_device). */
+static void say_gpu(const cli_job *job) {
+    char used[512];
+    if (job->quiet || acf_device_used(job->o, used, sizeof used, NULL) != ACF_OK || strncmp(used, "cuda", 4) != 0) return;
+    fprintf(stderr, "working on %s\n", used);
+}
+
 int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out) {
     const char *mode = job->progress ? job->progress : "auto";
     show s = {.json = strcmp(mode, "json") == 0};
@@ -220,6 +227,7 @@ int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model *
         cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
         return acf_status_exit(ACF_EIO);
     }
+    say_gpu(job);
     interrupted = 0;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);

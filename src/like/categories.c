@@ -107,14 +107,15 @@ typedef struct walk {
     const acf_subset *u;
     const acf_draw *draw; /* NULL: the most probable class */
     acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
+    acf_steps steps;
     acf_set_run set;      /* of the set's network, or of the GRU: */
     acf_tensor *known;    /* (T,2E) or NULL */
     acf_tensor *cond[ACF_RNN_LAYERS], *state[ACF_RNN_LAYERS]; /* (N,3H), (active[0],H) */
     int32_t *codes;       /* (T) */
 } walk;
 
-static acf_cells cells_of(const acf_subset *u, int64_t step) {
-    return (acf_cells){u->row_of + u->first[step], u->col_of + u->first[step]};
+static acf_cells cells_of(const walk *w, int64_t step) {
+    return (acf_cells){w->u->row_of + w->steps.first[step], w->u->col_of + w->steps.first[step]};
 }
 
 static void keep(acf_tape *t, void *to, const void *from, size_t bytes) {
@@ -124,13 +125,13 @@ static void keep(acf_tape *t, void *to, const void *from, size_t bytes) {
 /* (active) rows of the classes of the step before; its ranks are this step's, and perhaps more. NULL at the first. */
 static const int32_t *rows_before(acf_tape *t, const walk *w, int64_t step) {
     if (step == 0) return NULL;
-    const int32_t *made = w->codes + w->u->first[step - 1];
-    return acf_class_rows_at(t, &w->k->classes, made, cells_of(w->u, step - 1), w->u->active[step]);
+    const int32_t *made = w->codes + w->steps.first[step - 1];
+    return acf_class_rows_at(t, &w->k->classes, made, cells_of(w, step - 1), w->steps.active[step]);
 }
 
 /* (active,E): their embeddings. */
 static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
-    int64_t n = w->u->active[step];
+    int64_t n = w->steps.active[step];
     acf_tensor *table = acf_p(w->k->table);
     if (step == 0) return acf_tensor_const(t, NULL, 0, 2, (int64_t[]){n, table->dim[1]});
     return acf_embedding(t, table, rows_before(t, w, step), n, NULL);
@@ -149,8 +150,8 @@ static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
 }
 
 static void walk_step(acf_tape *t, walk *w, int64_t step) {
-    int64_t n = w->u->active[step];
-    acf_cells at = cells_of(w->u, step);
+    int64_t n = w->steps.active[step];
+    acf_cells at = cells_of(w, step);
     acf_tensor *logits = acf_class_logits(t, hidden_at(t, w, step), head_w(w->k), head_b(w->k), &w->k->classes, at);
     const int32_t *made;
     if (w->draw) {
@@ -160,7 +161,7 @@ static void walk_step(acf_tape *t, walk *w, int64_t step) {
     } else {
         made = acf_categorical_argmax(t, logits, &w->local, at);
     }
-    keep(t, w->codes + w->u->first[step], made, (size_t)n * sizeof(int32_t));
+    keep(t, w->codes + w->steps.first[step], made, (size_t)n * sizeof(int32_t));
 }
 
 static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
@@ -170,6 +171,8 @@ static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
     if (!zeros) acf_tape_fail(t, NULL);
     else w->local = (acf_classes){w->k->classes.D, memset(zeros, 0, bytes), w->k->classes.count};
     w->codes = acf_tape_ints(t, w->u->T);
+    w->steps = acf_tape_steps(t, w->u);
+    if (t->failure.status) return;
     if (w->k->by_set) {
         w->set = begin_set(t, w->k, c);
         acf_set_start(t, &w->set);
@@ -178,7 +181,7 @@ static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
     w->known = acf_cond_known(t, c);
     for (int l = 0; l < net->layers; l++) {
         w->cond[l] = acf_gru_condition(t, c->context, &net->gru[l]);
-        w->state[l] = acf_tensor_new(t, 2, (int64_t[]){w->u->active[0], net->gru[l].wh->dim[1]});
+        w->state[l] = acf_tensor_new(t, 2, (int64_t[]){w->steps.active[0], net->gru[l].wh->dim[1]});
     }
 }
 
@@ -191,7 +194,7 @@ const int32_t *acf_categories_draw(acf_tape *t, const acf_categories *k, const a
     }
     walk w = {.k = k, .u = c->u, .draw = d};
     walk_begin(t, &w, c);
-    for (int64_t step = 0; step < c->u->steps && !t->failure.status; step++) {
+    for (int64_t step = 0; step < w.steps.n && !t->failure.status; step++) {
         acf_tape_mark mark = acf_tape_position(t);
         walk_step(t, &w, step);
         acf_tape_rewind(t, mark);

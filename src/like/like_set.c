@@ -1,7 +1,8 @@
 /* The autoregressive mixture on the set of what is known: see like.h; docs/math.md, 8.
  *
  * Means and draws are made step by step, one network evaluation a step over the rows that still have a cell. While recording every
- * step's nodes stay for the backward; otherwise memory is that of one step. */
+ * step's nodes stay for the backward; otherwise memory is that of one step. The loop is the host's: on a GPU it fetches the counts of the
+ * steps once a batch (acf_tape_steps), so that a step is as wide as it is and no wider. */
 #include "like/like.h"
 
 #include "ops/gather.h"
@@ -40,8 +41,8 @@ static acf_tensor *set_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const
 
 /* One step's values: means, or draws where d is given. */
 static acf_tensor *values(acf_tape *t, const acf_like *k, acf_set_run *r, int64_t step, acf_tensor *before, const acf_draw *d) {
-    int64_t first = r->u->first[step];
-    const int32_t *slot = step ? r->column + r->u->first[step - 1] : NULL;
+    int64_t first = r->steps.first[step];
+    const int32_t *slot = step ? r->column + r->steps.first[step - 1] : NULL;
     acf_tensor *p = acf_set_out(t, &k->set, acf_set_step(t, r, step, before, slot));
     if (!d) return acf_mixture_mean(t, p, k->components);
     acf_draw here = *d;
@@ -56,17 +57,27 @@ static acf_tensor *keep(acf_tape *t, acf_tensor *to, const acf_tensor *v) {
     return to;
 }
 
+/* (T) to be filled step by step; zero behind the last element, where a GPU has room to spare. */
+static acf_tensor *empty_packed(acf_tape *t, const acf_subset *u, const acf_steps *at) {
+    acf_tensor *x = acf_tensor_packed(t, u, 0);
+    if (t->failure.status) return x;
+    const int64_t end = at->first[at->n];
+    if (acf_device_zero(t->dev, x->data + end, (size_t)(u->T - end) * sizeof(acf_real))) acf_tape_fail(t, NULL);
+    return x;
+}
+
 /* (T), differentiable while recording. */
 static acf_tensor *chain(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
     if (t->failure.status) return &t->empty;
     const acf_subset *u = c->u;
     acf_set_run r = begin(t, k, c);
     acf_set_start(t, &r);
-    acf_tensor **v = acf_arena_alloc(t->host, (size_t)u->steps * sizeof *v);
-    acf_tensor *all = t->record ? NULL : acf_tensor_packed(t, u, 0);
+    const acf_steps at = r.steps;
+    acf_tensor **v = acf_arena_alloc(t->host, (size_t)at.n * sizeof *v);
+    acf_tensor *all = t->record ? NULL : empty_packed(t, u, &at);
     if (!v) acf_tape_fail(t, NULL);
-    for (int64_t s = 0; s < u->steps && !t->failure.status; s++) {
-        acf_tensor *to = t->record ? NULL : acf_tensor_wrap(t, all->data + u->first[s], 1, (int64_t[]){u->active[s]});
+    for (int64_t s = 0; s < at.n && !t->failure.status; s++) {
+        acf_tensor *to = t->record ? NULL : acf_tensor_wrap(t, all->data + at.first[s], 1, (int64_t[]){at.active[s]});
         acf_tape_mark mark = acf_tape_position(t);
         v[s] = values(t, k, &r, s, s ? v[s - 1] : NULL, d);
         if (t->record) continue;

@@ -170,6 +170,9 @@ static acf_status fill_anchor(acf_net *net) {
 
 static const acf_like_kind *likelihood(const acf_options *o) { return acf_like_kinds[acf_options_choice(o, "likelihood")]; }
 
+/* Categories follow the likelihood: a set, or else a GRU. */
+bool acf_net_recurrent(const acf_options *o) { return likelihood(o) != &acf_like_set || strstr(acf_options_text(o, "flow"), acf_flow_rnn.name); }
+
 /* Declares the part's reader; *context is widened by what it adds. */
 static acf_status declare_reader(acf_net *net, part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
     int64_t width = acf_options_int(o, "context-width");

@@ -29,6 +29,8 @@ acf_status acf_net_build(acf_net *net, uint64_t seed, bool train);
 /* As acf_net_build left it with this seed, in the memory that is there. Fails: ACF_EMEMORY; then values are undefined. */
 acf_status acf_net_restart(acf_net *net, uint64_t seed);
 void acf_net_free(acf_net *net);
+/* Would a network with these options have GRUs? Known before there is one, so that a device can be chosen for it (ops/devices.h). */
+bool acf_net_recurrent(const acf_options *o);
 acf_params *acf_net_params(acf_net *net);
 int64_t acf_net_columns(const acf_net *net);
 

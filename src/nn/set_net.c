@@ -61,7 +61,8 @@ acf_tensor *acf_set_all(acf_tape *t, const acf_set_run *r, acf_tensor *v, const 
 }
 
 void acf_set_start(acf_tape *t, acf_set_run *r) {
-    if (!t->failure.status) r->sums = acf_gather(t, r->base, r->u->row, r->u->active[0], 0);
+    r->steps = acf_tape_steps(t, r->u);
+    if (!t->failure.status) r->sums = acf_gather(t, r->base, r->u->row, r->steps.active[0], 0);
 }
 
 /* The sums of the step are kept for the next: as they are while recording, else copied to where no rewind reaches. */
@@ -80,9 +81,9 @@ static acf_tensor *advance(acf_tape *t, acf_set_run *r, int64_t n, acf_tensor *v
 
 acf_tensor *acf_set_step(acf_tape *t, acf_set_run *r, int64_t step, acf_tensor *v, const int32_t *slot) {
     if (t->failure.status) return &t->empty;
-    int64_t n = r->u->active[step];
+    int64_t n = r->steps.active[step];
     acf_tensor *a = step ? advance(t, r, n, v, slot) : r->sums;
-    if (r->here) a = acf_add(t, a, acf_embedding(t, r->here, r->column + r->u->first[step], n, NULL));
+    if (r->here) a = acf_add(t, a, acf_embedding(t, r->here, r->column + r->steps.first[step], n, NULL));
     return blocks(t, r->net, a, NULL);
 }
 

@@ -48,6 +48,7 @@ typedef struct acf_set_run {
     acf_terms terms;          /* what known cells add; filled in by the caller */
     acf_tensor *base, *here;  /* (N,F), (D,F) or NULL */
     acf_tensor *sums;         /* of the last step, in rank order */
+    acf_steps steps;          /* from acf_set_start on */
 } acf_set_run;
 
 /* columns (D,E) is used where the network has wi; mirrored as in acf_cond. */

@@ -35,15 +35,22 @@ static int device_number(const char *name) {
     return *end || n > 9999 ? -1 : (int)n;
 }
 
-/* Every operation with a CPU kernel has one there: a model that was made on the CPU will run. */
-static bool complete(const acf_plugin *p) {
-    for (int i = 0; i < ACF_OP_COUNT; i++)
+/* Operations that only models with GRUs use. */
+static bool of_recurrence(int id) {
+    return id == ACF_OP_gru_seq || id == ACF_OP_gru_step || id == ACF_OP_rnn_inverse || id == ACF_OP_rnn_mean || id == ACF_OP_rnn_sample;
+}
+
+/* Every operation that the model may use has a kernel there, and its derivative: what runs on the CPU will run. */
+static bool complete(const acf_plugin *p, bool recurrent) {
+    for (int i = 0; i < ACF_OP_COUNT; i++) {
+        if (!recurrent && of_recurrence(i)) continue;
         if (!p->kernels[i].forward || (acf_ops[i]->cpu.backward && !p->kernels[i].backward)) return false;
+    }
     return true;
 }
 
 /* That there is no GPU is a failure only for who insists on one; the thread's last failure is none of ours then. */
-acf_status acf_device_choose(const char *name, acf_choice *out) {
+acf_status acf_device_choose(const char *name, bool recurrent, acf_choice *out) {
     const bool any = strcmp(name, "auto") == 0;
     const int n = any ? 0 : device_number(name);
     acf_choice c = {.kind = ACF_DEVICE_CPU};
@@ -59,15 +66,18 @@ acf_status acf_device_choose(const char *name, acf_choice *out) {
         } else if (n >= count) {
             return acf_fail(ACF_EDEVICE, "the option 'device' is '%s', but the machine has %d CUDA device%s, from cuda:0", name, count,
                             count == 1 ? "" : "s");
-        } else if (!any || complete(c.plugin)) c.kind = ACF_DEVICE_CUDA, c.n = n;
+        } else if (!any || complete(c.plugin, recurrent)) c.kind = ACF_DEVICE_CUDA, c.n = n;
     }
     *out = c;
     return ACF_OK;
 }
 
-acf_status acf_device_open(const char *name, int threads, acf_device **out) {
+acf_status acf_device_open(const char *name, bool recurrent, int threads, acf_device **out) {
     acf_choice c;
-    ACF_TRY(acf_device_choose(name, &c));
+    ACF_TRY(acf_device_choose(name, recurrent, &c));
     if (c.kind == ACF_DEVICE_CPU) return acf_device_open_cpu(threads, out);
-    return c.plugin->open(c.n, out);
+    if (threads < 0) return acf_fail(ACF_EUSAGE, "%d threads; expected 0 (all cores) or more", threads);
+    ACF_TRY(c.plugin->open(c.n, out));
+    (*out)->threads = threads ? threads : acf_cores();
+    return ACF_OK;
 }

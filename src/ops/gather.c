@@ -362,14 +362,16 @@ acf_tensor *acf_scatter_cells(acf_tape *t, acf_tensor *v, const acf_subset *u, a
 acf_tensor *acf_step_slice(acf_tape *t, acf_tensor *v, const acf_subset *u, int64_t step) {
     char sv[ACF_SHAPE_TEXT];
     if (t->failure.status) return &t->empty;
-    if (!is_list(v) || v->sub != u || step < 0 || step >= u->steps) {
+    const acf_steps at = acf_tape_steps(t, u);
+    if (t->failure.status) return &t->empty;
+    if (!is_list(v) || v->sub != u || step < 0 || step >= at.n) {
         acf_fail(ACF_ESHAPE, "step_slice: step %lld of %s; expected a tensor packed over the given subset, of %lld steps",
-                 (long long)step, acf_tensor_shape(v, sv), (long long)u->steps);
+                 (long long)step, acf_tensor_shape(v, sv), (long long)at.n);
         acf_tape_fail(t, NULL);
         return &t->empty;
     }
-    int64_t from = u->first[step] * acf_tensor_width(v);
-    acf_tensor *slice = acf_tensor_wrap(t, v->data + from, v->ndim, (int64_t[]){u->active[step], v->dim[1]});
+    int64_t from = at.first[step] * acf_tensor_width(v);
+    acf_tensor *slice = acf_tensor_wrap(t, v->data + from, v->ndim, (int64_t[]){at.active[step], v->dim[1]});
     slice->row_of = u->row;
     if (slice == &t->empty || !v->needs_grad) return slice;
     acf_real *grad = acf_grad(t, v);
@@ -383,17 +385,17 @@ static acf_status stack_forward(acf_tape *t, acf_node *n) {
     const acf_stack_attrs *a = n->attr;
     (void)t;
     int64_t C = acf_tensor_width(n->out[0]);
-    for (int64_t s = 0; s < a->u->steps; s++)
-        copy_row(n->out[0]->data + a->u->first[s] * C, a->step[s]->data, a->u->active[s] * C);
+    for (int64_t s = 0; s < a->at.n; s++)
+        copy_row(n->out[0]->data + a->at.first[s] * C, a->step[s]->data, a->at.active[s] * C);
     return ACF_OK;
 }
 
 static acf_status stack_backward(acf_tape *t, acf_node *n) {
     const acf_stack_attrs *a = n->attr;
     int64_t C = acf_tensor_width(n->out[0]);
-    for (int64_t s = 0; s < a->u->steps; s++) {
+    for (int64_t s = 0; s < a->at.n; s++) {
         acf_real *dv = acf_grad(t, a->step[s]);
-        if (dv) add_row(dv, n->out[0]->grad + a->u->first[s] * C, a->u->active[s] * C);
+        if (dv) add_row(dv, n->out[0]->grad + a->at.first[s] * C, a->at.active[s] * C);
     }
     return acf_tape_status(t);
 }
@@ -402,21 +404,22 @@ const acf_op acf_op_step_stack = {"step_stack", ACF_OP_step_stack, {stack_forwar
 
 acf_tensor *acf_step_stack(acf_tape *t, acf_tensor *const *v, const acf_subset *u) {
     char sv[ACF_SHAPE_TEXT];
+    const acf_steps at = acf_tape_steps(t, u);
     acf_node *n = acf_node_new(t, &acf_op_step_stack, sizeof(acf_stack_attrs), 0, NULL);
     if (!n) return &t->empty;
-    int ndim = u->steps ? v[0]->ndim : 1;
-    int64_t C = u->steps ? acf_tensor_width(v[0]) : 1;
+    int ndim = at.n ? v[0]->ndim : 1;
+    int64_t C = at.n ? acf_tensor_width(v[0]) : 1;
     acf_stack_attrs *a = n->attr;
-    a->u = u;
-    a->step = acf_arena_alloc(t->host, (size_t)u->steps * sizeof *a->step);
+    a->at = at;
+    a->step = acf_arena_alloc(t->host, (size_t)at.n * sizeof *a->step);
     if (!a->step) {
         acf_tape_fail(t, &acf_op_step_stack);
         return &t->empty;
     }
-    for (int64_t s = 0; s < u->steps; s++) {
-        if (!is_list(v[s]) || v[s]->ndim != ndim || v[s]->dim[0] != u->active[s] || acf_tensor_width(v[s]) != C)
+    for (int64_t s = 0; s < at.n; s++) {
+        if (!is_list(v[s]) || v[s]->ndim != ndim || v[s]->dim[0] != at.active[s] || acf_tensor_width(v[s]) != C)
             return acf_reject(t, &acf_op_step_stack, "step %lld is %s; expected %lld rows of width %lld", (long long)s,
-                              acf_tensor_shape(v[s], sv), (long long)u->active[s], (long long)C);
+                              acf_tensor_shape(v[s], sv), (long long)at.active[s], (long long)C);
         a->step[s] = v[s];
         if (v[s]->needs_grad) n->save = t->record;
     }

@@ -298,3 +298,34 @@ static acf_status scatter_backward(acf_tape *t, acf_node *n) {
 }
 
 ACF_CUDA_OP(scatter, scatter_forward, scatter_backward);
+
+/* ---- steps -------------------------------------------------------------------------------------------------------------------------- */
+
+static __global__ void add_step(acf_real *__restrict__ dv, const acf_real *__restrict__ dy, int64_t n) { ACF_EACH(i, n) dv[i] += dy[i]; }
+
+/* The host knows the counts (acf_tape_steps), so a step is a copy; the tail is zero. */
+static acf_status stack_forward(acf_tape *t, acf_node *n) {
+    const acf_stack_attrs *a = (const acf_stack_attrs *)n->attr;
+    const int64_t C = acf_tensor_width(n->out[0]), end = a->at.first[a->at.n];
+    cudaStream_t stream = acf_cuda_stream(t->dev);
+    acf_real *y = n->out[0]->data;
+    for (int64_t s = 0; s < a->at.n; s++)
+        ACF_CUDA(cudaMemcpyAsync(y + a->at.first[s] * C, a->step[s]->data, (size_t)(a->at.active[s] * C) * sizeof *y, cudaMemcpyDeviceToDevice,
+                                 stream));
+    ACF_CUDA(cudaMemsetAsync(y + end * C, 0, (size_t)((n->out[0]->dim[0] - end) * C) * sizeof *y, stream));
+    return ACF_OK;
+}
+
+static acf_status stack_backward(acf_tape *t, acf_node *n) {
+    const acf_stack_attrs *a = (const acf_stack_attrs *)n->attr;
+    const int64_t C = acf_tensor_width(n->out[0]);
+    for (int64_t s = 0; s < a->at.n; s++) {
+        acf_real *dv = acf_grad(t, a->step[s]);
+        const int64_t count = a->at.active[s] * C;
+        if (dv) add_step<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dv, n->out[0]->grad + a->at.first[s] * C, count);
+    }
+    ACF_TRY(acf_tape_status(t));
+    return ACF_LAUNCHED("step_stack");
+}
+
+ACF_CUDA_OP(step_stack, stack_forward, stack_backward);

@@ -41,10 +41,10 @@ acf_tensor *acf_pick(acf_tape *t, acf_tensor *v, const acf_subset *child);
 /* The inverse of the two picks: even and odd are packed over the two halves of u, the result over u. */
 acf_tensor *acf_merge(acf_tape *t, acf_tensor *even, acf_tensor *odd, const acf_subset *u);
 
-/* (n[,C]) the n = u->active[step] elements of one step, in rank order (u->row says whose they are). A view: data and
+/* (n[,C]) the n elements of one step (acf_tape_steps), in rank order (u->row says whose they are). A view: data and
  * gradient are those of v, nothing is copied. */
 acf_tensor *acf_step_slice(acf_tape *t, acf_tensor *v, const acf_subset *u, int64_t step);
-/* The inverse: v[s] (active[s][,C]) for s = 0..u->steps-1 becomes (T[,C]). For loops that go step by step; with no steps
+/* The inverse: v[s] (active[s][,C]) for all steps becomes (T[,C]). For loops that go step by step; with no steps
  * there is no shape to copy, and the result is (0). Borrows the array, not the tensors. */
 acf_tensor *acf_step_stack(acf_tape *t, acf_tensor *const *v, const acf_subset *u);
 
@@ -88,8 +88,8 @@ typedef struct acf_gather_rows_attrs {
 
 /* There may be more steps than a node has inputs, so they are listed here. */
 typedef struct acf_stack_attrs {
-    const acf_subset *u;
-    acf_tensor **step; /* (u->steps) */
+    acf_steps at;
+    acf_tensor **step; /* (at.n) */
 } acf_stack_attrs;
 
 #endif

@@ -41,16 +41,15 @@ static void build(acf_lab *l) {
 }
 
 /* The same sums step by step; a slice of v shares its gradient, so that of v is the steps' together. */
-static const char steps_are_counted[] = "loops step by step read the counts of a subset on the host";
-
 static void build_steps(acf_lab *l) {
     inputs in = make(l);
     acf_tensor *sums[16] = {NULL};
     const acf_subset *u = l->u;
-    for (int64_t s = 0; !l->t->failure.status && s < u->steps; s++) {
+    const acf_steps at = acf_tape_steps(l->t, u);
+    for (int64_t s = 0; !l->t->failure.status && s < at.n; s++) {
         acf_tensor *before = s && in.v ? acf_step_slice(l->t, in.v, u, s - 1) : NULL;
-        sums[s] = s ? acf_running_step(l->t, sums[s - 1], before, &in.w, in.slot + u->first[s - 1], u->active[s])
-                    : acf_gather(l->t, in.base, u->row, u->active[0], 0);
+        sums[s] = s ? acf_running_step(l->t, sums[s - 1], before, &in.w, in.slot + at.first[s - 1], at.active[s])
+                    : acf_gather(l->t, in.base, u->row, at.active[0], 0);
     }
     acf_result(l, l->t->failure.status ? &l->t->empty : acf_step_stack(l->t, sums, u));
 }
@@ -112,8 +111,8 @@ static const acf_case cases[] = {
     {"blocks of units", build, naive, .variant = BLOCKS, .hides_nonfinite = true, .sizes = small},
     {"mirrored", build, naive, .variant = MIRRORED, .hides_nonfinite = true},
     {"classes", build, naive, .variant = CLASS, .hides_nonfinite = true},
-    {"steps", build_steps, naive, .variant = STEPS, .hides_nonfinite = true, .no_device = steps_are_counted},
-    {"steps of classes", build_steps, naive, .variant = CLASS_STEPS, .hides_nonfinite = true, .no_device = steps_are_counted},
+    {"steps", build_steps, naive, .variant = STEPS, .hides_nonfinite = true},
+    {"steps of classes", build_steps, naive, .variant = CLASS_STEPS, .hides_nonfinite = true},
     {"slots", build_slots, naive_slots, .hides_nonfinite = true, .big_D = 300},
     {"slots of classes", build_classes, naive_classes, .hides_nonfinite = true},
 };

@@ -42,7 +42,14 @@ typedef struct acf_subset {
     const int32_t *place;  /* (N,D) packed index of a cell, -1 where it is not modelled; NULL on the CPU */
     const struct acf_subset *whole; /* the subset this one was split from, and which half it is; NULL for a whole one */
     int parity;
+    struct acf_counts *counts; /* on a GPU: room in host memory for acf_tape_steps; NULL on the CPU */
 } acf_subset;
+
+/* The steps of a subset as the host sees them, for loops that go from one to the next: exact on every device. */
+typedef struct acf_steps {
+    int64_t n;                     /* steps; 0 also after a failure */
+    const int32_t *active, *first; /* (D+1) each, as in acf_subset, in host memory */
+} acf_steps;
 
 /* The two functions are the CPU's; models call acf_tape_subset and acf_tape_half (tape.h).
  * Builds the structure from masks b and m, each (N,D), zero or not; NULL b means nothing observed, NULL m nothing missing.

@@ -248,11 +248,43 @@ acf_tensor *acf_tensor_const(acf_tape *t, const acf_subset *u, double value, int
 
 /* ---- subsets ------------------------------------------------------------------------------------------------------------ */
 
+/* What acf_tape_steps fetches. The memory is there from the beginning, as a loop drops what it makes in between. */
+struct acf_counts {
+    bool known;
+    int32_t *active, *first; /* (D+1) */
+};
+
 /* A GPU's subset before its arrays are made: T is the capacity. NULL when memory ran out. */
 static acf_subset *new_subset(acf_tape *t, int64_t N, int64_t D, int64_t T) {
     acf_subset *u = acf_arena_alloc(t->host, sizeof *u);
-    if (u) *u = (acf_subset){.N = N, .D = D, .T = T};
+    struct acf_counts *c = u ? acf_arena_alloc(t->host, sizeof *c) : NULL;
+    int32_t *counts = c ? acf_arena_alloc(t->host, (size_t)(2 * (D + 1)) * sizeof *counts) : NULL;
+    if (!counts) return NULL;
+    *c = (struct acf_counts){false, counts, counts + D + 1};
+    *u = (acf_subset){.N = N, .D = D, .T = T, .counts = c};
     return u;
+}
+
+static acf_status fetch_counts(acf_tape *t, const acf_subset *u) {
+    const size_t bytes = (size_t)(u->D + 1) * sizeof(int32_t);
+    if (t->captured) return acf_fail(ACF_EDEVICE, "a loop over steps reads their number back, which a captured step cannot");
+    ACF_TRY(acf_device_copy(t->dev, u->counts->active, u->active, bytes, ACF_TO_HOST));
+    ACF_TRY(acf_device_copy(t->dev, u->counts->first, u->first, bytes, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(t->dev));
+    u->counts->known = true;
+    return ACF_OK;
+}
+
+acf_steps acf_tape_steps(acf_tape *t, const acf_subset *u) {
+    if (t->failure.status) return (acf_steps){0};
+    if (!u->counts) return (acf_steps){u->steps, u->active, u->first};
+    if (!u->counts->known && fetch_counts(t, u)) {
+        acf_tape_fail(t, NULL);
+        return (acf_steps){0};
+    }
+    acf_steps s = {0, u->counts->active, u->counts->first};
+    while (s.n < u->D && s.active[s.n] > 0) s.n++;
+    return s;
 }
 
 #define ROOM_STEP 64 /* capacities are multiples, where the cells allow it: products want round numbers */

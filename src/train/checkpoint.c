@@ -101,11 +101,34 @@ static const char *const slab_name[SLABS] = {"value", "m", "v", "average", "best
 /* Before the first validation there is no best; a second pass has the first one's. */
 static bool has_best(const acf_trainer *tr) { return tr->best && (tr->pass == 2 || isfinite(tr->state.best)); }
 
-/* The slabs in host memory, where a CPU's are. best NULL where the trainer has none. */
+/* The slabs, where the device has them. best NULL where the trainer has none. */
 static void slabs_of(const acf_trainer *tr, acf_real *slab[SLABS]) {
     const acf_params *ps = acf_net_params(tr->net);
-    ACF_ASSERT(ps->dev->kind == ACF_DEVICE_CPU);
     slab[VALUE] = ps->value, slab[M] = ps->m, slab[V] = ps->v, slab[AVERAGE] = ps->average, slab[BEST] = tr->best;
+}
+
+/* The first n of them in host memory: a CPU's are there, of a GPU's there is room for a copy, in one block *copy, which the caller frees
+ * (acf_release); NULL on a CPU. */
+static acf_status slabs_on_host(const acf_trainer *tr, int n, acf_real *slab[SLABS], acf_real **copy) {
+    const acf_params *ps = acf_net_params(tr->net);
+    size_t bytes;
+    *copy = NULL;
+    slabs_of(tr, slab);
+    if (ps->dev->memory.host) return ACF_OK;
+    if (!acf_bytes(ps->total * n, sizeof **copy, &bytes) || !(*copy = acf_alloc(bytes, "a checkpoint's slabs"))) return ACF_EMEMORY;
+    for (int i = 0; i < n; i++) slab[i] = *copy + i * ps->total;
+    return ACF_OK;
+}
+
+/* Between the two, where they are two. */
+static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS], acf_copy_kind kind) {
+    const acf_params *ps = acf_net_params(tr->net);
+    const size_t bytes = (size_t)ps->total * sizeof(acf_real);
+    acf_real *there[SLABS];
+    slabs_of(tr, there);
+    for (int i = 0; i < n && !ps->dev->memory.host; i++)
+        ACF_TRY(acf_device_copy(ps->dev, kind == ACF_TO_HOST ? host[i] : there[i], kind == ACF_TO_HOST ? there[i] : host[i], bytes, kind));
+    return acf_device_sync(ps->dev);
 }
 
 acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
@@ -113,15 +136,16 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     acf_status status = ACF_OK;
     json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), describe_data(tr)};
     char *text[TEXTS] = {0};
+    acf_real *slab[SLABS], *copy = NULL;
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
     char sum[ACF_CHECKSUM_TEXT];
     acf_st_text texts[] = {{"format_version", "2"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
                            {"options", text[1]}, {"network", text[2]}, {"data", text[3]}, {ACF_CHECKSUM_KEY, sum}};
     const int n_texts = sizeof texts / sizeof *texts;
-    acf_real *slab[SLABS];
     acf_st_tensor tensor[SLABS];
-    slabs_of(tr, slab);
     int n = has_best(tr) ? SLABS : BEST;
+    ACF_TRY_DONE(slabs_on_host(tr, n, slab, &copy));
+    ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_HOST));
     for (int i = 0; i < n; i++)
         tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
                                     .dim = {acf_net_params(tr->net)->total}, .data = slab[i]};
@@ -129,6 +153,7 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, n_texts));
 done:
     for (int i = 0; i < TEXTS; i++) json_decref(value[i]), acf_release(text[i]);
+    acf_release(copy);
     return status;
 }
 
@@ -271,11 +296,10 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     json_t *state = NULL;
     acf_trainer to = *tr; /* what of it changes is held by value, but for the encoder of a second pass */
     int64_t pass = 1;
-    acf_real *slab[SLABS];
+    acf_real *slab[SLABS], *copy = NULL;
     const acf_st_tensor *found;
     const int64_t total = acf_net_params(tr->net)->total;
     ACF_ASSERT(tr->pass == 1);
-    slabs_of(tr, slab);
     ACF_TRY(acf_st_open(path, &f));
     ACF_TRY_DONE(readable(f, from));
     ACF_TRY_DONE(read_json(f, from, "state", &state));
@@ -292,9 +316,12 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
             goto done;
         }
     }
+    ACF_TRY_DONE(slabs_on_host(tr, n, slab, &copy));
     for (int i = 0; i < n; i++) ACF_TRY_DONE(acf_st_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
+    ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_DEVICE));
     *tr = to;
 done:
+    acf_release(copy);
     if (status) acf_encoder_free(to.all);
     json_decref(state);
     acf_st_close(f);

@@ -93,6 +93,7 @@ static acf_status make_memory(acf_trainer *tr) {
     if (!(tr->row = acf_alloc((size_t)tr->walk.size * sizeof *tr->row, "a batch"))) return ACF_EMEMORY;
     if (!tr->data.hold) return ACF_OK;
     tr->best = ps->dev->memory.alloc(ps->dev->memory.ctx, slab_bytes(tr));
+    if (!tr->best && ps->dev->memory.refuse) return ps->dev->memory.refuse(ps->dev->memory.ctx, slab_bytes(tr), 0);
     return tr->best ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for the best weights", slab_bytes(tr));
 }
 

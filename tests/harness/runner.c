@@ -84,7 +84,7 @@ static int run(list *l, int argc, char **argv) {
 static int run_on(const char *name, const char *precision, int argc, char **argv) {
     static const char *const words[] = {"float", "tf32", "bf16"};
     acf_choice c;
-    if (acf_device_choose(name, &c) || (!c.why[0] && acf_device_open(name, 0, &device))) {
+    if (acf_device_choose(name, true, &c) || (!c.why[0] && acf_device_open(name, true, 2, &device))) {
         fprintf(stderr, "%s\n", acf_error());
         return 1;
     }

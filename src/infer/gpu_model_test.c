@@ -1,0 +1,326 @@
+/* A whole model on a GPU beside the same one on the CPU: likelihoods, draws, gradients, training, files. Run by acflow-test --device cuda; with
+ * --device cpu the two are the same, which tries this file. */
+#include "infer/session.h"
+
+#include "harness/lab.h"
+#include "model/config.h"
+#include "train/checkpoint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Three reals that hang together, two categories that hang on them, a fifth of the cells missing. */
+enum { ROWS = 150, COLS = 5, CELLS = ROWS * COLS, ASKED_AT_ONCE = 64 };
+static const acf_column columns[COLS] = {{"a", 0}, {"kind", 3}, {"b", 0}, {"c", 0}, {"group", 4}};
+
+/* A model and what stands on it, on one device. */
+typedef struct side {
+    acf_device *dev;
+    acf_holdout *hold;
+    acf_model *m;
+    acf_trainer *tr;
+    acf_session *s;
+} side;
+
+typedef struct bench {
+    acf_table *table;
+    side cpu, gpu;
+    uint8_t given[CELLS], asked[CELLS];
+} bench;
+
+static void must(acf_status status) {
+    if (status) fail_msg("%s", acf_error());
+}
+
+static acf_table *make_table(void) {
+    static double x[CELLS];
+    acf_table *t;
+    for (int i = 0; i < ROWS; i++) {
+        double *row = x + i * COLS, z = acf_lab_random(1, i, -2, 2);
+        row[0] = 10 + 3 * z, row[2] = z * z + acf_lab_random(2, i, -0.3, 0.3), row[3] = 100 - 5 * z + acf_lab_random(3, i, -4, 4);
+        row[1] = floor(fmin(fabs(z) * 1.5, 2)), row[4] = floor(acf_lab_random(4, i, 0, 3.999));
+        for (int j = 0; j < COLS; j++)
+            if (acf_lab_random(5, i * COLS + j, 0, 1) < 0.2) row[j] = (double)NAN;
+    }
+    must(acf_tab_create(x, NULL, ROWS, COLS, columns, &t));
+    return t;
+}
+
+/* The default preset, small. settings: pairs of name and value, ended by NULL. */
+static acf_options *make_options(const char *const *settings) {
+    static const char *const standard[] = {"likelihood-units", "24", "likelihood-layers", "2", "components", "4", "batch", "48", "steps", "60",
+                                           "warmup", "5", "valid-every", "20", "context-width", "8", "dropout", "0.1", NULL};
+    acf_options *o;
+    must(acf_config_create(&o));
+    for (const char *const *s = standard; *s; s += 2) must(acf_opts_set(o, s[0], s[1]));
+    for (const char *const *s = settings; s && *s; s += 2) must(acf_opts_set(o, s[0], s[1]));
+    must(acf_config_finish(o));
+    return o;
+}
+
+static void open_side(side *s, acf_device *dev, const acf_table *t, const char *const *settings) {
+    acf_options *o = make_options(settings);
+    acf_encoder *e;
+    s->dev = dev;
+    must(acf_train_prepare(t, NULL, o, &s->hold, &e));
+    must(acf_fitted_create(dev, o, e, 3, true, &s->m));
+    must(acf_trainer_create(s->m->net, &(acf_train_data){t, NULL, s->m->encoder, s->hold}, s->m->config, &s->tr));
+    must(acf_ask_create(dev, s->m, ASKED_AT_ONCE, &s->s));
+}
+
+static void close_side(side *s) {
+    acf_ask_free(s->s);
+    acf_trainer_free(s->tr);
+    acf_fitted_free(s->m);
+    acf_holdout_free(s->hold);
+}
+
+static void open_bench(bench *b, const char *const *settings) {
+    acf_device *cpu;
+    *b = (bench){.table = make_table()};
+    acf_test_device()->precision = ACF_PRECISION_FLOAT;
+    must(acf_device_open_cpu(2, &cpu));
+    open_side(&b->cpu, cpu, b->table, settings);
+    open_side(&b->gpu, acf_test_device(), b->table, settings);
+    for (int i = 0; i < CELLS; i++) {
+        b->asked[i] = i / COLS != 7 && acf_lab_random(6, i, 0, 1) < 0.5; /* a row that asks for nothing */
+        b->given[i] = !b->asked[i] && acf_lab_random(7, i, 0, 1) < 0.8;
+    }
+}
+
+static void close_bench(bench *b) {
+    close_side(&b->gpu);
+    close_side(&b->cpu);
+    acf_device_close(b->cpu.dev);
+    acf_tab_free(b->table);
+}
+
+static acf_params *params(const side *s) { return acf_net_params(s->m->net); }
+
+/* n numbers of a side's device on the host, to be freed. */
+static acf_real *fetch(const side *s, const acf_real *x, int64_t n) { return acf_lab_fetch(s->dev, x, n); }
+
+/* Both get the same weights, away from the initial ones; the anchor stays what was fitted. */
+static void move_weights(bench *b) {
+    acf_params *ps = params(&b->cpu);
+    acf_real *x = fetch(&b->cpu, ps->value, ps->total);
+    for (int k = 0; k < ps->n; k++) {
+        const acf_param *p = ps->list[k];
+        for (int64_t i = 0; strncmp(p->name, "anchor", 6) != 0 && i < acf_tensor_count(&p->t); i++)
+            x[p->offset + i] += (acf_real)acf_lab_random(20 + (uint64_t)k, i, -0.1, 0.1);
+    }
+    for (int k = 0; k < 2; k++) {
+        const side *s = k ? &b->gpu : &b->cpu;
+        must(acf_device_copy(s->dev, params(s)->value, x, (size_t)ps->total * sizeof *x, ACF_TO_DEVICE));
+        must(acf_device_sync(s->dev));
+    }
+    free(x);
+}
+
+/* The two answers of a cell: a number to `tol` of the column's scale, a class as it is. */
+static bool same_cell(const bench *b, int64_t cell, const double *x, const double *y, double tol) {
+    const int64_t j = cell % COLS;
+    if (isnan(x[cell]) || isnan(y[cell])) return isnan(x[cell]) && isnan(y[cell]);
+    return columns[j].classes ? x[cell] == y[cell] : fabs(x[cell] - y[cell]) <= tol * b->cpu.m->encoder->scale[j] * (1 + fabs(x[cell]) / 100);
+}
+
+/* At most `most` of the cells differ: a draw near the border of two classes or components may fall on the other side, and what follows in its
+ * row with it. */
+static void assert_same_cells(const bench *b, const double *x, const double *y, double tol, int most, const char *what) {
+    int others = 0, last = 0;
+    for (int i = 0; i < CELLS; i++)
+        if (!same_cell(b, i, x, y, tol)) others++, last = i;
+    if (others > most) fail_msg("%s: %d cells differ, the last at row %d, column %d: %.9g here, %.9g there", what, others, last / COLS, last % COLS, x[last], y[last]);
+}
+
+/* ---- queries ---------------------------------------------------------------------------------------------------------------------- */
+
+static void same_initial_weights(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, NULL);
+    const int64_t n = params(&b.cpu)->total;
+    assert_int_equal(params(&b.gpu)->total, n);
+    acf_real *x = fetch(&b.cpu, params(&b.cpu)->value, n), *y = fetch(&b.gpu, params(&b.gpu)->value, n);
+    assert_memory_equal(x, y, (size_t)n * sizeof *x); /* the anchor, too: both are made on the host */
+    free(x), free(y);
+    close_bench(&b);
+}
+
+static void same_likelihoods(void **state) {
+    (void)state;
+    bench b;
+    double x[ROWS], y[ROWS];
+    static double each[CELLS], there[CELLS];
+    open_bench(&b, NULL);
+    move_weights(&b);
+    const acf_question questions[] = {{NULL, NULL}, {b.given, b.asked}, {NULL, b.asked}};
+    for (int q = 0; q < 3; q++) {
+        must(acf_ask_logp(b.cpu.s, b.table, questions[q], x));
+        must(acf_ask_logp(b.gpu.s, b.table, questions[q], y));
+        for (int i = 0; i < ROWS; i++)
+            if (!(fabs(x[i] - y[i]) <= 1e-3)) fail_msg("question %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
+    }
+    must(acf_ask_cells(b.cpu.s, b.table, each));
+    must(acf_ask_cells(b.gpu.s, b.table, there));
+    for (int i = 0; i < CELLS; i++)
+        if (!isnan(each[i]) || !isnan(there[i])) acf_assert_close(there[i], each[i], 1e-3, "log p of a cell");
+    close_bench(&b);
+}
+
+static void same_answers(void **state) {
+    (void)state;
+    bench b;
+    static double x[CELLS], y[CELLS];
+    open_bench(&b, NULL);
+    move_weights(&b);
+    const acf_question question = {b.given, b.asked};
+    for (uint32_t draw = 0; draw < 3; draw++) {
+        must(acf_ask_draw(b.cpu.s, b.table, question, 11, draw, x));
+        must(acf_ask_draw(b.gpu.s, b.table, question, 11, draw, y));
+        assert_same_cells(&b, x, y, 2e-3, 4, "draws");
+    }
+    must(acf_ask_guess(b.cpu.s, b.table, question, x));
+    must(acf_ask_guess(b.gpu.s, b.table, question, y));
+    assert_same_cells(&b, x, y, 2e-3, 2, "best guesses");
+    must(acf_ask_mean(b.cpu.s, b.table, question, x));
+    must(acf_ask_mean(b.gpu.s, b.table, question, y));
+    assert_same_cells(&b, x, y, 2e-3, 2, "means");
+    close_bench(&b);
+}
+
+/* ---- training --------------------------------------------------------------------------------------------------------------------- */
+
+/* The gradients of one loss on one batch, to a part of their norm. */
+static void compare_gradients(const char *guess_weight) {
+    bench b;
+    open_bench(&b, (const char *const[]){"guess-weight", guess_weight, NULL});
+    move_weights(&b);
+    double loss[2];
+    acf_real *g[2];
+    for (int k = 0; k < 2; k++) {
+        side *s = k ? &b.gpu : &b.cpu;
+        acf_train_step now;
+        must(acf_trainer_step(s->tr, &now)); /* leaves its gradients in their slab */
+        loss[k] = now.loss;
+        g[k] = fetch(s, params(s)->grad, params(s)->total);
+    }
+    acf_assert_close(loss[1], loss[0], 1e-4, "the loss");
+    double apart = 0, norm = 0;
+    for (int64_t i = 0; i < params(&b.cpu)->total; i++) {
+        apart += pow((double)g[1][i] - (double)g[0][i], 2), norm += pow((double)g[0][i], 2);
+    }
+    if (!(sqrt(apart) <= 1e-3 * sqrt(norm))) fail_msg("gradients of norm %g are %g apart", sqrt(norm), sqrt(apart));
+    free(g[0]), free(g[1]);
+    close_bench(&b);
+}
+
+static void same_gradients(void **state) {
+    (void)state;
+    compare_gradients("0");
+}
+
+static void same_gradients_of_guesses(void **state) {
+    (void)state;
+    compare_gradients("0.5");
+}
+
+static void same_training(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, NULL);
+    for (int i = 0; i < 50; i++) {
+        acf_train_step x, y;
+        must(acf_trainer_step(b.cpu.tr, &x));
+        must(acf_trainer_step(b.gpu.tr, &y));
+        assert_false(x.skipped || y.skipped);
+        if (!(fabs(x.loss - y.loss) <= 0.02)) fail_msg("step %d: the loss is %.5f here and %.5f there", i + 1, x.loss, y.loss);
+    }
+    double x, y;
+    must(acf_trainer_validate(b.cpu.tr, &x));
+    must(acf_trainer_validate(b.gpu.tr, &y));
+    if (!(fabs(x - y) <= 0.02)) fail_msg("validation is %.5f here and %.5f there", x, y);
+    close_bench(&b);
+}
+
+/* A run with validations, patience and the best weights kept. */
+static void a_run_comes_to_its_end(void **state) {
+    (void)state;
+    bench b;
+    acf_train_end end;
+    open_bench(&b, NULL);
+    must(acf_trainer_run(b.gpu.tr, NULL, &end));
+    assert_int_equal(end, ACF_END_STEPS);
+    assert_true(isfinite(b.gpu.tr->state.best) && b.gpu.tr->state.best_step > 0);
+    must(acf_trainer_finish(b.gpu.tr));
+    close_bench(&b);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------------------------ */
+
+/* A file of its own: saving renames, so one in memory will not do. Its path to out. */
+static void temporary(char out[64]) {
+    strcpy(out, "/tmp/acflow-gpu-XXXXXX");
+    int fd = mkstemp(out);
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+}
+
+static void a_model_goes_from_device_to_device(void **state) {
+    (void)state;
+    bench b;
+    acf_model *m;
+    acf_session *s;
+    char path[64];
+    double x[ROWS], y[ROWS];
+    open_bench(&b, NULL);
+    for (int i = 0; i < 5; i++) must(acf_trainer_step(b.gpu.tr, NULL));
+    must(acf_ask_logp(b.gpu.s, b.table, (acf_question){b.given, b.asked}, y));
+    temporary(path);
+    must(acf_fitted_save(b.gpu.m, path));
+    for (int k = 0; k < 2; k++) {
+        acf_device *dev = k ? b.gpu.dev : b.cpu.dev;
+        must(acf_fitted_load(dev, path, &m));
+        must(acf_ask_create(dev, m, ASKED_AT_ONCE, &s));
+        must(acf_ask_logp(s, b.table, (acf_question){b.given, b.asked}, x));
+        for (int i = 0; i < ROWS; i++)
+            if (!(fabs(x[i] - y[i]) <= (k ? 0 : 1e-3))) fail_msg("row %d: log p is %.6f from the file and %.6f before", i, x[i], y[i]);
+        acf_ask_free(s);
+        acf_fitted_free(m);
+    }
+    unlink(path);
+    close_bench(&b);
+}
+
+/* Training goes on elsewhere from the bits it had here. */
+static void a_checkpoint_goes_from_device_to_device(void **state) {
+    (void)state;
+    bench b;
+    char path[64];
+    open_bench(&b, NULL);
+    for (int i = 0; i < 25; i++) must(acf_trainer_step(b.gpu.tr, NULL));
+    temporary(path);
+    must(acf_checkpoint_save(b.gpu.tr, path));
+    must(acf_checkpoint_load(b.cpu.tr, path));
+    const acf_params *p = params(&b.cpu), *q = params(&b.gpu);
+    const acf_real *here[] = {p->value, p->m, p->v, p->average}, *there[] = {q->value, q->m, q->v, q->average};
+    for (int k = 0; k < 4; k++) {
+        acf_real *x = fetch(&b.cpu, here[k], p->total), *y = fetch(&b.gpu, there[k], p->total);
+        assert_memory_equal(x, y, (size_t)p->total * sizeof *x);
+        free(x), free(y);
+    }
+    acf_train_step x, y;
+    must(acf_trainer_step(b.gpu.tr, &x));
+    must(acf_checkpoint_save(b.cpu.tr, path));
+    must(acf_trainer_step(b.cpu.tr, &y));
+    acf_assert_close(y.loss, x.loss, 1e-3, "the loss of the step behind it");
+    unlink(path);
+    close_bench(&b);
+}
+
+ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods), cmocka_unit_test(same_answers),
+                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training),
+                 cmocka_unit_test(a_run_comes_to_its_end), cmocka_unit_test(a_model_goes_from_device_to_device),
+                 cmocka_unit_test(a_checkpoint_goes_from_device_to_device))
