@@ -100,7 +100,7 @@ static __device__ void count_steps(const builder &w) {
             bins[k * (D + 1) + s] = sum;
             sum += n;
         }
-        w.first[s] = sum; /* rows of size s, for now */
+        w.first[s] = sum; /* at first the rows of size s */
     }
     __syncthreads();
     /* active[t] = rows larger than t: sums from the top, a block's width at a time. */
