@@ -69,6 +69,11 @@ acf_status acf_batch_create(int64_t capacity, int64_t D, acf_batch **out) {
 
 void acf_batch_free(acf_batch *batch) {
     if (!batch) return;
+    if (batch->there) {
+        batch->there->memory.free(batch->there->memory.ctx, batch->id);
+        acf_release(batch);
+        return;
+    }
     acf_release(batch->x), acf_release(batch->code), acf_release(batch->m), acf_release(batch->b);
     acf_release(batch->id);
     acf_release(batch);

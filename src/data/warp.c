@@ -44,30 +44,12 @@ bool acf_warp_valid(const acf_warp *w) {
 
 /* ---- use -------------------------------------------------------------------------------------------------------------- */
 
-/* The piece k, from knot k to k+1, that v is in, or the outermost one on its side. */
-static int32_t piece(const double *knot, int32_t n, double v) {
-    int32_t lo = 0, hi = n - 1;
-    while (hi - lo > 1) {
-        int32_t middle = (lo + hi) / 2;
-        if (v < knot[middle]) hi = middle;
-        else lo = middle;
-    }
-    return lo;
-}
-
-/* At the value v on the line through knot k and the next, from the coordinate `from` to the other; from the nearer end, so that
- * both ends come out exactly. */
-static double line(const double *from, const double *to, int32_t k, double v) {
-    double slope = (to[k + 1] - to[k]) / (from[k + 1] - from[k]);
-    return v - from[k] < from[k + 1] - v ? to[k] + (v - from[k]) * slope : to[k + 1] - (from[k + 1] - v) * slope;
-}
-
-double acf_warp_forward(const acf_warp *w, double t) { return w->n ? line(w->t, w->z, piece(w->t, w->n, t), t) : t; }
-double acf_warp_inverse(const acf_warp *w, double z) { return w->n ? line(w->z, w->t, piece(w->z, w->n, z), z) : z; }
+double acf_warp_forward(const acf_warp *w, double t) { return w->n ? acf_knots_at(w->t, w->z, w->n, t) : t; }
+double acf_warp_inverse(const acf_warp *w, double z) { return w->n ? acf_knots_at(w->z, w->t, w->n, z) : z; }
 
 double acf_warp_log_slope(const acf_warp *w, double t) {
     if (!w->n) return 0;
-    int32_t k = piece(w->t, w->n, t);
+    int32_t k = acf_knots_piece(w->t, w->n, t);
     return log((w->z[k + 1] - w->z[k]) / (w->t[k + 1] - w->t[k]));
 }
 

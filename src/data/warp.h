@@ -13,6 +13,7 @@
 #ifndef ACF_DATA_WARP_H
 #define ACF_DATA_WARP_H
 
+#include "base/real.h"
 #include "base/status.h"
 
 #include <stdint.h>
@@ -37,6 +38,23 @@ void acf_warp_free(acf_warp *w); /* one of zeros is allowed */
 
 /* Are these knots a warp? What a file holds is asked before it is used. */
 bool acf_warp_valid(const acf_warp *w);
+
+/* The line through n >= 2 knots at v, from one coordinate to the other: by the piece v is in, or the outermost one on its side, and from the
+ * nearer end of it, so that both ends come out exactly. acf_knots_piece is the number of that piece. */
+ACF_BOTH int32_t acf_knots_piece(const double *knot, int32_t n, double v) {
+    int32_t lo = 0, hi = n - 1;
+    while (hi - lo > 1) {
+        int32_t middle = (lo + hi) / 2;
+        if (v < knot[middle]) hi = middle;
+        else lo = middle;
+    }
+    return lo;
+}
+ACF_BOTH double acf_knots_at(const double *from, const double *to, int32_t n, double v) {
+    const int32_t k = acf_knots_piece(from, n, v);
+    const double slope = (to[k + 1] - to[k]) / (from[k + 1] - from[k]);
+    return v - from[k] < from[k + 1] - v ? to[k] + (v - from[k]) * slope : to[k + 1] - (from[k + 1] - v) * slope;
+}
 
 double acf_warp_forward(const acf_warp *w, double t);
 double acf_warp_inverse(const acf_warp *w, double z);

@@ -44,11 +44,14 @@ int64_t acf_net_indicators(const acf_net *net, const int32_t **column, const int
 
 /* What a batch looks like to the network: made once per step, before any of the calls below. Lives on the tape. */
 typedef struct acf_view acf_view;
-/* Borrows the batch until the next begin. pass NULL: inference. NULL after a failure, which the calls below accept. */
+/* Borrows the batch until the next begin; answers that come back to the host (draw, guess, spread) want one in host memory. pass NULL: inference. NULL after a failure, which the calls below accept. */
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass);
 
 /* (N): log p(x_u | x_o) in encoded units; 0 for a row with nothing to model. */
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v);
+
+/* (N): what each row's number counts in a mean over rows that have something to model (ops/reduce.h: acf_row_shares). */
+acf_tensor *acf_net_shares(acf_tape *t, const acf_view *v, bool per_column);
 
 /* What lies behind the transformations: z (T), packed over the modelled reals in rows and columns, and its log|det| (N; may be
  * NULL); and the way back to x (T). NULL and &t->empty stand for a table without reals and for a failure. Nothing here is

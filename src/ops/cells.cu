@@ -5,6 +5,35 @@ extern "C" {
 #include "ops/cells.h"
 }
 
+/* One thread a cell. x NULL: the columns are categories. */
+static __global__ void take(acf_take_attrs a, acf_real *__restrict__ x, acf_real *__restrict__ common) {
+    const int64_t K = a.K;
+    ACF_EACH(to, a.from.N *K) {
+        const acf_cell at = acf_cell_of(to, K);
+        const int64_t from = at.row * a.from.D + a.column[at.column];
+        const bool b = a.from.b[from] != 0, m = a.from.m[from] != 0;
+        a.b[to] = b, a.m[to] = m;
+        if (!x) {
+            a.code[to] = m ? a.from.code[from] : -1;
+            continue;
+        }
+        const acf_real value = m ? a.from.x[from] : 0;
+        acf_real *row = common + at.row * 3 * K + at.column;
+        x[to] = value;
+        row[0] = b ? value : 0, row[K] = b, row[2 * K] = m;
+    }
+}
+
+static acf_status take_forward(acf_tape *t, acf_node *n) {
+    const acf_take_attrs *a = (const acf_take_attrs *)n->attr;
+    take<<<acf_each_blocks(a->from.N * a->K), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(*a, n->n_out ? n->out[0]->data : NULL,
+                                                                                        n->n_out ? n->out[1]->data : NULL);
+    return ACF_LAUNCHED("take");
+}
+
+ACF_CUDA_OP(take_reals, take_forward, NULL);
+ACF_CUDA_OP(take_classes, take_forward, NULL);
+
 static __global__ void mask_fwd(acf_real *__restrict__ y, const uint8_t *__restrict__ mask, int64_t n) { ACF_EACH(i, n) y[i] = mask[i] != 0; }
 
 static acf_status mask_forward(acf_tape *t, acf_node *n) {

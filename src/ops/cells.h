@@ -1,8 +1,29 @@
-/* Cells of a table in device memory, for models that must not look at them: masks as numbers, and codes put where they belong. */
+/* Cells of a table in device memory, for models that must not look at them: columns taken out of a batch, masks as numbers, and codes put
+ * where they belong. */
 #ifndef ACF_OPS_CELLS_H
 #define ACF_OPS_CELLS_H
 
 #include "ops/ops.h"
+
+/* All cells of a batch (data/batches.h), in device memory. */
+typedef struct acf_grid {
+    int64_t N, D;
+    const acf_real *x;   /* (N,D) */
+    const int32_t *code; /* (N,D); not read by acf_take_reals */
+    const uint8_t *b, *m; /* (N,D) given; present */
+} acf_grid;
+
+/* K of its columns, as networks see them. They live on the tape. */
+typedef struct acf_taken {
+    acf_tensor *x;      /* (N,K) of reals: 0 where m = 0, whatever the batch holds there */
+    acf_tensor *common; /* (N,3K) of reals: x·b, b, m */
+    uint8_t *b, *m;     /* (N,K) 0 or 1 */
+    int32_t *code;      /* (N,K) of categories; -1 where m = 0 */
+} acf_taken;
+
+/* column (K) in device memory. All members are NULL or empty after a failure; those of the other kind always. No derivative. */
+acf_taken acf_take_reals(acf_tape *t, const acf_grid *g, const int32_t *column, int64_t K);
+acf_taken acf_take_classes(acf_tape *t, const acf_grid *g, const int32_t *column, int64_t K);
 
 /* (N,D): 1 where mask (N,D; device memory) is not zero, else 0. No derivative. */
 acf_tensor *acf_mask_numbers(acf_tape *t, const uint8_t *mask, int64_t N, int64_t D);
@@ -11,6 +32,14 @@ acf_tensor *acf_mask_numbers(acf_tape *t, const uint8_t *mask, int64_t N, int64_
 void acf_put_codes(acf_tape *t, int32_t *codes, const int32_t *made, const acf_subset *u);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+
+typedef struct acf_take_attrs {
+    acf_grid from;
+    const int32_t *column;
+    int64_t K;
+    uint8_t *b, *m;
+    int32_t *code;
+} acf_take_attrs;
 
 typedef struct acf_mask_numbers_attrs {
     const uint8_t *mask;

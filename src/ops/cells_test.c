@@ -24,7 +24,61 @@ static void naive_put(const acf_lab *l, double *const *out) {
     for (int64_t p = 0; p < l->u->T; p++) out[0][l->u->row_of[p] * l->D + l->u->col_of[p]] = l->leaf[0].ints[p];
 }
 
+/* Every second column, from the last one on. */
+static int64_t taken(const acf_lab *l) { return (l->D + 1) / 2; }
+
+static acf_grid grid(acf_lab *l, const int32_t **column) {
+    int32_t *list = acf_lab_ints(taken(l));
+    for (int64_t k = 0; k < taken(l); k++) list[k] = (int32_t)(l->D - 1 - 2 * k);
+    *column = acf_lab_give_ints(l, list, taken(l));
+    const acf_tensor *x = acf_leaf_fixed(l, "x", -1, 1, 2, (int64_t[]){l->N, l->D});
+    return (acf_grid){l->N, l->D, x->data, acf_leaf_ints(l, "code", 0, 99, l->N * l->D), acf_lab_copy(l, l->b, (size_t)(l->N * l->D)),
+                      acf_lab_copy(l, l->m, (size_t)(l->N * l->D))};
+}
+
+static void build_reals(acf_lab *l) {
+    const int32_t *column;
+    const acf_grid g = grid(l, &column);
+    acf_taken r = acf_take_reals(l->t, &g, column, taken(l));
+    acf_result(l, r.x);
+    acf_result(l, r.common);
+    if (r.b) acf_result(l, acf_mask_numbers(l->t, r.b, l->N, taken(l)));
+    if (r.m) acf_result(l, acf_mask_numbers(l->t, r.m, l->N, taken(l)));
+}
+
+static void naive_reals(const acf_lab *l, double *const *out) {
+    const int64_t K = taken(l);
+    for (int64_t i = 0; i < l->N; i++)
+        for (int64_t k = 0; k < K; k++) {
+            const int64_t from = i * l->D + l->D - 1 - 2 * k;
+            const double b = l->b[from] != 0, m = l->m[from] != 0, x = m != 0 ? (double)l->leaf[0].value[from] : 0;
+            out[0][i * K + k] = x, out[2][i * K + k] = b, out[3][i * K + k] = m;
+            out[1][i * 3 * K + k] = b != 0 ? x : 0, out[1][i * 3 * K + K + k] = b, out[1][i * 3 * K + 2 * K + k] = m;
+        }
+}
+
+static void build_classes(acf_lab *l) {
+    const int32_t *column;
+    const acf_grid g = grid(l, &column);
+    acf_taken r = acf_take_classes(l->t, &g, column, taken(l));
+    acf_result_ints(l, r.code, l->N * taken(l), NULL);
+    if (r.b) acf_result(l, acf_mask_numbers(l->t, r.b, l->N, taken(l)));
+    if (r.m) acf_result(l, acf_mask_numbers(l->t, r.m, l->N, taken(l)));
+}
+
+static void naive_classes(const acf_lab *l, double *const *out) {
+    const int64_t K = taken(l);
+    for (int64_t i = 0; i < l->N; i++)
+        for (int64_t k = 0; k < K; k++) {
+            const int64_t from = i * l->D + l->D - 1 - 2 * k;
+            out[0][i * K + k] = l->m[from] ? l->leaf[1].ints[from] : -1;
+            out[1][i * K + k] = l->b[from] != 0, out[2][i * K + k] = l->m[from] != 0;
+        }
+}
+
 static const acf_case cases[] = {
+    {"columns of reals", build_reals, naive_reals, .no_grad = true, .hides_nonfinite = true},
+    {"columns of categories", build_classes, naive_classes, .no_grad = true, .hides_nonfinite = true},
     {"masks as numbers", build_mask, naive_mask, .no_grad = true},
     {"codes put back", build_put, naive_put, .no_grad = true, .hides_nonfinite = true},
 };

@@ -165,3 +165,30 @@ acf_tensor *acf_sum_subset(acf_tape *t, acf_tensor *v, const acf_subset *u) {
     n->out[0] = acf_tensor_new(t, 1, &u->N);
     return acf_node_run(t, n);
 }
+
+/* ---- shares of rows --------------------------------------------------------------------------------------------- */
+
+static int64_t modelled(const acf_row_shares_attrs *a, int64_t i) { return a->u->size[i] + (a->v ? a->v->size[i] : 0); }
+
+static acf_status shares_forward(acf_tape *t, acf_node *n) {
+    const acf_row_shares_attrs *a = n->attr;
+    int64_t rows = 0;
+    (void)t;
+    for (int64_t i = 0; i < a->u->N; i++) rows += modelled(a, i) > 0;
+    for (int64_t i = 0; i < a->u->N; i++) {
+        const int64_t size = modelled(a, i);
+        n->out[0]->data[i] = size ? (acf_real)(1 / ((double)rows * (a->per_column ? (double)size : 1))) : 0;
+    }
+    return ACF_OK;
+}
+
+const acf_op acf_op_row_shares = {"row_shares", ACF_OP_row_shares, {shares_forward, NULL}};
+
+acf_tensor *acf_row_shares(acf_tape *t, const acf_subset *u, const acf_subset *v, bool per_column) {
+    acf_node *n = acf_node_new(t, &acf_op_row_shares, sizeof(acf_row_shares_attrs), 0, NULL);
+    if (!n) return &t->empty;
+    ACF_ASSERT(!v || v->N == u->N);
+    *(acf_row_shares_attrs *)n->attr = (acf_row_shares_attrs){u, v, per_column};
+    n->out[0] = acf_tensor_new(t, 1, &u->N);
+    return acf_node_run(t, n);
+}

@@ -132,3 +132,24 @@ static acf_status subset_backward(acf_tape *t, acf_node *n) {
 }
 
 ACF_CUDA_OP(sum_subset, subset_forward, subset_backward);
+
+/* ---- shares of rows --------------------------------------------------------------------------------------------------------- */
+
+/* One block: the number of rows that count has to be known before any share. v NULL: none. */
+static __global__ void shares_fwd(acf_real *w, const int32_t *__restrict__ u, const int32_t *__restrict__ v, int64_t N, bool per_column) {
+    int rows = 0;
+    for (int64_t i = threadIdx.x; i < N; i += blockDim.x) rows += u[i] + (v ? v[i] : 0) > 0;
+    rows = acf_block_sum(rows);
+    for (int64_t i = threadIdx.x; i < N; i += blockDim.x) {
+        const int size = u[i] + (v ? v[i] : 0);
+        w[i] = size ? (acf_real)(1 / ((double)rows * (per_column ? (double)size : 1))) : 0;
+    }
+}
+
+static acf_status shares_forward(acf_tape *t, acf_node *n) {
+    const acf_row_shares_attrs *a = (const acf_row_shares_attrs *)n->attr;
+    shares_fwd<<<1, 1024, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, a->u->size, a->v ? a->v->size : NULL, a->u->N, a->per_column);
+    return ACF_LAUNCHED("row_shares");
+}
+
+ACF_CUDA_OP(row_shares, shares_forward, NULL);

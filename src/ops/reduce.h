@@ -21,6 +21,10 @@ acf_tensor *acf_sum_rows(acf_tape *t, acf_tensor *x);
 /* (N) the sum of v (T) over each batch row's modelled columns; 0 for a row without any. */
 acf_tensor *acf_sum_subset(acf_tape *t, acf_tensor *v, const acf_subset *u);
 
+/* (N) what each batch row counts in a mean over rows that model something in u or v (NULL: none): 1 / rows, with per_column divided by the
+ * number of its modelled columns; 0 for a row that models nothing. No derivative. */
+acf_tensor *acf_row_shares(acf_tape *t, const acf_subset *u, const acf_subset *v, bool per_column);
+
 /* A double sum as a number of the engine: a finite one stays finite (see acf_real_from), an infinite one stays visible. */
 static inline acf_real acf_real_sum(double sum) { return isinf(sum) ? (acf_real)sum : acf_real_from(sum); }
 
@@ -43,5 +47,10 @@ typedef struct acf_sum_attrs {
     const acf_real *w; /* NULL: all ones */
     bool mean;
 } acf_sum_attrs;
+
+typedef struct acf_row_shares_attrs {
+    const acf_subset *u, *v;
+    bool per_column;
+} acf_row_shares_attrs;
 
 #endif

@@ -50,11 +50,29 @@ static void naive_subset(const acf_lab *l, double *const *out) {
         for (int k = 0; k < 2; k++) out[k][l->u->row_of[p]] += (double)l->leaf[0].value[p];
 }
 
+/* Alone, and with a second subset: the other places of the first, so that a row counts by what it has in both. */
+static void build_shares(acf_lab *l) {
+    const acf_subset *half = l->u ? acf_tape_half(l->t, l->u, 1) : NULL;
+    acf_result(l, acf_row_shares(l->t, l->u, NULL, false));
+    acf_result(l, acf_row_shares(l->t, l->u, half, true));
+}
+
+static void naive_shares(const acf_lab *l, double *const *out) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < l->N; i++) rows += l->host->size[i] > 0;
+    for (int64_t i = 0; i < l->N; i++) {
+        const int64_t size = l->host->size[i];
+        out[0][i] = size ? 1 / (double)rows : 0;
+        out[1][i] = size ? 1 / ((double)rows * (double)(size + size / 2)) : 0;
+    }
+}
+
 /* More rows than are summed together, with and without elements. */
 static const acf_size many_rows[] = {{0, 3, ACF_MASK_RANDOM}, {5, 7, ACF_MASK_RANDOM}, {3, 4, ACF_MASK_NONE},
                                      {600, 2, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 
 static const acf_case cases[] = {
+    {"shares of rows", build_shares, naive_shares, .no_grad = true, .sizes = many_rows},
     {"sum", build, naive, .variant = SUM},
     {"mean", build, naive, .variant = MEAN},
     {"dot", build, naive, .variant = DOT},

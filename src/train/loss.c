@@ -18,21 +18,6 @@ int64_t acf_loss_rows(const acf_batch *batch) {
     return rows;
 }
 
-/* (N) what each row's number is multiplied with in the mean; 0 for rows that do not count. Empty after a failure. */
-static acf_tensor *row_weights(acf_tape *t, const acf_batch *batch, bool per_column) {
-    acf_real *w = acf_arena_alloc(t->host, (size_t)batch->N * sizeof *w);
-    if (!w) {
-        acf_tape_fail(t, NULL);
-        return &t->empty;
-    }
-    double rows = (double)acf_loss_rows(batch);
-    for (int64_t i = 0; i < batch->N; i++) {
-        int64_t u = modelled(batch, i);
-        w[i] = u ? (acf_real)(1 / (rows * (per_column ? (double)u : 1))) : 0;
-    }
-    return acf_tensor_input(t, w, 1, &batch->N);
-}
-
 typedef enum term { NLL, GUESS, TERMS } term;
 
 /* One term; NULL where there is none: the guess's without weight, or without real columns. */
@@ -46,33 +31,53 @@ acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batc
     if (t->failure.status) return &t->empty;
     if (acf_loss_rows(batch) == 0) return acf_tensor_const(t, NULL, 0, 0, NULL);
     acf_view *v = acf_net_view(t, net, batch, pass);
-    acf_tensor *w = row_weights(t, batch, cfg->per_column);
+    acf_tensor *w = acf_net_shares(t, v, cfg->per_column);
     if (t->failure.status) return &t->empty;
     acf_tensor *nll = term_of(t, v, w, cfg, NLL), *guess = term_of(t, v, w, cfg, GUESS);
     return guess ? acf_add(t, nll, guess) : nll;
 }
 
+/* One term and its gradients; *out is its value, in device memory until the next begin, or NULL where there is no such term. */
 static acf_status term_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
-                                term which, double *loss) {
+                                term which, const acf_real **out) {
     acf_tape_begin(t, true);
     acf_view *v = acf_net_view(t, net, batch, pass);
-    acf_tensor *w = row_weights(t, batch, cfg->per_column);
+    acf_tensor *w = acf_net_shares(t, v, cfg->per_column);
     ACF_TRY(acf_tape_status(t));
     acf_tensor *x = term_of(t, v, w, cfg, which);
+    *out = NULL;
     if (!x) return ACF_OK;
-    acf_real value;
     ACF_TRY(acf_tape_backward(t, x));
-    ACF_TRY(acf_device_copy(t->dev, &value, x->data, sizeof value, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(t->dev));
-    *loss += (double)value;
+    *out = x->data;
     return ACF_OK;
 }
+
+static int terms_of(const acf_loss *cfg) { return cfg->guess_weight > 0 ? TERMS : GUESS; }
 
 acf_status acf_loss_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
                              double *loss) {
     double sum = 0;
-    int terms = acf_loss_rows(batch) == 0 ? 0 : cfg->guess_weight > 0 ? TERMS : GUESS;
-    for (int k = 0; k < terms; k++) ACF_TRY(term_backward(t, net, batch, pass, cfg, (term)k, &sum));
+    const int terms = acf_loss_rows(batch) == 0 ? 0 : terms_of(cfg);
+    for (int k = 0; k < terms; k++) {
+        const acf_real *there;
+        acf_real value;
+        ACF_TRY(term_backward(t, net, batch, pass, cfg, (term)k, &there));
+        if (!there) continue;
+        ACF_TRY(acf_device_copy(t->dev, &value, there, sizeof value, ACF_TO_HOST));
+        ACF_TRY(acf_device_sync(t->dev));
+        sum += (double)value;
+    }
     *loss = sum;
+    return ACF_OK;
+}
+
+acf_status acf_loss_enqueue(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
+                            acf_real *terms) {
+    ACF_TRY(acf_device_zero(t->dev, terms, TERMS * sizeof *terms));
+    for (int k = 0; k < terms_of(cfg); k++) {
+        const acf_real *there;
+        ACF_TRY(term_backward(t, net, batch, pass, cfg, (term)k, &there));
+        if (there) ACF_TRY(acf_device_copy(t->dev, terms + k, there, sizeof *terms, ACF_ON_DEVICE));
+    }
     return ACF_OK;
 }

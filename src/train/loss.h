@@ -25,4 +25,9 @@ acf_tensor *acf_loss_make(acf_tape *t, const acf_net *net, const acf_batch *batc
 acf_status acf_loss_backward(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
                              double *loss);
 
+/* The same for a batch in device memory, without the host: nothing is waited for and nothing checked. terms (2) gets both terms, in device memory. A
+ * batch in which no row counts has a loss and gradients of 0. */
+acf_status acf_loss_enqueue(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass, const acf_loss *cfg,
+                            acf_real *terms);
+
 #endif

@@ -1,0 +1,315 @@
+/* Questions to a table model: see net.h. Composes; every derivative is in ops/.
+ *
+ * Nothing here looks at numbers on the device before an answer is fetched: a batch that is in its memory already (data/resident.h) is seen, and
+ * its loss differentiated, without the host. */
+#include "model/net_parts.h"
+
+#include "ops/arith.h"
+#include "ops/cells.h"
+#include "ops/concat.h"
+#include "ops/gather.h"
+#include "ops/mog.h"
+#include "ops/reduce.h"
+#include "ops/sqerr.h"
+
+/* ---- a batch as the network sees it ---------------------------------------------------------------------------------------- */
+
+struct acf_view {
+    const acf_net *net;
+    const acf_batch *batch;
+    acf_pass pass;    /* with the ids of the rows */
+    bool trains;      /* false: there is no pass */
+    const acf_subset *u_real, *u_category;
+    acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
+    acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
+    const uint8_t *given; /* (N,Dr) on the device: b of the reals */
+    acf_mog_classes classes; /* what the anchor sees of the categories */
+    uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
+    int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
+    const uint64_t *id;  /* (N) on the device */
+};
+
+/* n bytes on the device, copied from the host; NULL, and a failed tape, when that did not work. */
+static void *to_device(acf_tape *t, const void *host, size_t bytes) {
+    void *p = acf_arena_alloc(t->mem, bytes);
+    if (p && acf_device_copy(t->dev, p, host, bytes, ACF_TO_DEVICE) == ACF_OK) return p;
+    acf_tape_fail(t, NULL);
+    return NULL;
+}
+
+/* The cells of the batch where operations can read them: as they are, or copied to another device. */
+static acf_grid grid_of(acf_tape *t, const acf_batch *batch, const uint64_t **id) {
+    acf_grid g = {batch->N, batch->D, batch->x, batch->code, batch->b, batch->m};
+    const size_t cells = (size_t)(batch->N * batch->D);
+    *id = batch->id;
+    if (batch->there || t->dev->kind == ACF_DEVICE_CPU) return g;
+    g.x = to_device(t, g.x, cells * sizeof *g.x), g.code = to_device(t, g.code, cells * sizeof *g.code);
+    g.b = to_device(t, g.b, cells), g.m = to_device(t, g.m, cells);
+    *id = to_device(t, *id, (size_t)batch->N * sizeof **id);
+    return g;
+}
+
+/* x, common and u_real. What is neither given nor modelled does not enter, whatever the batch holds there. */
+static void see_reals(acf_tape *t, acf_view *v, const acf_grid *g) {
+    const acf_taken r = acf_take_reals(t, g, v->net->real_column, v->net->real.D);
+    v->x = r.x, v->common = r.common, v->given = r.b;
+    v->u_real = acf_tape_subset(t, r.b, r.m, g->N, v->net->real.D);
+}
+
+static void see_categories(acf_tape *t, acf_view *v, const acf_grid *g) {
+    const int64_t D = v->net->category.D;
+    const acf_taken r = acf_take_classes(t, g, v->net->category_column, D);
+    v->b = r.b, v->code = r.code;
+    v->seen = r.m; /* m = given or modelled: a question leaves nothing else present */
+    v->u_category = acf_tape_subset(t, v->b, v->seen, g->N, D);
+    if (v->net->anchor_size && v->net->indicators)
+        v->classes = (acf_mog_classes){v->net->indicators, D, v->net->indicator_of, v->net->indicator_value, v->code, v->seen};
+}
+
+acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {
+    if (t->failure.status) return NULL;
+    ACF_ASSERT(batch->D == net->D);
+    acf_view *v = acf_arena_alloc(t->host, sizeof *v);
+    if (!v) {
+        acf_tape_fail(t, NULL);
+        return NULL;
+    }
+    *v = (acf_view){.net = net, .batch = batch, .trains = pass};
+    const acf_grid g = grid_of(t, batch, &v->id);
+    if (pass) v->pass = *pass, v->pass.row_id = v->id;
+    see_reals(t, v, &g); /* also without real columns: width 0, so that `common` is always there */
+    if (net->category.D) see_categories(t, v, &g);
+    return t->failure.status ? NULL : v;
+}
+
+/* What a part's networks are told; `known` says which categories they may look at, `table` how. */
+static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, const uint8_t *known) {
+    if (!v->net->category.D) return v->common;
+    const int64_t N = v->batch->N, D = v->net->category.D;
+    acf_tensor *b = acf_mask_numbers(t, v->b, N, D), *m = acf_mask_numbers(t, v->seen, N, D);
+    acf_tensor *classes = acf_category_context(t, acf_p(table), &v->net->classes, v->code, known, N);
+    return acf_concat(t, 4, (acf_tensor *[]){v->common, b, m, classes});
+}
+
+/* The conditioning vector and, beside it, what the part's reader makes of it. */
+static acf_tensor *reading(acf_tape *t, const acf_view *v, const acf_part *p, acf_tensor *context) {
+    if (!p->reader.layers) return context;
+    return acf_concat(t, 2, (acf_tensor *[]){context, acf_mlp_run(t, &p->reader, context, v->trains ? &v->pass : NULL)});
+}
+
+static acf_cond real_cond(acf_tape *t, const acf_view *v) {
+    return (acf_cond){.context = reading(t, v, &v->net->real, context(t, v, v->net->seen, v->seen)), .u = v->u_real,
+                      .columns = acf_p(v->net->real.identity), .pass = v->trains ? &v->pass : NULL};
+}
+
+/* The anchor as it is asked about this batch; its numbers are constants to the tape. */
+static acf_mog anchor_of(acf_tape *t, const acf_view *v) {
+    const acf_net *net = v->net;
+    acf_tensor *p[3];
+    for (int i = 0; i < 3; i++) p[i] = acf_tensor_wrap(t, net->anchor[i]->t.data, net->anchor[i]->t.ndim, net->anchor[i]->t.dim);
+    return (acf_mog){p[0], p[1], p[2], v->x, v->given, v->classes};
+}
+
+/* The categories' networks are also told what the anchor expects of every column and class given the others: a line through the data,
+ * where they would have to learn to fill in what is missing. */
+static acf_tensor *category_context(acf_tape *t, const acf_view *v) {
+    acf_tensor *c = context(t, v, v->net->categories.table, v->b);
+    if (!v->net->anchor_size || !v->net->indicators || t->failure.status) return c;
+    acf_mog g = anchor_of(t, v);
+    g.classes.known = v->b;
+    return acf_concat(t, 2, (acf_tensor *[]){c, acf_mog_expect(t, &g)});
+}
+
+static acf_cond category_cond(acf_tape *t, const acf_view *v) {
+    return (acf_cond){.context = reading(t, v, &v->net->category, category_context(t, v)), .u = v->u_category,
+                      .columns = acf_p(v->net->category.identity), .pass = v->trains ? &v->pass : NULL};
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+
+/* The modelled values as the chain gets them; *logdet stays NULL where there is no anchor. */
+static acf_tensor *behind_anchor(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
+    *logdet = NULL;
+    if (!v->net->anchor_size) return acf_gather_cells(t, v->x, v->u_real);
+    acf_mog g = anchor_of(t, v);
+    return acf_mog_normal(t, &g, v->u_real, logdet);
+}
+
+/* The way back from what the chain's inverse gives. */
+static acf_tensor *before_anchor(acf_tape *t, const acf_view *v, acf_tensor *z) {
+    if (!v->net->anchor_size) return z;
+    acf_mog g = anchor_of(t, v);
+    return acf_mog_value(t, &g, z, v->u_real);
+}
+
+/* z (T) and log|det| (N; may be NULL) of anchor and chain. */
+static acf_tensor *forward(acf_tape *t, const acf_view *v, const acf_cond *c, acf_tensor **logdet) {
+    acf_tensor *anchor, *z = acf_chain_forward(t, &v->net->chain, behind_anchor(t, v, &anchor), c, logdet);
+    if (logdet && anchor) *logdet = acf_add(t, *logdet, anchor);
+    return z;
+}
+
+static acf_tensor *logp_reals(acf_tape *t, const acf_view *v) {
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    acf_tensor *logdet, *z = forward(t, v, &c, &logdet);
+    return acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &behind), logdet);
+}
+
+const acf_subset *acf_net_modelled(const acf_view *v) { return v->u_real; }
+
+acf_tensor *acf_net_shares(acf_tape *t, const acf_view *v, bool per_column) {
+    return v ? acf_row_shares(t, v->u_real, v->u_category, per_column) : &t->empty;
+}
+
+acf_tensor *acf_net_forward(acf_tape *t, acf_view *v, acf_tensor **logdet) {
+    if (!v) return &t->empty;
+    if (!v->net->real.D) return NULL;
+    acf_cond c = real_cond(t, v);
+    return forward(t, v, &c, logdet);
+}
+
+acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z) {
+    if (!v) return &t->empty;
+    if (!v->net->real.D) return NULL;
+    acf_cond c = real_cond(t, v);
+    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
+}
+
+acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
+    if (!v) return &t->empty;
+    if (!v->net->category.D) return logp_reals(t, v);
+    acf_cond c = category_cond(t, v);
+    acf_tensor *classes = acf_categories_logp(t, &v->net->categories, v->code, &c);
+    return v->net->real.D ? acf_add(t, classes, logp_reals(t, v)) : classes;
+}
+
+/* The inverse flow of the latent mean, (T). */
+static acf_tensor *best_guess(acf_tape *t, const acf_view *v) {
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    acf_tensor *mean = v->net->like.kind->mean(t, &v->net->like, &behind);
+    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, mean, &c, NULL));
+}
+
+acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v) {
+    if (!v) return &t->empty;
+    if (!v->net->real.D) return NULL;
+    return acf_sqerr(t, best_guess(t, v), acf_gather_cells(t, v->x, v->u_real), v->u_real);
+}
+
+/* n bytes of device memory on the host, where they live on the tape; NULL, and a failed tape, when that did not work. */
+static void *to_host(acf_tape *t, const void *there, size_t bytes) {
+    void *p = t->failure.status ? NULL : acf_arena_alloc(t->host, bytes);
+    if (p && acf_device_copy(t->dev, p, there, bytes, ACF_TO_HOST) == ACF_OK && acf_device_sync(t->dev) == ACF_OK) return p;
+    acf_tape_fail(t, NULL);
+    return NULL;
+}
+
+/* The batch's masks say on the host what is modelled; the subset, which says it too, is in device memory. */
+static bool modelled(const acf_batch *batch, int64_t cell) { return batch->m[cell] && !batch->b[cell]; }
+
+/* x (T) as a table of all the part's cells, (N,Dr) on the host; NULL after a failure. */
+static const acf_real *reals_on_host(acf_tape *t, const acf_view *v, acf_tensor *x) {
+    if (acf_tape_check(t, x)) return NULL;
+    acf_tensor *table = acf_scatter_cells(t, x, v->u_real, NULL);
+    return to_host(t, table->data, (size_t)acf_tensor_count(table) * sizeof(acf_real));
+}
+
+/* The modelled reals of out (N,D) on the host = x (T). */
+static acf_status put_reals(acf_tape *t, const acf_view *v, acf_tensor *x, acf_real *out) {
+    const acf_part *p = &v->net->real;
+    const acf_real *host = reals_on_host(t, v, x);
+    for (int64_t i = 0; host && i < v->batch->N; i++)
+        for (int64_t k = 0; k < p->D; k++) {
+            const int64_t cell = i * v->net->D + p->column[k];
+            if (modelled(v->batch, cell)) out[cell] = host[i * p->D + k];
+        }
+    return acf_tape_status(t);
+}
+
+/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. *drawn is all of it, (N,Dc) on
+ * the host, and lives on the tape. */
+static acf_status draw_categories(acf_tape *t, acf_view *v, const acf_draw *d, const int32_t **drawn) {
+    acf_cond c = category_cond(t, v);
+    const int32_t *made = acf_categories_draw(t, &v->net->categories, &c, d);
+    if (!made) return acf_tape_status(t);
+    acf_put_codes(t, v->code, made, v->u_category);
+    *drawn = to_host(t, v->code, (size_t)(v->batch->N * v->net->category.D) * sizeof **drawn);
+    return acf_tape_status(t);
+}
+
+static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
+    const acf_part *p = &v->net->category;
+    const int32_t *drawn;
+    ACF_TRY(draw_categories(t, v, d, &drawn));
+    for (int64_t i = 0; i < v->batch->N; i++)
+        for (int64_t k = 0; k < p->D; k++) {
+            const int64_t cell = i * v->net->D + p->column[k];
+            if (modelled(v->batch, cell)) out[cell] = (acf_real)drawn[i * p->D + k];
+        }
+    return ACF_OK;
+}
+
+static acf_status answer(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
+    if (!v) return acf_tape_status(t);
+    if (v->net->category.D) ACF_TRY(put_categories(t, v, d, out));
+    if (!v->net->real.D) return ACF_OK;
+    if (!d) return put_reals(t, v, best_guess(t, v), out);
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, d);
+    return put_reals(t, v, before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL)), out);
+}
+
+acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
+    acf_draw here = {.seed = d->seed, .draw = d->draw, .row_id = v ? v->id : NULL};
+    return answer(t, v, &here, out);
+}
+
+acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) { return answer(t, v, NULL, out); }
+
+/* ---- one column at a time -------------------------------------------------------------------------------------------------- */
+
+/* The column of a part that row i asks for; -1 where it asks for none of them. */
+static int64_t asked(const acf_view *v, const acf_part *p, int64_t i) {
+    for (int64_t k = 0; k < p->D; k++)
+        if (modelled(v->batch, i * v->net->D + p->column[k])) return k;
+    return -1;
+}
+
+/* Row i of out (N,n) = the element of row i in every z (T). */
+static acf_status put_spread(acf_tape *t, const acf_view *v, int n, acf_tensor *const *z, acf_real *out) {
+    const acf_part *p = &v->net->real;
+    for (int q = 0; q < n; q++) {
+        const acf_real *host = reals_on_host(t, v, z[q]);
+        for (int64_t i = 0; host && i < v->batch->N; i++) {
+            const int64_t k = asked(v, p, i);
+            if (k >= 0) out[i * n + q] = host[i * p->D + k];
+        }
+    }
+    return acf_tape_status(t);
+}
+
+static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
+    acf_tensor **z = acf_arena_alloc(t->host, (size_t)n * sizeof *z);
+    if (!z) return acf_tape_fail(t, NULL);
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
+    acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
+    acf_mog g = v->net->anchor_size ? anchor_of(t, v) : (acf_mog){0};
+    if (v->net->anchor_size) acf_mog_values(t, &g, n, z, v->u_real);
+    ACF_TRY(acf_tape_status(t));
+    return put_spread(t, v, n, z, out);
+}
+
+acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
+    if (!v) return acf_tape_status(t);
+    if (v->net->category.D) {
+        const acf_part *p = &v->net->category;
+        const int32_t *best;
+        ACF_TRY(draw_categories(t, v, NULL, &best));
+        for (int64_t i = 0; i < v->batch->N; i++) {
+            const int64_t k = asked(v, p, i);
+            if (k >= 0) out[i * n] = (acf_real)best[i * p->D + k];
+        }
+    }
+    return v->net->real.D ? spread_reals(t, v, n, out) : ACF_OK;
+}
