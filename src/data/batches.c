@@ -24,7 +24,7 @@ acf_status acf_batches_start(const acf_rows *rows, int64_t size, uint64_t seed, 
 
 int64_t acf_batches_next(acf_batches *walk, int64_t *row) {
     int64_t n = acf_min(walk->size, walk->rows.n - walk->at);
-    for (int64_t i = 0; i < n; i++) row[i] = acf_rows_at(&walk->rows, acf_permutation_at(&walk->order, walk->at + i));
+    for (int64_t i = 0; row && i < n; i++) row[i] = acf_rows_at(&walk->rows, acf_permutation_at(&walk->order, walk->at + i));
     walk->at += n;
     if (n == 0) open_epoch(walk, walk->epoch + 1);
     return n;

@@ -34,7 +34,7 @@ typedef struct acf_batches {
 /* At the beginning of epoch 0. Fails: ACF_EUSAGE (size < 1). */
 acf_status acf_batches_start(const acf_rows *rows, int64_t size, uint64_t seed, bool shuffle, acf_batches *out);
 
-/* Writes the table rows of the next batch to row (size) and returns their number. Returns 0 at the end of an epoch and
+/* Writes the table rows of the next batch to row (size; NULL: nowhere) and returns their number. Returns 0 at the end of an epoch and
  * moves on: the call after that begins the next one. Without rows always 0. */
 int64_t acf_batches_next(acf_batches *walk, int64_t *row);
 

@@ -15,6 +15,7 @@ typedef struct cuda_state {
     int n, processors;
     char name[sizeof((acf_device_facts *)0)->name];
     cudaStream_t stream; /* the device's own */
+    bool capturing;      /* what is enqueued is recorded and does not run */
     acf_products *products;
     void *scratch;
     struct shared {
@@ -118,9 +119,14 @@ static acf_status cuda_memory(acf_device *dev, size_t *free_bytes, size_t *total
     return ACF_OK;
 }
 
+static acf_status refuse_captured(const char *what) {
+    return acf_fail(ACF_EDEVICE, "cuda: %s, which a captured step cannot", what);
+}
+
 /* From pageable memory the bytes are taken before the call returns, so the caller may go on to change them. */
 static acf_status cuda_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind) {
     static const cudaMemcpyKind direction[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice};
+    if (kind != ACF_ON_DEVICE && state_of(dev)->capturing) return refuse_captured("numbers are copied to or from the host");
     ACF_CUDA(cudaMemcpyAsync(dst, src, bytes, direction[kind], acf_cuda_stream(dev)));
     return ACF_OK;
 }
@@ -170,6 +176,7 @@ static void cuda_stream_close(acf_device *dev, acf_stream *s) {
 static acf_status cuda_sync(acf_device *dev) {
     cuda_state *s = state_of(dev);
     cudaStream_t stream = acf_cuda_stream(dev);
+    if (s->capturing) return refuse_captured("the host waits");
     ACF_CUDA(cudaMemcpyAsync(s->fault, &s->shared->fault, sizeof *s->fault, cudaMemcpyDeviceToHost, stream));
     ACF_TRY(acf_cuda_status(cudaStreamSynchronize(stream), "the work before this failed"));
     if (s->fault->kind == ACF_FAULT_NONE) return ACF_OK;
@@ -178,6 +185,46 @@ static acf_status cuda_sync(acf_device *dev) {
 }
 
 static acf_status cuda_gemm(acf_device *dev, const acf_gemm *g) { return acf_cuda_gemm(dev, g, NULL, false); }
+
+/* ---- captured work ---------------------------------------------------------------------------------------------------- */
+
+struct acf_graph {
+    cudaGraphExec_t exec;
+};
+
+acf_status acf_cuda_capture_begin(acf_device *dev) {
+    ACF_CUDA(cudaStreamBeginCapture(acf_cuda_stream(dev), cudaStreamCaptureModeThreadLocal));
+    state_of(dev)->capturing = true;
+    return ACF_OK;
+}
+
+acf_status acf_cuda_capture_end(acf_device *dev, acf_graph **out) {
+    cudaGraph_t graph = NULL;
+    cudaStream_t stream = acf_cuda_stream(dev);
+    state_of(dev)->capturing = false;
+    acf_status status = acf_cuda_status(cudaStreamEndCapture(stream, &graph), "capturing a step");
+    acf_graph *g = !status && out ? (acf_graph *)acf_alloc(sizeof *g, "a captured step") : NULL;
+    if (g) {
+        status = acf_cuda_status(cudaGraphInstantiate(&g->exec, graph, 0), "a captured step");
+        if (!status) status = acf_cuda_status(cudaGraphUpload(g->exec, stream), "a captured step");
+    } else if (!status && out) status = ACF_EMEMORY;
+    if (graph) cudaGraphDestroy(graph);
+    if (status) acf_release(g);
+    else if (out) *out = g;
+    return status;
+}
+
+acf_status acf_cuda_graph_run(acf_device *dev, acf_graph *g) {
+    ACF_CUDA(cudaGraphLaunch(g->exec, acf_cuda_stream(dev)));
+    return ACF_OK;
+}
+
+void acf_cuda_graph_free(acf_device *dev, acf_graph *g) {
+    if (!g) return;
+    cudaSetDevice(state_of(dev)->n);
+    cudaGraphExecDestroy(g->exec);
+    acf_release(g);
+}
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------- */
 

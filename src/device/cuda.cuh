@@ -34,6 +34,10 @@ bool acf_cuda_serve(const acf_services *host);
 acf_status acf_cuda_count(int *out);
 acf_status acf_cuda_facts(int n, acf_device_facts *out);
 acf_status acf_cuda_open(int n, const acf_plugin *plugin, acf_device **out);
+acf_status acf_cuda_capture_begin(acf_device *dev);
+acf_status acf_cuda_capture_end(acf_device *dev, acf_graph **out);
+acf_status acf_cuda_graph_run(acf_device *dev, acf_graph *g);
+void acf_cuda_graph_free(acf_device *dev, acf_graph *g);
 
 /* Makes the device the calling thread's and returns the stream that work goes to. Every launch begins with it. */
 cudaStream_t acf_cuda_stream(const acf_device *dev);

@@ -18,7 +18,7 @@
 #include <stdarg.h>
 
 /* Counted up when a struct that both sides use changes while the version stays. */
-#define ACF_PLUGIN_ABI 2
+#define ACF_PLUGIN_ABI 3
 #define ACF_PLUGIN_FILE "libacflow_cuda.so"
 #define ACF_PLUGIN_ENTRY "acflow_cuda_plugin"
 
@@ -30,6 +30,7 @@ typedef struct acf_kernel acf_kernel;
 typedef struct acf_op acf_op;
 typedef struct acf_params acf_params;
 typedef struct acf_adam acf_adam;
+typedef struct acf_graph acf_graph; /* the plugin's own */
 
 /* Functions of the library that the plugin's host code calls by their own names: result, name, parameters, arguments. A line
  * here is all it takes to add one. */
@@ -84,11 +85,19 @@ typedef struct acf_plugin {
     /* Rows that found no room in a subset since this was last asked. Waits for the device. */
     acf_status (*take_left_out)(acf_device *dev, int64_t *out);
 
-    /* ops/adam.h, on ps->pace: the norm, and with cfg the constants of the step that is due; the step itself, with averaging (beta < 1) in
-     * the same pass; averaging alone. Nothing waits. */
-    acf_status (*norm)(const acf_params *ps, const acf_adam *cfg, double max_norm);
-    acf_status (*adam)(acf_params *ps, double beta);
+    /* ops/adam.h, on ps->pace: the norm, and with cfg all that belongs to the step that is due; the step itself, with averaging in the same
+     * pass where pace->left says so; averaging alone. Nothing waits. */
+    acf_status (*norm)(const acf_params *ps, const acf_adam *cfg, double max_norm, double average);
+    acf_status (*adam)(acf_params *ps);
     acf_status (*average)(acf_params *ps, double beta);
+
+    /* Work that is enqueued once and run many times: between begin and end nothing runs, and copies to or from the host, memory and waiting
+     * are refused (ACF_EDEVICE). What is captured must have run once before, so that memory and plans of products are there. end without
+     * `out` forgets it. A graph reads and writes the addresses it was captured with. */
+    acf_status (*capture_begin)(acf_device *dev);
+    acf_status (*capture_end)(acf_device *dev, acf_graph **out);
+    acf_status (*graph_run)(acf_device *dev, acf_graph *g);
+    void (*graph_free)(acf_device *dev, acf_graph *g); /* NULL is allowed */
 } acf_plugin;
 
 typedef const acf_plugin *(*acf_plugin_entry)(const acf_services *host);

@@ -62,7 +62,7 @@ static acf_status blame(const acf_params *ps, const acf_real *grad) {
 static acf_status fetch_norm(const acf_params *ps, double *norm) {
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     double found;
-    ACF_TRY(ps->dev->plugin->norm(ps, NULL, 0));
+    ACF_TRY(ps->dev->plugin->norm(ps, NULL, 0, 0));
     ACF_TRY(acf_device_copy(ps->dev, &found, &ps->pace->norm, sizeof found, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(ps->dev));
     if (isfinite(found)) {
@@ -149,7 +149,7 @@ acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, doub
     if (ps->pace) {
         const acf_pace now = {.lr = cfg->lr, .step = step, .finite = 1, .constants = constants_of(cfg, step, scale)};
         ACF_TRY(acf_device_copy(ps->dev, ps->pace, &now, sizeof now, ACF_TO_DEVICE));
-        return ps->dev->plugin->adam(ps, 1);
+        return ps->dev->plugin->adam(ps);
     }
     acf_adam_cpu(ps->dev, ps->value, ps->m, ps->v, ps->grad, ps->total, ps->decayed, cfg, step, scale);
     return ACF_OK;
@@ -177,10 +177,10 @@ acf_status acf_average_step(acf_params *ps, double beta) {
 
 /* ---- on a GPU, without the host ------------------------------------------------------------------------------------- */
 
-acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double beta) {
+acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double average) {
     ACF_TRY(check_settings(ps, cfg));
     if (!ps->pace) return acf_fail(ACF_EUSAGE, "optimise: the parameters are on the CPU; expected a GPU");
-    if (!(beta >= 0 && beta <= 1)) return acf_fail(ACF_EUSAGE, "average: beta is %g; expected 0 to 1", beta);
-    ACF_TRY(ps->dev->plugin->norm(ps, cfg, max_norm));
-    return ps->dev->plugin->adam(ps, beta);
+    if (!(average >= 0 && average < 1)) return acf_fail(ACF_EUSAGE, "average: beta is %g; expected 0 to 1", average);
+    ACF_TRY(ps->dev->plugin->norm(ps, cfg, max_norm, average));
+    return ps->dev->plugin->adam(ps);
 }

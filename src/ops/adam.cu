@@ -23,18 +23,41 @@ static __device__ acf_adam_constants constants_of(const acf_adam &cfg, const acf
             (float)(1 - pace->lr * cfg.decay)};
 }
 
-/* pace->norm, and with `due` what follows from it for the step. A gradient that is not finite skips the step, and is counted. */
-static __device__ void finish_norm(acf_pace *pace, double sum, bool due, const acf_adam &cfg, double max_norm) {
-    const double norm = sqrt(sum);
-    pace->norm = norm;
-    if (!due) return;
-    pace->finite = isfinite(norm);
-    if (!pace->finite) pace->skipped++;
-    else pace->constants = constants_of(cfg, pace, max_norm > 0 && norm > max_norm ? max_norm / norm : 1.0);
+/* What belongs to the step that is due. */
+typedef struct due_step {
+    bool is;
+    acf_adam cfg;
+    double max_norm, average;
+    acf_fault *fault;
+} due_step;
+
+/* A kernel that met a matrix it could not use has noted it: the step is skipped, and that is all. What else may be noted is a defect of the
+ * caller, and stays for the host. */
+static __device__ bool took_numeric_fault(acf_fault *f) {
+    const int kind = f->kind;
+    if (kind != ACF_FAULT_SINGULAR && kind != ACF_FAULT_CHOICE && kind != ACF_FAULT_COVARIANCE) return false;
+    f->kind = ACF_FAULT_NONE;
+    return true;
 }
 
-static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, const acf_real *__restrict__ grad, int64_t n, bool due,
-                               acf_adam cfg, double max_norm) {
+/* pace->norm and what follows from it for a step that is due. */
+static __device__ void finish_norm(acf_pace *pace, double sum, const due_step &due) {
+    const double norm = sqrt(sum);
+    pace->norm = norm;
+    if (!due.is) return;
+    const bool faulty = took_numeric_fault(due.fault);
+    pace->finite = !faulty && isfinite(norm) && isfinite(pace->loss[0]) && isfinite(pace->loss[1]);
+    if (pace->record) pace->record[pace->turn++] = {(double)pace->loss[0] + (double)pace->loss[1], norm, pace->finite};
+    if (!pace->finite) {
+        pace->skipped++;
+        return;
+    }
+    pace->constants = constants_of(due.cfg, pace, due.max_norm > 0 && norm > due.max_norm ? due.max_norm / norm : 1.0);
+    pace->left = due.average > 0 ? (acf_real)(1 - acf_average_beta(due.average, pace->step)) : 0;
+    pace->step++;
+}
+
+static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, const acf_real *__restrict__ grad, int64_t n, due_step due) {
     const int64_t stride = (int64_t)gridDim.x * blockDim.x;
     double sum = 0;
     for (int64_t i = acf_thread(); i < n; i += stride) sum += (double)grad[i] * (double)grad[i];
@@ -42,35 +65,36 @@ static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, c
     if (threadIdx.x == 0) part[blockIdx.x] = sum;
     if (!acf_last_block(ticket, gridDim.x)) return;
     sum = acf_block_sum(threadIdx.x < gridDim.x ? __ldcg(&part[threadIdx.x]) : 0.0);
-    if (threadIdx.x == 0) finish_norm(pace, sum, due, cfg, max_norm);
+    if (threadIdx.x == 0) finish_norm(pace, sum, due);
 }
 
-acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm) {
+acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm, double average) {
     const unsigned blocks = (unsigned)acf_min(acf_each_blocks(ps->total), NORM_BLOCKS);
-    const acf_adam settings = cfg ? *cfg : acf_adam{};
+    const due_step due = {cfg != NULL, cfg ? *cfg : acf_adam{}, max_norm, average, acf_cuda_fault(ps->dev)};
     norm_of<<<blocks, ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->pace, (double *)acf_cuda_scratch(ps->dev), acf_cuda_tickets(ps->dev),
-                                                                 ps->grad, ps->total, cfg != NULL, settings, max_norm);
+                                                                 ps->grad, ps->total, due);
     return ACF_LAUNCHED("norm");
 }
 
-/* average NULL: none. An infinite second moment would stay, and stop its weight for ever. */
+/* With pace->left, averaging in the same pass. An infinite second moment would stay, and stop its weight for ever. */
 static __global__ void adam_step(acf_real *__restrict__ value, acf_real *__restrict__ m, acf_real *__restrict__ v,
                                  acf_real *__restrict__ average, const acf_real *__restrict__ grad, int64_t n, int64_t decayed,
-                                 acf_real left, const acf_pace *__restrict__ pace) {
+                                 const acf_pace *__restrict__ pace) {
     if (!pace->finite) return;
     const acf_adam_constants c = pace->constants;
+    const acf_real left = pace->left;
     ACF_EACH(i, n) {
         const acf_real g = c.scale * grad[i], first = c.beta1 * m[i] + c.left1 * g;
         const acf_real second = fminf(c.beta2 * v[i] + c.left2 * g * g, FLT_MAX);
         const acf_real w = (i < decayed ? c.keep : 1) * value[i] - c.rate * first / (sqrtf(second) + c.floor);
         m[i] = first, v[i] = second, value[i] = w;
-        if (average) average[i] += left * (w - average[i]);
+        if (left > 0) average[i] += left * (w - average[i]);
     }
 }
 
-acf_status acf_cuda_adam(acf_params *ps, double beta) {
-    adam_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(
-        ps->value, ps->m, ps->v, beta < 1 ? ps->average : NULL, ps->grad, ps->total, ps->decayed, (acf_real)(1 - beta), ps->pace);
+acf_status acf_cuda_adam(acf_params *ps) {
+    adam_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->value, ps->m, ps->v, ps->average, ps->grad, ps->total,
+                                                                                       ps->decayed, ps->pace);
     return ACF_LAUNCHED("adam");
 }
 

@@ -4,8 +4,8 @@
 
 #include "device/cuda.cuh"
 
-acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm);
-acf_status acf_cuda_adam(acf_params *ps, double beta);
+acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm, double average);
+acf_status acf_cuda_adam(acf_params *ps);
 acf_status acf_cuda_average(acf_params *ps, double beta);
 
 #endif

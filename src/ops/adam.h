@@ -41,9 +41,19 @@ acf_status acf_average_step(acf_params *ps, double beta);
 
 /* ---- on a GPU, without the host ------------------------------------------------------------------------------------- */
 
-/* Gradient norm, clipping to max_norm (<= 0: none), Adam and, with beta < 1, averaging: enqueued, nothing is waited for. cfg->lr is not
- * read. Fails: ACF_EUSAGE (not a GPU, a setting out of its range), ACF_EDEVICE. */
-acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double beta);
+/* The beta of the averaged weights at an update, counted from 1: min(beta, (update-1) / (update+9)). The first update takes the
+ * weights as they are, so initial ones never enter; later ones reach back about a tenth of the run so far, until that exceeds
+ * the 1/(1-beta) updates asked for. (Correcting the bias by dividing, as Adam does, would weigh all early weights alike, and
+ * those of a run's beginning are its worst.) */
+ACF_BOTH double acf_average_beta(double beta, int64_t update) {
+    const double early = (double)(update - 1) / (double)(update + 9);
+    return beta < early ? beta : early;
+}
+
+/* Gradient norm, clipping to max_norm (<= 0: none), Adam and, with average > 0, averaging by acf_average_beta: enqueued, nothing is waited for.
+ * Step size and number are ps->pace's, cfg->lr is not read. A step whose norm or loss is not finite, or in which a kernel met a matrix it
+ * could not use, changes nothing. Fails: ACF_EUSAGE (not a GPU, a setting out of its range), ACF_EDEVICE. */
+acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double average);
 
 /* The kernels, on slabs of n elements. Bytes an element in float: 4, 28 and 12. */
 double acf_sum_squares_cpu(const acf_device *dev, const acf_real *x, int64_t n);

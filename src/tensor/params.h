@@ -38,14 +38,25 @@ typedef struct acf_adam_constants {
     acf_real keep; /* 1 - lr·decay */
 } acf_adam_constants;
 
-/* What changes from step to step, in device memory, so that a captured step finds it there. The first two are for whoever paces training to set; the others are written by the step. */
+/* What a captured step leaves behind. */
+typedef struct acf_pace_record {
+    double loss, norm;
+    int64_t finite; /* 0: the step changed nothing */
+} acf_pace_record;
+
+/* What changes from step to step, in device memory, so that a captured step finds it there. */
 typedef struct acf_pace {
-    double lr;
-    int64_t step;    /* counted from 1 */
-    double norm;     /* of the last gradient */
-    int64_t skipped; /* steps whose norm was not finite: they changed nothing */
-    int64_t finite;  /* whether the last one was */
+    double lr;           /* set by whoever paces training, or by the step's ticket (data/resident.h) */
+    int64_t step;        /* of Adam, counted from 1; a step that changes the weights counts it on */
+    uint32_t now;        /* of training: keys dropout */
+    int64_t turn;        /* of the steps that were asked for in one go: which one this is */
+    acf_pace_record *record; /* (as many) in device memory; NULL: none are kept, and turn stays */
+    acf_real loss[2];    /* its terms: what is not finite here skips the step, too */
+    double norm;         /* of the last gradient */
+    int64_t skipped;     /* steps that were not finite: they changed nothing */
+    int64_t finite;      /* whether the last one was */
     acf_adam_constants constants;
+    acf_real left;       /* 1 - beta of the averaged weights; 0: they stay */
 } acf_pace;
 
 typedef struct acf_params {

@@ -24,6 +24,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
         acf_encoder_free(e);
         return status;
     }
+    acf_trainer_forget(tr);
     tr->pass = 2, tr->first = *first;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
     tr->state = (acf_train_state){.best = INFINITY};

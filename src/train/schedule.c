@@ -14,5 +14,3 @@ double acf_schedule_at(const acf_schedule *s, int64_t step) {
     double left = s->decay == ACF_DECAY_LINEAR ? 1 - p : 0.5 * (1 + cos(PI * p));
     return s->lr * (s->to + (1 - s->to) * left);
 }
-
-double acf_average_beta(double beta, int64_t update) { return fmin(beta, (double)(update - 1) / (double)(update + 9)); }

@@ -25,10 +25,4 @@ typedef struct acf_schedule {
 /* The step size of a step, counted from 1; after the last step it stays where it ended. */
 double acf_schedule_at(const acf_schedule *s, int64_t step);
 
-/* The beta of the averaged weights at an update, counted from 1: min(beta, (update-1) / (update+9)). The first update takes the
- * weights as they are, so initial ones never enter; later ones reach back about a tenth of the run so far, until that exceeds
- * the 1/(1-beta) updates asked for. (Correcting the bias by dividing, as Adam does, would weigh all early weights alike, and
- * those of a run's beginning are its worst.) */
-double acf_average_beta(double beta, int64_t update);
-
 #endif

@@ -1,6 +1,8 @@
 /* Tests of schedule.h: the corners of each curve, and that it never jumps. */
 #include "train/schedule.h"
 
+#include "ops/adam.h"
+
 #include "harness/lab.h"
 
 #include <math.h>

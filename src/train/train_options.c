@@ -27,3 +27,7 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
     *out = s;
     return ACF_OK;
 }
+
+acf_adam acf_train_adam(const acf_train_settings *s) {
+    return (acf_adam){.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = s->weight_decay};
+}

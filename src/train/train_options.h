@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "data/encode.h"
 #include "data/masks.h"
+#include "ops/adam.h"
 #include "train/loss.h"
 #include "train/schedule.h"
 
@@ -26,6 +27,9 @@ typedef struct acf_train_settings {
     acf_precision precision; /* of a step's large products; validation and queries stay float */
     uint64_t seed;
 } acf_train_settings;
+
+/* Adam as training uses it; lr, which changes from step to step, is 0. */
+acf_adam acf_train_adam(const acf_train_settings *s);
 
 /* Borrows o. Fails: ACF_EUSAGE (the text of `masks`). */
 acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out);

@@ -7,13 +7,11 @@
 #include "device/cpu.h"
 #include "ops/adam.h"
 #include "train/anchor.h"
+#include "train/captured.h"
 
 #include <math.h>
 #include <time.h>
 
-#define BETA1 0.9
-#define BETA2 0.999
-#define EPS 1e-8
 #define LOSS_STEPS 50  /* that the reported mean loss reaches back */
 #define VALID_APART 50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
 
@@ -118,9 +116,15 @@ done:
     return status;
 }
 
+void acf_trainer_forget(acf_trainer *tr) {
+    acf_captured_free(tr->captured);
+    tr->captured = NULL, tr->by_hand = false;
+}
+
 void acf_trainer_free(acf_trainer *tr) {
     if (!tr) return;
     const acf_memory *mem = &params(tr)->dev->memory;
+    acf_trainer_forget(tr);
     if (tr->best) mem->free(mem->ctx, tr->best);
     acf_release(tr->row);
     acf_release(tr->held);
@@ -160,7 +164,8 @@ static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
 
 static acf_status update(acf_trainer *tr, const acf_train_step *now) {
     acf_params *ps = params(tr);
-    acf_adam adam = {.lr = now->lr, .beta1 = BETA1, .beta2 = BETA2, .eps = EPS, .decay = tr->set.weight_decay};
+    acf_adam adam = acf_train_adam(&tr->set);
+    adam.lr = now->lr;
     int64_t n = tr->state.updates + 1;
     ACF_TRY(acf_adam_step(ps, &adam, n, acf_clip_factor(now->norm, tr->set.clip)));
     tr->state.updates = n;
@@ -177,7 +182,8 @@ static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
                     "last because of %s", (long long)s->step, (long long)s->skipped, (long long)s->in_row, acf_error());
 }
 
-acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out) {
+/* A step by hand: the host draws its batch and looks at its loss. */
+static acf_status step_by_hand(acf_trainer *tr, acf_train_step *out) {
     acf_batches before = tr->walk;
     acf_train_step now = {.lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
     next_batch(tr);
@@ -192,6 +198,75 @@ acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out) {
     if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, tr->row); /* 0: the epoch is complete */
     if (status) ACF_TRY(skip_step(tr, &now));
     else tr->state.in_row = 0;
+    *out = now;
+    return ACF_OK;
+}
+
+static bool validation_due(const acf_trainer *tr);
+static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *why);
+
+/* Tickets for the steps up to the next validation or the end, at most `room`; position and step go on with them. */
+static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_ticket *ticket) {
+    int64_t n = 0;
+    acf_train_end why;
+    do {
+        const acf_batches *w = &tr->walk;
+        ticket[n] = (acf_ticket){w->order, w->at, 0, (uint32_t)tr->state.step, acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+        ticket[n++].n = (int32_t)acf_batches_next(&tr->walk, NULL);
+        tr->state.step++;
+        if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, NULL); /* 0: the epoch is complete */
+    } while (n < room && !validation_due(tr) && !ended(tr, hooks, &why));
+    return n;
+}
+
+/* Some steps in one go; *n is their number. With *by_hand, none. */
+static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n, bool *by_hand) {
+    acf_ticket ticket[ACF_STEPS_AT_ONCE];
+    const acf_batches walk = tr->walk;
+    const acf_train_state before = tr->state;
+    *n = plan_steps(tr, hooks, room, ticket);
+    acf_status status = acf_captured_steps(tr->captured, ticket, *n, out, by_hand);
+    if (status) {
+        tr->walk = walk, tr->state = before;
+        return *by_hand ? ACF_OK : status;
+    }
+    for (int64_t k = 0; k < *n; k++) {
+        if (!out[k].skipped) tr->state.updates++, tr->state.in_row = 0;
+        else {
+            acf_fail(ACF_ENUMERIC, "a loss or a gradient that is not finite; lower the step size");
+            ACF_TRY(skip_step(tr, &out[k]));
+        }
+    }
+    return ACF_OK;
+}
+
+/* Is there something captured for these data? Tried once. */
+static acf_status prepare_captured(acf_trainer *tr) {
+    if (tr->captured || tr->by_hand) return ACF_OK;
+    ACF_TRY(acf_captured_create(tr, &tr->captured));
+    tr->by_hand = !tr->captured;
+    return ACF_OK;
+}
+
+/* One step, or on a GPU some, at most `room`; *n is their number. */
+static acf_status take_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n) {
+    bool by_hand;
+    ACF_TRY(prepare_captured(tr));
+    if (tr->captured) {
+        ACF_TRY(steps_captured(tr, hooks, acf_min(room, acf_captured_room(tr->captured)), out, n, &by_hand));
+        if (!by_hand) return ACF_OK;
+        acf_trainer_forget(tr);
+        tr->by_hand = true;
+    }
+    *n = 1;
+    return step_by_hand(tr, out);
+}
+
+acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out) {
+    static const acf_train_hooks none = {0};
+    acf_train_step now;
+    int64_t n;
+    ACF_TRY(take_steps(tr, &none, 1, &now, &n));
     if (out) *out = now;
     return ACF_OK;
 }
@@ -237,6 +312,7 @@ static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
 
 /* With the weights in `value`: rows in their own order, those without a held-out cell left out. */
 static acf_status mean_nll(acf_trainer *tr, double *nll) {
+    if (acf_captured_validates(tr->captured)) return acf_captured_nll(tr->captured, nll);
     double sum = 0;
     int64_t n = 0, cells = 0;
     for (int64_t k = 0; k < tr->rows.n; k++) {
@@ -355,9 +431,15 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
     if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->data.hold) && !hooks->stop)
         return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with cells held out");
     while (!ended(tr, hooks, &why)) {
+        acf_train_step step[ACF_STEPS_AT_ONCE];
+        int64_t n;
         double begun = seconds();
-        ACF_TRY(acf_trainer_step(tr, &p.last));
-        count_step(&m, &p, seconds() - begun);
+        ACF_TRY(take_steps(tr, hooks, ACF_STEPS_AT_ONCE, step, &n));
+        const double each = (seconds() - begun) / (double)n;
+        for (int64_t k = 0; k < n; k++) {
+            p.last = step[k];
+            count_step(&m, &p, each);
+        }
         p.validated = validation_due(tr);
         if (p.validated) ACF_TRY(judge(tr, &p.valid));
         report(tr, hooks, &m, &p);

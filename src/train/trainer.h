@@ -63,8 +63,13 @@ typedef struct acf_trainer {
     int pass;             /* 1 or 2 */
     acf_fit_record first; /* what the first pass found, in the second; all 0 before */
     acf_encoder *all;     /* fitted to all cells, for the second; owned */
+    struct acf_captured *captured; /* steps that a GPU takes without the host (captured.h); NULL: none */
+    bool by_hand;   /* there can be none for these data: steps are taken one by one */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 } acf_trainer;
+
+/* Before the data or the network change: what was captured of them is forgotten. */
+void acf_trainer_forget(acf_trainer *tr);
 
 /* Holds out the fraction `valid` of the cells (*hold = NULL when that leaves none) and fits the encoder to the others, as `encode`
  * and `dequantise` say. Borrows
@@ -108,7 +113,7 @@ typedef struct acf_train_progress {
 } acf_train_progress;
 
 typedef struct acf_train_hooks {
-    void (*report)(void *ctx, const acf_train_progress *p); /* after every step; may save a checkpoint. NULL: none */
+    void (*report)(void *ctx, const acf_train_progress *p); /* after every step, on a GPU after some; may save a checkpoint. NULL: none */
     void *ctx;
     const volatile sig_atomic_t *stop; /* not 0: end after this step. NULL: none */
 } acf_train_hooks;

@@ -1,0 +1,212 @@
+/* Captured training steps: see captured.h. What happens here on the host is some ten microseconds for up to 64 steps. */
+#include "train/captured.h"
+
+#include "device/plugin.h"
+#include "ops/adam.h"
+
+#include <math.h>
+#include <time.h>
+
+#define AT_ONCE_SECONDS 0.1 /* that the host is away: a signal waits as long */
+#define SHARE 0.5           /* of the free memory that a table may take */
+
+/* Work that is captured once it has run. */
+typedef struct work {
+    acf_graph *graph;
+    bool ran;
+} work;
+
+struct acf_captured {
+    acf_trainer *tr;
+    const acf_holdout *hold; /* whose cells are held out in the resident table */
+    acf_resident *resident;
+    acf_batch *batch;
+    acf_drawing train, valid;
+    work step, check;
+    int64_t checks;          /* batches of a validation */
+    acf_arena *there;        /* device memory of: */
+    acf_ticket *ticket, *check_ticket; /* (ACF_STEPS_AT_ONCE), (checks) */
+    acf_pace_record *record; /* (ACF_STEPS_AT_ONCE) */
+    acf_total *total;
+    double seconds;          /* of a step, lately; 0: not known */
+};
+
+static acf_params *params(const acf_captured *c) { return acf_net_params(c->tr->net); }
+static acf_device *device(const acf_captured *c) { return params(c)->dev; }
+
+/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+
+/* Does the table find room beside the network's work? */
+static bool fits(const acf_trainer *tr, acf_device *dev) {
+    size_t left, all;
+    const acf_train_data *d = &tr->data;
+    if (acf_device_memory(dev, &left, &all)) return false;
+    return (double)acf_resident_bytes(d->table, &tr->rows, d->encoder, d->hold) < SHARE * (double)left;
+}
+
+/* The batches that validation goes through, each with its ticket. */
+static acf_status place_checks(acf_captured *c) {
+    const int64_t size = c->tr->walk.size, n = c->checks;
+    if (!n) return ACF_OK;
+    acf_ticket *host = acf_alloc_zero((size_t)n * sizeof *host, "batches of a validation");
+    if (!host) return ACF_EMEMORY;
+    for (int64_t k = 0; k < n; k++) host[k].at = k * size, host[k].n = (int32_t)acf_min(size, c->resident->listed - k * size);
+    acf_status status = acf_device_copy(device(c), c->check_ticket, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
+    if (!status) status = acf_device_sync(device(c));
+    acf_release(host);
+    return status;
+}
+
+static acf_status make_memory(acf_captured *c) {
+    acf_trainer *tr = c->tr;
+    c->checks = acf_ceil_div(c->resident->listed, tr->walk.size);
+    const size_t tickets = (size_t)(ACF_STEPS_AT_ONCE + c->checks) * sizeof(acf_ticket);
+    ACF_TRY(acf_arena_create(&device(c)->memory, tickets + ACF_STEPS_AT_ONCE * sizeof *c->record + 4096, &c->there));
+    c->ticket = acf_arena_alloc(c->there, tickets);
+    c->record = acf_arena_alloc(c->there, ACF_STEPS_AT_ONCE * sizeof *c->record);
+    c->total = acf_arena_alloc(c->there, sizeof *c->total);
+    if (!c->ticket || !c->record || !c->total) return ACF_EMEMORY;
+    c->check_ticket = c->ticket + ACF_STEPS_AT_ONCE;
+    acf_pace *pace = params(c)->pace;
+    c->train = (acf_drawing){.role = ACF_BATCH_TRAIN, .masks = tr->set.masks, .seed = tr->set.seed, .tickets = c->ticket, .turn = &pace->turn,
+                             .lr = &pace->lr, .now = &pace->now};
+    c->valid = (acf_drawing){.role = ACF_BATCH_VALID, .seed = tr->set.seed, .tickets = c->check_ticket, .turn = &c->total->turn};
+    return place_checks(c);
+}
+
+acf_status acf_captured_create(acf_trainer *tr, acf_captured **out) {
+    acf_status status = ACF_OK;
+    acf_device *dev = acf_net_params(tr->net)->dev;
+    *out = NULL;
+    if (!dev->plugin || !dev->plugin->capture_begin || !fits(tr, dev)) return ACF_OK;
+    acf_captured *c = acf_alloc_zero(sizeof *c, "captured steps");
+    if (!c) return ACF_EMEMORY;
+    c->tr = tr, c->hold = tr->data.hold;
+    ACF_TRY_DONE(acf_resident_create(dev, tr->data.table, &tr->rows, tr->data.encoder, tr->data.hold, tr->set.seed, tr->walk.size, &c->resident));
+    if (!c->resident->every_batch) goto done;
+    ACF_TRY_DONE(acf_batch_place(dev, tr->walk.size, tr->data.table->D, &c->batch));
+    ACF_TRY_DONE(make_memory(c));
+    *out = c;
+done:
+    if (!*out) acf_captured_free(c);
+    return status;
+}
+
+void acf_captured_free(acf_captured *c) {
+    if (!c) return;
+    acf_device *dev = device(c);
+    acf_device_sync(dev); /* what still runs reads what goes */
+    dev->plugin->graph_free(dev, c->step.graph);
+    dev->plugin->graph_free(dev, c->check.graph);
+    acf_arena_free(c->there);
+    acf_batch_free(c->batch);
+    acf_resident_free(c->resident);
+    acf_release(c);
+}
+
+/* ---- running --------------------------------------------------------------------------------------------------------------- */
+
+/* Runs the work n times: by hand first, then captured. With the tape marked, whatever asks for numbers is refused. */
+static acf_status run(acf_captured *c, work *w, acf_status (*enqueue)(acf_captured *), int64_t n) {
+    acf_device *dev = device(c);
+    acf_tape *t = c->tr->tape;
+    acf_status status = ACF_OK;
+    t->captured = true;
+    if (n > 0 && !w->ran) {
+        status = enqueue(c);
+        n--;
+    }
+    if (!status) w->ran = true;
+    if (!status && n > 0 && !w->graph) {
+        status = dev->plugin->capture_begin(dev);
+        if (!status) status = enqueue(c);
+        acf_status ended = dev->plugin->capture_end(dev, status ? NULL : &w->graph);
+        if (!status) status = ended;
+    }
+    for (int64_t k = 0; k < n && !status; k++) status = dev->plugin->graph_run(dev, w->graph);
+    t->captured = false;
+    return status;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------------------ */
+
+static acf_status gradients(acf_captured *c) {
+    const acf_trainer *tr = c->tr;
+    acf_params *ps = params(c);
+    const acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .now = &ps->pace->now};
+    acf_tape_begin(tr->tape, false);
+    acf_resident_draw(tr->tape, c->resident, &c->train, c->batch);
+    ACF_TRY(acf_tape_status(tr->tape));
+    ACF_TRY(acf_params_zero_grad(ps));
+    return acf_loss_enqueue(tr->tape, tr->net, c->batch, &pass, &tr->set.loss, ps->pace->loss);
+}
+
+static acf_status enqueue_step(acf_captured *c) {
+    const acf_train_settings *set = &c->tr->set;
+    const acf_adam adam = acf_train_adam(set);
+    device(c)->precision = set->precision; /* for this call only: whatever is reported comes from float */
+    acf_status status = gradients(c);
+    device(c)->precision = ACF_PRECISION_FLOAT;
+    ACF_TRY(status);
+    return acf_optimise(params(c), &adam, set->clip, set->average);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int64_t acf_captured_room(const acf_captured *c) {
+    if (!c->step.graph) return c->step.ran ? 2 : 1; /* what they take is not known */
+    return c->seconds > 0 ? acf_max(1, acf_min(ACF_STEPS_AT_ONCE, (int64_t)(AT_ONCE_SECONDS / c->seconds))) : 4;
+}
+
+static acf_status fetch_records(acf_captured *c, int64_t n, acf_pace_record *record) {
+    ACF_TRY(acf_device_copy(device(c), record, c->record, (size_t)n * sizeof *record, ACF_TO_HOST));
+    return acf_device_sync(device(c));
+}
+
+acf_status acf_captured_steps(acf_captured *c, const acf_ticket *ticket, int64_t n, acf_train_step *out, bool *by_hand) {
+    acf_pace_record record[ACF_STEPS_AT_ONCE];
+    const bool known = c->step.graph;
+    const acf_pace pace = {.step = c->tr->state.updates + 1, .record = c->record};
+    ACF_ASSERT(n > 0 && n <= ACF_STEPS_AT_ONCE);
+    const double begun = seconds();
+    *by_hand = false;
+    ACF_TRY(acf_device_copy(device(c), c->ticket, ticket, (size_t)n * sizeof *ticket, ACF_TO_DEVICE));
+    ACF_TRY(acf_device_copy(device(c), params(c)->pace, &pace, sizeof pace, ACF_TO_DEVICE));
+    acf_status status = run(c, &c->step, enqueue_step, n);
+    *by_hand = status == ACF_EDEVICE && !known; /* the first step was asked for alone, so nothing has run */
+    ACF_TRY(status);
+    ACF_TRY(fetch_records(c, n, record));
+    if (known) c->seconds = (seconds() - begun) / (double)n;
+    for (int64_t k = 0; k < n; k++) {
+        const bool skipped = !record[k].finite;
+        out[k] = (acf_train_step){ticket[k].n, ticket[k].lr, skipped ? (double)NAN : record[k].loss, skipped ? (double)NAN : record[k].norm, skipped};
+    }
+    return ACF_OK;
+}
+
+/* ---- validation -------------------------------------------------------------------------------------------------------------- */
+
+bool acf_captured_validates(const acf_captured *c) { return c && c->hold && c->hold == c->tr->data.hold && c->checks > 0; }
+
+static acf_status enqueue_check(acf_captured *c) {
+    acf_tape *t = c->tr->tape;
+    acf_tape_begin(t, false);
+    acf_resident_draw(t, c->resident, &c->valid, c->batch);
+    acf_total_add(t, acf_net_logp(t, acf_net_view(t, c->tr->net, c->batch, NULL)), c->total);
+    return acf_tape_status(t);
+}
+
+acf_status acf_captured_nll(acf_captured *c, double *nll) {
+    acf_total total = {0};
+    ACF_TRY(acf_device_zero(device(c), c->total, sizeof total));
+    ACF_TRY(run(c, &c->check, enqueue_check, c->checks));
+    ACF_TRY(acf_device_copy(device(c), &total, c->total, sizeof total, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(device(c)));
+    if (!isfinite(total.sum)) return acf_fail(ACF_ENUMERIC, "the log-likelihood of the held-out cells is %g", total.sum);
+    *nll = -(total.sum + c->resident->slopes) / (double)acf_max(c->resident->cells, 1);
+    return ACF_OK;
+}
