@@ -5,6 +5,7 @@
 
 #include "device/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *const names[] = {"bernoulli", "uniform", "marginal", "joint", "partial"};
@@ -99,6 +100,38 @@ void acf_masks_write(const acf_masks *masks, acf_text *out) {
         if (has_p(part->kind)) acf_text_addf(out, ":%s", acf_text_real(number, part->p));
         if (part->weight != 1.0) acf_text_addf(out, "*%s", acf_text_real(number, part->weight));
     }
+}
+
+/* ---- how much is modelled --------------------------------------------------------------------------------------- */
+
+/* Mean and variance of the number of modelled cells of a complete row. */
+static void moments(const acf_mask_part *p, double D, double *mean, double *var) {
+    const double even = (D + 1) / 2, spread = (D * D - 1) / 12; /* of a number that is uniform on 1..D */
+    switch (p->kind) {
+    case ACF_MASK_BERNOULLI:
+    case ACF_MASK_MARGINAL: *mean = D * (1 - p->p) + pow(p->p, D), *var = D * p->p * (1 - p->p); break;
+    case ACF_MASK_UNIFORM: *mean = even, *var = spread; break;
+    case ACF_MASK_JOINT: *mean = D, *var = 0; break;
+    case ACF_MASK_PARTIAL:
+        *mean = 1 + (even - 1) * (1 - p->p);
+        *var = (even - 1) * p->p * (1 - p->p) + (1 - p->p) * (1 - p->p) * spread;
+        break;
+    }
+}
+
+double acf_masks_room(const acf_masks *masks, int64_t N, int64_t D, int64_t part) {
+    double mean = 0, square = 0, sum = 0;
+    for (int k = 0; k < masks->n; k++) {
+        const acf_mask_part *p = &masks->part[k];
+        double m = 0, v = 0;
+        moments(p, (double)D, &m, &v);
+        mean += p->weight * m, square += p->weight * (v + m * m), sum += p->weight;
+    }
+    mean /= sum, square /= sum;
+    /* Of some of the columns: a share of the row's number, and the chance of which ones they are, at most a quarter each. */
+    const double share = (double)part / (double)D, var = (square - mean * mean) * share * share + 0.25 * (double)part;
+    const double n = (double)N, most = n * mean * share + 5 * sqrt(n * var);
+    return fmin(1, most / (n * (double)part));
 }
 
 /* ---- drawing ---------------------------------------------------------------------------------------------------- */

@@ -41,6 +41,10 @@ typedef struct acf_masks {
  * allowed around '+' and '*'. Fails: ACF_EUSAGE with a sentence that shows the place and what was expected. */
 acf_status acf_masks_parse(const char *text, acf_masks *out);
 
+/* What part of the cells of N rows is modelled at most: of `part` of a table's D columns. A bound for planning, five standard deviations above the mean of
+ * complete rows (a missing cell is not modelled): one batch in a million has more. */
+double acf_masks_room(const acf_masks *masks, int64_t N, int64_t D, int64_t part);
+
 /* Writes the text form, which parses back to the same masks; weights of 1 are left out. */
 void acf_masks_write(const acf_masks *masks, acf_text *out);
 

@@ -86,7 +86,7 @@ static double slopes_of(const acf_encoder *e, const double *x, const uint8_t *he
 /* Rows on the host, at c; without a hold `held` is room for one row. */
 static void fill_rows(acf_resident *r, const acf_cells_there *c, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
                       const acf_holdout *hold, uint64_t seed, int64_t size) {
-    int64_t empty = 0;
+    int64_t empty = 0, batch = 0;
     for (int64_t k = 0; k < rows->n; k++) {
         const int64_t row = acf_rows_at(rows, k);
         const double *x = acf_tab_row(t, row);
@@ -98,6 +98,9 @@ static void fill_rows(acf_resident *r, const acf_cells_there *c, const acf_table
         ((uint64_t *)c->id)[k] = acf_tab_id(t, row);
         empty += seen == 0;
         if (!hidden) continue;
+        if (r->listed % size == 0) batch = 0;
+        batch += hidden;
+        r->most = acf_max(r->most, batch);
         ((int64_t *)c->list)[r->listed++] = k;
         r->cells += hidden;
         r->slopes += slopes_of(e, x, held, seed, acf_tab_id(t, row));

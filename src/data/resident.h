@@ -39,6 +39,7 @@ typedef struct acf_resident {
     void *memory;     /* owned: all of it */
     int64_t listed;   /* rows in the list */
     int64_t cells;    /* held-out cells */
+    int64_t most;     /* of them in one batch of `size` rows of the list */
     double slopes;    /* Σ log |dz/dt| of the held-out cells: from a density of encoded values to one of standardised values */
     bool every_batch; /* no batch of training can be without a cell to model */
     acf_cells_there there;

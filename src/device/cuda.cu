@@ -5,6 +5,10 @@
  * two syncs can be captured in a graph, provided that it was run once before: arenas have their blocks then, and products their plans. */
 #include "device/cuda.cuh"
 
+extern "C" {
+#include "tensor/tape.h"
+}
+
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +20,13 @@ typedef struct cuda_state {
     char name[sizeof((acf_device_facts *)0)->name];
     cudaStream_t stream; /* the device's own */
     bool capturing;      /* what is enqueued is recorded and does not run */
+    cudaStream_t beside; /* where work is left behind in a captured step */
+    cudaEvent_t forked, joined;
+    bool aside, left_behind; /* it is where work goes now; there is some of it */
     acf_products *products;
-    void *scratch;
+    void *scratch, *scratch_beside;
     struct shared {
-        unsigned tickets[ACF_TICKETS];
+        unsigned tickets[ACF_TICKETS], tickets_beside[ACF_TICKETS];
         int32_t left_out;
         acf_fault fault;
     } *shared;        /* what kernels leave for others, in device memory */
@@ -34,14 +41,17 @@ static cuda_state *state_of(const acf_device *dev) { return (cuda_state *)dev->s
 
 cudaStream_t acf_cuda_stream(const acf_device *dev) {
     cudaSetDevice(state_of(dev)->n); /* fails only where the next call fails, too */
+    if (state_of(dev)->aside) return state_of(dev)->beside;
     return dev->stream ? dev->stream->stream : state_of(dev)->stream;
 }
 
 int acf_cuda_processors(const acf_device *dev) { return state_of(dev)->processors; }
-unsigned *acf_cuda_tickets(const acf_device *dev) { return state_of(dev)->shared->tickets; }
+unsigned *acf_cuda_tickets(const acf_device *dev) {
+    return state_of(dev)->aside ? state_of(dev)->shared->tickets_beside : state_of(dev)->shared->tickets;
+}
 int32_t *acf_cuda_left_out(const acf_device *dev) { return &state_of(dev)->shared->left_out; }
 acf_fault *acf_cuda_fault(const acf_device *dev) { return &state_of(dev)->shared->fault; }
-void *acf_cuda_scratch(const acf_device *dev) { return state_of(dev)->scratch; }
+void *acf_cuda_scratch(const acf_device *dev) { return state_of(dev)->aside ? state_of(dev)->scratch_beside : state_of(dev)->scratch; }
 acf_products *acf_cuda_products(const acf_device *dev) { return state_of(dev)->products; }
 
 /* ---- failures --------------------------------------------------------------------------------------------------------- */
@@ -186,6 +196,29 @@ static acf_status cuda_sync(acf_device *dev) {
 
 static acf_status cuda_gemm(acf_device *dev, const acf_gemm *g) { return acf_cuda_gemm(dev, g, NULL, false); }
 
+/* ---- two streams ------------------------------------------------------------------------------------------------------ */
+
+acf_status acf_cuda_aside(const acf_tape *t, bool on) {
+    cuda_state *s = state_of(t->dev);
+    if (!t->lasting || !s->capturing) return ACF_OK;
+    if (on) {
+        ACF_CUDA(cudaEventRecord(s->forked, acf_cuda_stream(t->dev)));
+        ACF_CUDA(cudaStreamWaitEvent(s->beside, s->forked, 0));
+        s->left_behind = true;
+    }
+    s->aside = on;
+    return ACF_OK;
+}
+
+acf_status acf_cuda_join(acf_device *dev) {
+    cuda_state *s = state_of(dev);
+    if (!s->left_behind) return ACF_OK;
+    s->aside = s->left_behind = false;
+    ACF_CUDA(cudaEventRecord(s->joined, s->beside));
+    ACF_CUDA(cudaStreamWaitEvent(acf_cuda_stream(dev), s->joined, 0));
+    return ACF_OK;
+}
+
 /* ---- captured work ---------------------------------------------------------------------------------------------------- */
 
 struct acf_graph {
@@ -200,8 +233,8 @@ acf_status acf_cuda_capture_begin(acf_device *dev) {
 
 acf_status acf_cuda_capture_end(acf_device *dev, acf_graph **out) {
     cudaGraph_t graph = NULL;
+    state_of(dev)->aside = state_of(dev)->left_behind = state_of(dev)->capturing = false; /* a step that failed may have left them set */
     cudaStream_t stream = acf_cuda_stream(dev);
-    state_of(dev)->capturing = false;
     acf_status status = acf_cuda_status(cudaStreamEndCapture(stream, &graph), "capturing a step");
     acf_graph *g = !status && out ? (acf_graph *)acf_alloc(sizeof *g, "a captured step") : NULL;
     if (g) {
@@ -254,6 +287,10 @@ static void cuda_close(acf_device *dev) {
     if (s->stream) cudaStreamSynchronize(s->stream);
     acf_products_free(s->products);
     if (s->scratch) cudaFree(s->scratch);
+    if (s->scratch_beside) cudaFree(s->scratch_beside);
+    if (s->beside) cudaStreamDestroy(s->beside);
+    if (s->forked) cudaEventDestroy(s->forked);
+    if (s->joined) cudaEventDestroy(s->joined);
     if (s->shared) cudaFree(s->shared);
     if (s->fault) cudaFreeHost(s->fault);
     if (s->stream) cudaStreamDestroy(s->stream);
@@ -277,8 +314,12 @@ static acf_status prepare(acf_device *dev) {
     ACF_CUDA(cudaSetDevice(s->n));
     ACF_CUDA(cudaDeviceGetAttribute(&s->processors, cudaDevAttrMultiProcessorCount, s->n));
     ACF_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    ACF_CUDA(cudaStreamCreateWithFlags(&s->beside, cudaStreamNonBlocking));
+    ACF_CUDA(cudaEventCreateWithFlags(&s->forked, cudaEventDisableTiming));
+    ACF_CUDA(cudaEventCreateWithFlags(&s->joined, cudaEventDisableTiming));
     s->scratch = cuda_alloc(dev, ACF_SCRATCH);
-    if (!s->scratch) return cuda_refuse(dev, ACF_SCRATCH, 0);
+    s->scratch_beside = s->scratch ? cuda_alloc(dev, ACF_SCRATCH) : NULL;
+    if (!s->scratch_beside) return cuda_refuse(dev, 2 * ACF_SCRATCH, 0);
     ACF_CUDA(cudaMalloc((void **)&s->shared, sizeof *s->shared));
     ACF_CUDA(cudaMemsetAsync(s->shared, 0, sizeof *s->shared, s->stream));
     ACF_CUDA(cudaHostAlloc((void **)&s->fault, sizeof *s->fault, cudaHostAllocDefault));

@@ -38,9 +38,15 @@ acf_status acf_cuda_capture_begin(acf_device *dev);
 acf_status acf_cuda_capture_end(acf_device *dev, acf_graph **out);
 acf_status acf_cuda_graph_run(acf_device *dev, acf_graph *g);
 void acf_cuda_graph_free(acf_device *dev, acf_graph *g);
+acf_status acf_cuda_join(acf_device *dev);
 
 /* Makes the device the calling thread's and returns the stream that work goes to. Every launch begins with it. */
 cudaStream_t acf_cuda_stream(const acf_device *dev);
+
+/* In a captured step, work that nothing of this backward waits for (gradients of weights) may go its own way: what is enqueued between
+ * acf_cuda_aside(t, true) and (t, false) runs on a second stream, behind all that was enqueued before and beside what comes after, with scratch and
+ * tickets of its own. The end of the backward waits for it. Only where the step's memory lasts (acf_tape.lasting); elsewhere this does nothing. */
+acf_status acf_cuda_aside(const acf_tape *t, bool on);
 
 /* Multiprocessors, for kernels whose grid is the machine and not the data. */
 int acf_cuda_processors(const acf_device *dev);

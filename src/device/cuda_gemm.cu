@@ -187,6 +187,7 @@ static __global__ void colsum(acf_real *out, acf_real *piece, unsigned *tickets,
     const int k = threadIdx.x / 32;
     acf_real sum = 0;
     if (c < C)
+#pragma unroll 4
         for (int64_t i = blockIdx.y * per + k; i < end; i += LANES) sum += x[i * ld + c];
     lane[k][threadIdx.x % 32] = sum;
     __syncthreads();
@@ -198,6 +199,7 @@ static __global__ void colsum(acf_real *out, acf_real *piece, unsigned *tickets,
     if (gridDim.y == 1 || !acf_last_block(&tickets[blockIdx.x], gridDim.y)) return;
     if (k > 0 || c >= C) return;
     sum = 0;
+#pragma unroll 8
     for (unsigned y = 0; y < gridDim.y; y++) sum += __ldcg(&piece[y * C + c]);
     out[c] += sum;
 }

@@ -47,6 +47,7 @@ typedef struct acf_graph acf_graph; /* the plugin's own */
     X(int64_t, acf_tensor_width, (const acf_tensor *x), (x))                                                           \
     X(acf_status, acf_tape_fail, (acf_tape * t, const acf_op *op), (t, op))                                            \
     X(acf_status, acf_tape_status, (acf_tape * t), (t))                                                                \
+    X(void, acf_tape_done, (acf_tape * t, acf_mark mark), (t, mark))                                                   \
     X(acf_real *, acf_grad, (acf_tape * t, acf_tensor *x), (t, x))                                                     \
     X(acf_real *, acf_tape_reals, (acf_tape * t, int64_t n), (t, n))                                                   \
     X(int32_t *, acf_tape_ints, (acf_tape * t, int64_t n), (t, n))
@@ -98,6 +99,8 @@ typedef struct acf_plugin {
     acf_status (*capture_end)(acf_device *dev, acf_graph **out);
     acf_status (*graph_run)(acf_device *dev, acf_graph *g);
     void (*graph_free)(acf_device *dev, acf_graph *g); /* NULL is allowed */
+    /* Waits, in the order of the device's work, for what kernels left behind on another stream. */
+    acf_status (*join)(acf_device *dev);
 } acf_plugin;
 
 typedef const acf_plugin *(*acf_plugin_entry)(const acf_services *host);

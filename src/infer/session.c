@@ -1,6 +1,8 @@
 /* Questions to a fitted model: see session.h. */
 #include "infer/session.h"
 
+#include "infer/replayed.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,8 @@ struct acf_session {
     acf_real *cells; /* (rows,D) what the network answers, encoded */
     int32_t *column; /* (rows) of acf_ask_mean: the one column that a row of the batch asks for */
     acf_real *spread; /* (rows, ACF_MEAN_VALUES) */
+    acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
+    acf_precision precision;
 };
 
 acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out) {
@@ -26,6 +30,7 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     s->dev = dev, s->m = m;
     ACF_TRY_DONE(acf_tape_create(dev, NULL, &s->t));
     ACF_TRY_DONE(acf_batch_create(rows, m->encoder->D, &s->batch));
+    ACF_TRY_DONE(acf_replayed_create(m->net, s->t, rows, &s->replayed));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * m->encoder->D) * sizeof *s->cells, "a session") : NULL;
     s->column = s->cells ? acf_alloc((size_t)rows * sizeof *s->column, "a session") : NULL;
@@ -39,6 +44,7 @@ done:
 
 void acf_ask_free(acf_session *s) {
     if (!s) return;
+    acf_replayed_free(s->replayed);
     acf_tape_free(s->t);
     acf_batch_free(s->batch);
     acf_release(s->row);
@@ -46,6 +52,13 @@ void acf_ask_free(acf_session *s) {
     acf_release(s->column);
     acf_release(s->spread);
     acf_release(s);
+}
+
+acf_status acf_ask_precision(acf_session *s, acf_precision precision) {
+    if (!acf_device_multiplies(s->dev, precision)) return acf_fail(ACF_EDEVICE, "this device does not multiply in that precision; use precision float");
+    s->precision = precision;
+    acf_replayed_forget(s->replayed);
+    return ACF_OK;
 }
 
 /* ---- from a question to masks ---------------------------------------------------------------------------------------------- */
@@ -94,14 +107,25 @@ static double slopes(const acf_session *s, const acf_table *t, int64_t i) {
     return sum;
 }
 
+/* s->cells (n): log p of the loaded rows, encoded. */
+static acf_status ask_logp(acf_session *s) {
+    bool by_hand = true;
+    if (s->replayed) ACF_TRY(acf_replayed_logp(s->replayed, s->batch, s->cells, &by_hand));
+    if (!by_hand) return ACF_OK;
+    acf_tensor *lp = acf_net_logp(s->t, view(s));
+    ACF_TRY(acf_tape_check(s->t, lp));
+    ACF_TRY(acf_device_copy(s->dev, s->cells, lp->data, (size_t)s->batch->N * sizeof *s->cells, ACF_TO_HOST));
+    return acf_device_sync(s->dev);
+}
+
 /* out (n): log p of the loaded rows in the table's units: densities of encoded values, and the encoder's slopes. */
 static acf_status score(acf_session *s, const acf_table *t, double *out) {
     const acf_batch *batch = s->batch;
     acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
-    acf_tensor *lp = acf_net_logp(s->t, view(s));
-    ACF_TRY(acf_tape_check(s->t, lp));
-    ACF_TRY(acf_device_copy(s->dev, s->cells, lp->data, (size_t)batch->N * sizeof *s->cells, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(s->dev));
+    s->dev->precision = s->precision;
+    acf_status status = ask_logp(s);
+    s->dev->precision = ACF_PRECISION_FLOAT;
+    ACF_TRY(status);
     for (int64_t i = 0; i < batch->N; i++) out[i] = (double)s->cells[i] + slopes(s, t, i);
     return ACF_OK;
 }
@@ -138,10 +162,20 @@ done:
 
 /* ---- draws and guesses ------------------------------------------------------------------------------------------------------- */
 
-/* Answers for the loaded rows into s->cells: the best guess, or a draw. */
-static acf_status answer(acf_session *s, const acf_draw *d) {
+static acf_status ask_answer(acf_session *s, const acf_draw *d) {
+    bool by_hand = true;
+    if (s->replayed) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
+    if (!by_hand) return ACF_OK;
     acf_view *v = view(s);
     return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
+}
+
+/* Answers for the loaded rows into s->cells: the best guess, or a draw. */
+static acf_status answer(acf_session *s, const acf_draw *d) {
+    s->dev->precision = s->precision;
+    acf_status status = ask_answer(s, d);
+    s->dev->precision = ACF_PRECISION_FLOAT;
+    return status;
 }
 
 static bool asked_here(const acf_batch *batch, int64_t k) { return batch->m[k] && !batch->b[k]; }
@@ -186,8 +220,11 @@ static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q,
     const acf_encoder *e = s->m->encoder;
     if (n == 0) return ACF_OK;
     load_cells(s, t, q, n);
+    s->dev->precision = s->precision;
     acf_view *v = view(s);
-    ACF_TRY(acf_net_spread(s->t, v, ACF_MEAN_VALUES, s->spread));
+    acf_status status = acf_net_spread(s->t, v, ACF_MEAN_VALUES, s->spread);
+    s->dev->precision = ACF_PRECISION_FLOAT;
+    ACF_TRY(status);
     for (int64_t i = 0; i < n; i++) {
         int32_t j = s->column[i];
         int values = e->column[j].classes > 0 ? 1 : ACF_MEAN_VALUES;

@@ -68,6 +68,16 @@ acf_tensor *acf_net_guess_error(acf_tape *t, acf_view *v);
 acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out);
 acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out);
 
+/* The same in two parts: the answer in device memory, all cells of the part's columns (d NULL: the best guess; members NULL where the table
+ * has no such columns, and after a failure), and its modelled cells on the host, as the masks of this batch in host memory say. So the first can be
+ * captured and replayed (tensor/replay.h); d->now then says which draw it is. The first lives on the tape. */
+typedef struct acf_answer {
+    const acf_real *reals; /* (N, reals) */
+    const int32_t *codes;  /* (N, categories) */
+} acf_answer;
+acf_answer acf_net_answer(acf_tape *t, acf_view *v, const acf_draw *d);
+acf_status acf_net_fetch(acf_tape *t, const acf_net *net, acf_answer a, const acf_batch *batch, acf_real *out);
+
 /* For rows that model one column each, p(x_j | x_o): out (N,n; encoded) gets a stratified sample of n values where it is a real, and
  * its most probable class in the first place where it is a category; other rows are left alone. Every network is asked twice,
  * whatever n. Tape not recording. */

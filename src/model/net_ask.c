@@ -214,55 +214,58 @@ static const acf_real *reals_on_host(acf_tape *t, const acf_view *v, acf_tensor 
     return to_host(t, table->data, (size_t)acf_tensor_count(table) * sizeof(acf_real));
 }
 
-/* The modelled reals of out (N,D) on the host = x (T). */
-static acf_status put_reals(acf_tape *t, const acf_view *v, acf_tensor *x, acf_real *out) {
-    const acf_part *p = &v->net->real;
-    const acf_real *host = reals_on_host(t, v, x);
-    for (int64_t i = 0; host && i < v->batch->N; i++)
-        for (int64_t k = 0; k < p->D; k++) {
-            const int64_t cell = i * v->net->D + p->column[k];
-            if (modelled(v->batch, cell)) out[cell] = host[i * p->D + k];
-        }
-    return acf_tape_status(t);
-}
-
-/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. *drawn is all of it, (N,Dc) on
- * the host, and lives on the tape. */
-static acf_status draw_categories(acf_tape *t, acf_view *v, const acf_draw *d, const int32_t **drawn) {
+/* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. */
+static void draw_categories(acf_tape *t, acf_view *v, const acf_draw *d) {
     acf_cond c = category_cond(t, v);
     const int32_t *made = acf_categories_draw(t, &v->net->categories, &c, d);
-    if (!made) return acf_tape_status(t);
-    acf_put_codes(t, v->code, made, v->u_category);
-    *drawn = to_host(t, v->code, (size_t)(v->batch->N * v->net->category.D) * sizeof **drawn);
-    return acf_tape_status(t);
+    if (made) acf_put_codes(t, v->code, made, v->u_category);
 }
 
-static acf_status put_categories(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
-    const acf_part *p = &v->net->category;
-    const int32_t *drawn;
-    ACF_TRY(draw_categories(t, v, d, &drawn));
-    for (int64_t i = 0; i < v->batch->N; i++)
-        for (int64_t k = 0; k < p->D; k++) {
-            const int64_t cell = i * v->net->D + p->column[k];
-            if (modelled(v->batch, cell)) out[cell] = (acf_real)drawn[i * p->D + k];
-        }
+static acf_tensor *draw_reals(acf_tape *t, const acf_view *v, const acf_draw *d) {
+    if (!d) return best_guess(t, v);
+    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, d);
+    return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
+}
+
+acf_answer acf_net_answer(acf_tape *t, acf_view *v, const acf_draw *d) {
+    acf_answer a = {0};
+    if (!v) return a;
+    const acf_draw here = d ? (acf_draw){.seed = d->seed, .draw = d->draw, .now = d->now, .row_id = v->id} : (acf_draw){0};
+    if (v->net->category.D) {
+        draw_categories(t, v, d ? &here : NULL);
+        a.codes = v->code;
+    }
+    if (!v->net->real.D) return a;
+    acf_tensor *x = draw_reals(t, v, d ? &here : NULL);
+    if (acf_tape_check(t, x)) return a;
+    a.reals = acf_scatter_cells(t, x, v->u_real, NULL)->data;
+    return a;
+}
+
+acf_status acf_net_fetch(acf_tape *t, const acf_net *net, acf_answer a, const acf_batch *batch, acf_real *out) {
+    const acf_part *r = &net->real, *c = &net->category;
+    const size_t N = (size_t)batch->N;
+    const acf_real *reals = a.reals ? to_host(t, a.reals, N * (size_t)r->D * sizeof *reals) : NULL;
+    const int32_t *codes = a.codes ? to_host(t, a.codes, N * (size_t)c->D * sizeof *codes) : NULL;
+    ACF_TRY(acf_tape_status(t));
+    for (int64_t i = 0; i < batch->N; i++) {
+        const int64_t row = i * net->D;
+        for (int64_t k = 0; reals && k < r->D; k++)
+            if (modelled(batch, row + r->column[k])) out[row + r->column[k]] = reals[i * r->D + k];
+        for (int64_t k = 0; codes && k < c->D; k++)
+            if (modelled(batch, row + c->column[k])) out[row + c->column[k]] = (acf_real)codes[i * c->D + k];
+    }
     return ACF_OK;
 }
 
 static acf_status answer(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
-    if (!v) return acf_tape_status(t);
-    if (v->net->category.D) ACF_TRY(put_categories(t, v, d, out));
-    if (!v->net->real.D) return ACF_OK;
-    if (!d) return put_reals(t, v, best_guess(t, v), out);
-    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    acf_tensor *z = v->net->like.kind->sample(t, &v->net->like, &behind, d);
-    return put_reals(t, v, before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL)), out);
+    const acf_answer a = acf_net_answer(t, v, d);
+    ACF_TRY(acf_tape_status(t));
+    return acf_net_fetch(t, v->net, a, v->batch, out);
 }
 
-acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) {
-    acf_draw here = {.seed = d->seed, .draw = d->draw, .row_id = v ? v->id : NULL};
-    return answer(t, v, &here, out);
-}
+acf_status acf_net_draw(acf_tape *t, acf_view *v, const acf_draw *d, acf_real *out) { return answer(t, v, d, out); }
 
 acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out) { return answer(t, v, NULL, out); }
 
@@ -304,8 +307,9 @@ acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
     if (!v) return acf_tape_status(t);
     if (v->net->category.D) {
         const acf_part *p = &v->net->category;
-        const int32_t *best;
-        ACF_TRY(draw_categories(t, v, NULL, &best));
+        draw_categories(t, v, NULL);
+        const int32_t *best = to_host(t, v->code, (size_t)(v->batch->N * p->D) * sizeof *best);
+        ACF_TRY(acf_tape_status(t));
         for (int64_t i = 0; i < v->batch->N; i++) {
             const int64_t k = asked(v, p, i);
             if (k >= 0) out[i * n] = (acf_real)best[i * p->D + k];

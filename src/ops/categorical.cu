@@ -144,7 +144,7 @@ static __global__ void choose(acf_categorical_attrs a, const acf_real *__restric
     if (s.n == 0) refuse(s, 0, fault, op);
     else if (draws) {
         const uint64_t id = a.draw.row_id ? a.draw.row_id[s.row] : (uint64_t)s.row;
-        code = pick(s, acf_rng_uniform_cuda({a.draw.seed, id, ACF_STREAM_CATEGORY, (uint32_t)s.column, a.draw.draw}));
+        code = pick(s, acf_rng_uniform_cuda({a.draw.seed, id, ACF_STREAM_CATEGORY, (uint32_t)s.column, a.draw.now ? *a.draw.now : a.draw.draw}));
     } else code = first_largest(s);
     if (threadIdx.x % 32) return;
     a.found[i] = code;

@@ -76,7 +76,7 @@ template <typename D> static __device__ inline float acf_search_quantile(double 
 /* acf_draw_place; at is resolved. */
 static __device__ inline acf_place acf_place_of(const acf_draw &d, acf_stream_id stream, int64_t i) {
     const int64_t row = d.at.row[i];
-    return {d.seed, d.row_id ? d.row_id[row] : (uint64_t)row, (uint32_t)stream, (uint32_t)d.at.column[i], d.draw};
+    return {d.seed, d.row_id ? d.row_id[row] : (uint64_t)row, (uint32_t)stream, (uint32_t)d.at.column[i], d.now ? *d.now : d.draw};
 }
 
 /* Notes the lowest cell of y whose q is outside (0, 1); q (n) or one for all (q_step 0). Launched before the quantiles are computed, which

@@ -108,9 +108,11 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     if (s.half && !a->x16 && (g.x || g.wx)) ACF_TRY(halve_inputs(t, n, &s));
     ACF_TRY(recur_back(t, n, &g, past, scratch));
+    ACF_TRY(acf_cuda_aside(t, true));
     ACF_TRY(acf_cuda_gru_weights(t->dev, &s, g.wx, g.wh, a->gates, s.half ? a->x16 : n->in[ACF_GRU_X]->data, past));
+    ACF_TRY(acf_cuda_aside(t, false));
     if (g.x && s.I) ACF_TRY(acf_cuda_gru_dinputs(t->dev, &s, g.x, a->gates, s.half ? a->wx16 : n->in[ACF_GRU_WX]->data, s.I));
-    acf_arena_release(t->mem, mark);
+    acf_tape_done(t, mark);
     return ACF_OK;
 }
 

@@ -4,19 +4,26 @@
 #include "ops/gru_fast.h"
 #include "ops/gru_pieces.cuh"
 
-/* dbx and dbh += the sums of parts (P,4H), in the order of the parts. */
+#define SLICES 8 /* threads that share a column, so that its loads do not wait for each other */
+
+/* dbx and dbh += the sums of parts (P,4H), always in the same order: slice by slice. A block has 32 columns. */
 __global__ void add_parts(float *dbx, float *dbh, const float *parts, int P, int H) {
-    int j = blockIdx.x * blockDim.x + threadIdx.x, k = j / H, u = j % H; /* n, r, z, b_n */
-    if (j >= 4 * H) return;
+    __shared__ float slice[SLICES][32];
+    const int j = blockIdx.x * 32 + threadIdx.x % 32, s = threadIdx.x / 32, k = j / H, u = j % H; /* n, r, z, b_n */
     float v = 0;
-#pragma unroll 32
-    for (int p = 0; p < P; p++) v += parts[(int64_t)p * 4 * H + j];
+    if (j < 4 * H)
+#pragma unroll 4
+        for (int p = s; p < P; p += SLICES) v += parts[(int64_t)p * 4 * H + j];
+    slice[s][threadIdx.x % 32] = v;
+    __syncthreads();
+    if (s > 0 || j >= 4 * H) return;
+    for (int i = 1; i < SLICES; i++) v += slice[i][threadIdx.x];
     if (dbx && k < 3) dbx[(k == 0 ? 2 : k - 1) * H + u] += v;
     if (dbh && k > 0) dbh[(k - 1) * H + u] += v;
 }
 
 cudaError_t acf_gru_add_parts(float *dbx, float *dbh, const float *parts, int P, int64_t H, cudaStream_t stream) {
-    add_parts<<<(unsigned)((4 * H + 63) / 64), 64, 0, stream>>>(dbx, dbh, parts, P, (int)H);
+    add_parts<<<(unsigned)((4 * H + 31) / 32), 32 * SLICES, 0, stream>>>(dbx, dbh, parts, P, (int)H);
     return cudaGetLastError();
 }
 

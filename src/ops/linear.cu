@@ -19,14 +19,16 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 }
 
 /* Adds to dx (M,I), dw (O,I), db (O) from the gradient dy (M,O) before the activation; NULL = not needed. */
-static acf_status products(acf_device *dev, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy, const acf_tensor *x,
+static acf_status products(const acf_tape *t, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy, const acf_tensor *x,
                            const acf_tensor *w) {
     const int64_t M = acf_tensor_rows(x), I = w->dim[1], O = w->dim[0], ldi = acf_max(I, 1), ldo = acf_max(O, 1);
     const acf_gemm to_x = {false, false, M, I, O, 1, dy, ldo, w->data, ldi, 1, dx, ldi};
     const acf_gemm to_w = {true, false, O, I, M, 1, dy, ldo, x->data, ldi, 1, dw, ldi};
-    if (dx) ACF_TRY(acf_cuda_gemm(dev, &to_x, NULL, false));
-    if (dw) ACF_TRY(acf_cuda_gemm(dev, &to_w, NULL, false));
-    return db ? acf_cuda_colsum(dev, db, dy, acf_cuda_rows(x), M, O, O) : ACF_OK;
+    ACF_TRY(acf_cuda_aside(t, true));
+    if (dw) ACF_TRY(acf_cuda_gemm(t->dev, &to_w, NULL, false));
+    if (db) ACF_TRY(acf_cuda_colsum(t->dev, db, dy, acf_cuda_rows(x), M, O, O));
+    ACF_TRY(acf_cuda_aside(t, false));
+    return dx ? acf_cuda_gemm(t->dev, &to_x, NULL, false) : ACF_OK;
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
@@ -37,8 +39,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_real *dpre = act == ACF_IDENTITY ? y->grad : acf_tape_reals(t, acf_tensor_count(y));
     ACF_TRY(acf_tape_status(t));
     if (act != ACF_IDENTITY) ACF_TRY(acf_cuda_act_back(t->dev, act, dpre, y->grad, y->data, acf_tensor_count(y), false));
-    acf_status status = products(t->dev, dx, dw, db, dpre, x, w);
-    acf_arena_release(t->mem, mark);
+    acf_status status = products(t, dx, dw, db, dpre, x, w);
+    acf_tape_done(t, mark);
     return status;
 }
 

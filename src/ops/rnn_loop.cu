@@ -36,7 +36,7 @@ static acf_loop loop_of(const acf_node *n) {
     f.w1 = acf_rnn_of_head(n, ACF_RNN_W1)->data, f.b1 = data_of(acf_rnn_of_head(n, ACF_RNN_B1));
     f.w2 = acf_rnn_of_head(n, ACF_RNN_W2)->data, f.b2 = data_of(acf_rnn_of_head(n, ACF_RNN_B2));
     f.image = a->image, f.z = data_of(n->in[ACF_RNN_Z]), f.y = n->out[0]->data, f.hidden = a->hidden, f.out = a->out;
-    f.seed = a->draw.seed, f.draw = a->draw.draw, f.row_id = a->draw.row_id, f.row_of = u->row_of, f.col_of = u->col_of;
+    f.seed = a->draw.seed, f.draw = a->draw.draw, f.now = a->draw.now, f.row_id = a->draw.row_id, f.row_of = u->row_of, f.col_of = u->col_of;
     return f;
 }
 
@@ -122,15 +122,18 @@ static acf_status known_back(acf_tape *t, const acf_node *n, acf_real *dknown, v
     return acf_cuda_gru_dinputs(t->dev, &s, dknown, a->gates[0], narrow ? wk : wx, 1 + a->E);
 }
 
-/* Gradients of a layer's weights: x are its inputs (T,I). */
+/* Gradients of a layer's conditioning, and of its weights, which nothing waits for: x are its inputs (T,I). */
 static acf_status layer_back(acf_tape *t, acf_node *n, const acf_loop *f, int l, const void *x, acf_real *parts, bool narrow) {
     const acf_rnn_attrs *a = attrs_of(n);
     const acf_gru_sizes s = {narrow, f->s.T, a->H, l ? a->H : 1 + a->E};
     acf_real *dcond = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_COND)), *dbx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_BX));
     acf_real *dbh = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_BH));
     acf_real *dwx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WX)), *dwh = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WH));
-    ACF_CUDA(acf_loop_sums_launch(f, l, dcond, dbx, dbh, parts, narrow, acf_cuda_stream(t->dev)));
-    return acf_cuda_gru_weights(t->dev, &s, dwx, dwh, f->layer[l].gates, x, f->layer[l].past);
+    ACF_CUDA(acf_loop_sums_launch(f, l, dcond, NULL, NULL, parts, narrow, acf_cuda_stream(t->dev)));
+    ACF_TRY(acf_cuda_aside(t, true));
+    ACF_CUDA(acf_loop_sums_launch(f, l, NULL, dbx, dbh, parts, narrow, acf_cuda_stream(t->dev)));
+    ACF_TRY(acf_cuda_gru_weights(t->dev, &s, dwx, dwh, f->layer[l].gates, x, f->layer[l].past));
+    return acf_cuda_aside(t, false);
 }
 
 static acf_status head_back(acf_tape *t, acf_node *n, const acf_loop *f, acf_real *parts, bool narrow) {
@@ -138,10 +141,11 @@ static acf_status head_back(acf_tape *t, acf_node *n, const acf_loop *f, acf_rea
     const int64_t T = f->s.T, H = a->H, F = a->F, O = a->O;
     acf_real *dw1 = acf_grad(t, acf_rnn_of_head(n, ACF_RNN_W1)), *dw2 = acf_grad(t, acf_rnn_of_head(n, ACF_RNN_W2));
     acf_real *db1 = acf_grad(t, acf_rnn_of_head(n, ACF_RNN_B1)), *db2 = acf_grad(t, acf_rnn_of_head(n, ACF_RNN_B2));
+    ACF_TRY(acf_cuda_aside(t, true));
     if (dw1) ACF_TRY(acf_cuda_gru_gradient(t->dev, narrow, dw1, F, H, T, f->dhidden, F, f->layer[a->layers - 1].h, H));
     if (dw2) ACF_TRY(acf_cuda_gru_gradient(t->dev, narrow, dw2, O, F, T, f->dout, O, f->hidden, F));
     ACF_CUDA(acf_loop_head_sums_launch(f, db1, db2, parts, narrow, acf_cuda_stream(t->dev)));
-    return ACF_OK;
+    return acf_cuda_aside(t, false);
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
@@ -166,7 +170,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     for (int l = 0; l < a->layers; l++) ACF_TRY(layer_back(t, n, &f, l, l ? f.layer[l - 1].h : x0, parts, narrow));
     ACF_TRY(head_back(t, n, &f, parts, narrow));
     if (dknown) ACF_TRY(known_back(t, n, dknown, wk, narrow));
-    acf_arena_release(t->mem, mark);
+    acf_tape_done(t, mark);
     return ACF_OK;
 }
 

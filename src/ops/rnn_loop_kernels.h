@@ -52,6 +52,7 @@ typedef struct acf_loop {
     /* of a sample: as acf_draw */
     uint64_t seed;
     uint32_t draw;
+    const uint32_t *now; /* the same in device memory; NULL: `draw` says it */
     const uint64_t *row_id;        /* (N) or NULL */
     const int32_t *row_of, *col_of; /* (T) */
     /* of a backward */

@@ -70,7 +70,8 @@ __device__ __forceinline__ Given given_of(const acf_loop &f, int64_t p) {
     int row = f.row_of[p];
     uint64_t id = f.row_id ? f.row_id[row] : (uint64_t)row;
     uint32_t column = (uint32_t)f.col_of[p];
-    uint4 u = philox(f.seed, id, 5, column, f.draw), v = philox(f.seed, id, 6, column, f.draw); /* COMPONENT, NORMAL */
+    const uint32_t draw = f.now ? *f.now : f.draw;
+    uint4 u = philox(f.seed, id, 5, column, draw), v = philox(f.seed, id, 6, column, draw); /* COMPONENT, NORMAL */
     n.uniform = unit_of(u.x, u.y);
     n.normal = sqrt(-2.0 * log(unit_of(v.x, v.y))) * cospi(2.0 * unit_of(v.z, v.w));
     return n;

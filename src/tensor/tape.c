@@ -26,6 +26,7 @@ done:
 
 void acf_tape_free(acf_tape *t) {
     if (!t) return;
+    if (t->slab.data) t->dev->memory.free(t->dev->memory.ctx, t->slab.data);
     acf_arena_free(t->host);
     acf_arena_free(t->mem);
     acf_release(t);
@@ -42,6 +43,23 @@ void acf_tape_begin(acf_tape *t, bool record) {
     t->ran_back = false;
     t->failure.status = ACF_OK;
     t->empty = (acf_tensor){.ndim = 1};
+    t->slab.used = 0;
+    if (t->lasting && record && acf_device_zero(t->dev, t->slab.data, (size_t)t->slab.room * sizeof *t->slab.data)) acf_tape_fail(t, NULL);
+}
+
+acf_status acf_tape_last(acf_tape *t, bool lasting) {
+    struct acf_slab *s = &t->slab;
+    const acf_memory *m = &t->dev->memory;
+    t->lasting = lasting;
+    if (!lasting || s->room >= s->asked) return ACF_OK;
+    if (s->data) m->free(m->ctx, s->data);
+    const size_t bytes = (size_t)s->asked * sizeof *s->data;
+    if ((s->data = m->alloc(m->ctx, bytes))) {
+        s->room = s->asked;
+        return ACF_OK;
+    }
+    t->lasting = false, s->room = 0;
+    return m->refuse ? m->refuse(m->ctx, bytes, 0) : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for gradients", bytes);
 }
 
 acf_tape_mark acf_tape_position(const acf_tape *t) {
@@ -325,6 +343,8 @@ const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity) {
 /* ---- gradients: at any time only those between the nodes that have run back and the others are needed, some per cent of all.
  * Shapes repeat from layer to layer, so a list of what was handed back finds nearly always one that fits. */
 
+#define ALIGNED 64 /* numbers that a piece of the slab is a multiple of */
+
 typedef struct acf_spare {
     struct acf_spare *next;
     acf_real *data;
@@ -344,6 +364,7 @@ static acf_real *take_spare(acf_tape *t, int64_t n) {
 
 /* The gradient of what a node made, once its backward has read it. */
 static void hand_back(acf_tape *t, acf_tensor *x) {
+    if (t->lasting) return; /* work that was left behind may still read it */
     acf_spare *s = x->grad ? acf_arena_alloc(t->host, sizeof *s) : NULL;
     if (!s) return; /* no memory to remember it: it waits for the next begin */
     *s = (acf_spare){t->spare, x->grad, acf_tensor_count(x)};
@@ -356,9 +377,22 @@ static void hand_back(acf_tape *t, acf_tensor *x) {
 #endif
 }
 
+void acf_tape_done(acf_tape *t, acf_mark mark) {
+    if (!t->lasting) acf_arena_release(t->mem, mark);
+}
+
+/* n zeros of the slab; NULL when it has no room for them. */
+static acf_real *take_slab(acf_tape *t, int64_t n) {
+    struct acf_slab *s = &t->slab;
+    acf_real *g = t->lasting && s->room - s->used >= n ? s->data + s->used : NULL;
+    s->used += acf_ceil_div(n, ALIGNED) * ALIGNED;
+    s->asked = acf_max(s->asked, s->used);
+    return g;
+}
+
 acf_real *acf_grad(acf_tape *t, acf_tensor *x) {
     if (!x || !x->needs_grad) return NULL;
-    if (!x->grad) {
+    if (!x->grad && !(x->grad = take_slab(t, acf_tensor_count(x)))) {
         acf_real *g = take_spare(t, acf_tensor_count(x));
         if (!g) return NULL;
         if (acf_device_zero(t->dev, g, (size_t)acf_tensor_count(x) * sizeof(acf_real))) {
@@ -493,5 +527,5 @@ acf_status acf_tape_backward(acf_tape *t, acf_tensor *loss) {
         for (int i = 0; i < n->n_out; i++) hand_back(t, n->out[i]);
     }
     t->op = NULL;
-    return ACF_OK;
+    return t->lasting && t->dev->plugin ? t->dev->plugin->join(t->dev) : ACF_OK;
 }

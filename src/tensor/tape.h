@@ -57,6 +57,11 @@ struct acf_tape {
     bool ran_back;       /* backward has run: what it kept may be overwritten */
     double room;         /* a GPU's subsets hold this part of all cells, 1 at first: less saves memory and work where masks hardly vary */
     bool captured;       /* the step is being captured for a GPU: nothing is read back from it, so no number is checked */
+    bool lasting;        /* nothing that a step allocates is used again before the next begin, so that a GPU may leave work behind */
+    struct acf_slab {    /* of such a step, all its gradients: cleared in one go */
+        acf_real *data;  /* device memory, owned */
+        int64_t room, used, asked; /* numbers; asked: that any step so far wanted */
+    } slab;
     acf_failure failure; /* the first failure since begin; status ACF_OK while there is none */
     acf_tensor empty;    /* what operations return after a failure */
 };
@@ -80,6 +85,10 @@ acf_status acf_tape_status(acf_tape *t);
 
 /* Same as the non-finite check of backward, for a result that is not differentiated. */
 acf_status acf_tape_check(acf_tape *t, const acf_tensor *x);
+
+/* From now on steps last (true), with room for the gradients of the largest step so far, or they do not (false), as at first. Takes effect at the
+ * next begin. Fails: ACF_EMEMORY. */
+acf_status acf_tape_last(acf_tape *t, bool lasting);
 
 /* While not recording: everything made after a mark can be dropped again, so that a loop of steps does not grow. */
 typedef struct acf_tape_mark {
@@ -134,6 +143,8 @@ acf_status acf_tape_fail(acf_tape *t, const acf_op *op);
 /* The gradient of x to add to, cleared on first use; NULL when x is NULL or needs none, or when memory ran out (the tape
  * has failed then). */
 acf_real *acf_grad(acf_tape *t, acf_tensor *x);
+/* Drops what a backward has made since the mark; kept in a step that lasts. */
+void acf_tape_done(acf_tape *t, acf_mark mark);
 /* n numbers of device memory for this step; NULL when memory ran out (the tape has failed then). */
 acf_real *acf_tape_reals(acf_tape *t, int64_t n);
 int32_t *acf_tape_ints(acf_tape *t, int64_t n);

@@ -3,6 +3,7 @@
 
 #include "device/plugin.h"
 #include "ops/adam.h"
+#include "tensor/replay.h"
 
 #include <math.h>
 #include <time.h>
@@ -10,20 +11,15 @@
 #define AT_ONCE_SECONDS 0.1 /* that the host is away: a signal waits as long */
 #define SHARE 0.5           /* of the free memory that a table may take */
 
-/* Work that is captured once it has run. */
-typedef struct work {
-    acf_graph *graph;
-    bool ran;
-} work;
-
 struct acf_captured {
     acf_trainer *tr;
     const acf_holdout *hold; /* whose cells are held out in the resident table */
     acf_resident *resident;
     acf_batch *batch;
     acf_drawing train, valid;
-    work step, check;
+    acf_replay step, check;
     int64_t checks;          /* batches of a validation */
+    double step_room, check_room; /* what part of a batch's cells is modelled at most (acf_tape.room) */
     acf_arena *there;        /* device memory of: */
     acf_ticket *ticket, *check_ticket; /* (ACF_STEPS_AT_ONCE), (checks) */
     acf_pace_record *record; /* (ACF_STEPS_AT_ONCE) */
@@ -74,6 +70,16 @@ static acf_status make_memory(acf_captured *c) {
     return place_checks(c);
 }
 
+/* Training models as many cells as its masks say, and hardly ever more; validation those that are held out. Reals and categories are parts of a
+ * table, each with room of its own: the narrower varies more. */
+static void plan_room(acf_captured *c) {
+    int64_t reals, all = acf_net_columns(c->tr->net);
+    acf_net_reals(c->tr->net, &reals);
+    const int64_t part = reals == 0 || reals == all ? all : acf_min(reals, all - reals), N = c->batch->capacity;
+    c->step_room = acf_masks_room(&c->tr->set.masks, N, all, part);
+    c->check_room = fmin(1, (double)c->resident->most / (double)(N * part));
+}
+
 acf_status acf_captured_create(acf_trainer *tr, acf_captured **out) {
     acf_status status = ACF_OK;
     acf_device *dev = acf_net_params(tr->net)->dev;
@@ -86,6 +92,7 @@ acf_status acf_captured_create(acf_trainer *tr, acf_captured **out) {
     if (!c->resident->every_batch) goto done;
     ACF_TRY_DONE(acf_batch_place(dev, tr->walk.size, tr->data.table->D, &c->batch));
     ACF_TRY_DONE(make_memory(c));
+    plan_room(c);
     *out = c;
 done:
     if (!*out) acf_captured_free(c);
@@ -94,38 +101,12 @@ done:
 
 void acf_captured_free(acf_captured *c) {
     if (!c) return;
-    acf_device *dev = device(c);
-    acf_device_sync(dev); /* what still runs reads what goes */
-    dev->plugin->graph_free(dev, c->step.graph);
-    dev->plugin->graph_free(dev, c->check.graph);
+    acf_replay_free(&c->step, device(c));
+    acf_replay_free(&c->check, device(c));
     acf_arena_free(c->there);
     acf_batch_free(c->batch);
     acf_resident_free(c->resident);
     acf_release(c);
-}
-
-/* ---- running --------------------------------------------------------------------------------------------------------------- */
-
-/* Runs the work n times: by hand first, then captured. With the tape marked, whatever asks for numbers is refused. */
-static acf_status run(acf_captured *c, work *w, acf_status (*enqueue)(acf_captured *), int64_t n) {
-    acf_device *dev = device(c);
-    acf_tape *t = c->tr->tape;
-    acf_status status = ACF_OK;
-    t->captured = true;
-    if (n > 0 && !w->ran) {
-        status = enqueue(c);
-        n--;
-    }
-    if (!status) w->ran = true;
-    if (!status && n > 0 && !w->graph) {
-        status = dev->plugin->capture_begin(dev);
-        if (!status) status = enqueue(c);
-        acf_status ended = dev->plugin->capture_end(dev, status ? NULL : &w->graph);
-        if (!status) status = ended;
-    }
-    for (int64_t k = 0; k < n && !status; k++) status = dev->plugin->graph_run(dev, w->graph);
-    t->captured = false;
-    return status;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------ */
@@ -141,7 +122,8 @@ static acf_status gradients(acf_captured *c) {
     return acf_loss_enqueue(tr->tape, tr->net, c->batch, &pass, &tr->set.loss, ps->pace->loss);
 }
 
-static acf_status enqueue_step(acf_captured *c) {
+static acf_status enqueue_step(void *ctx) {
+    acf_captured *c = ctx;
     const acf_train_settings *set = &c->tr->set;
     const acf_adam adam = acf_train_adam(set);
     device(c)->precision = set->precision; /* for this call only: whatever is reported comes from float */
@@ -158,7 +140,7 @@ static double seconds(void) {
 }
 
 int64_t acf_captured_room(const acf_captured *c) {
-    if (!c->step.graph) return c->step.ran ? 2 : 1; /* what they take is not known */
+    if (!acf_replay_ready(&c->step)) return 1; /* alone, so that one that cannot be captured leaves nothing behind */
     return c->seconds > 0 ? acf_max(1, acf_min(ACF_STEPS_AT_ONCE, (int64_t)(AT_ONCE_SECONDS / c->seconds))) : 4;
 }
 
@@ -169,14 +151,16 @@ static acf_status fetch_records(acf_captured *c, int64_t n, acf_pace_record *rec
 
 acf_status acf_captured_steps(acf_captured *c, const acf_ticket *ticket, int64_t n, acf_train_step *out, bool *by_hand) {
     acf_pace_record record[ACF_STEPS_AT_ONCE];
-    const bool known = c->step.graph;
+    const bool known = acf_replay_ready(&c->step);
     const acf_pace pace = {.step = c->tr->state.updates + 1, .record = c->record};
     ACF_ASSERT(n > 0 && n <= ACF_STEPS_AT_ONCE);
     const double begun = seconds();
     *by_hand = false;
     ACF_TRY(acf_device_copy(device(c), c->ticket, ticket, (size_t)n * sizeof *ticket, ACF_TO_DEVICE));
     ACF_TRY(acf_device_copy(device(c), params(c)->pace, &pace, sizeof pace, ACF_TO_DEVICE));
-    acf_status status = run(c, &c->step, enqueue_step, n);
+    c->tr->tape->room = c->step_room;
+    acf_status status = acf_replay_run(&c->step, c->tr->tape, enqueue_step, c, n);
+    c->tr->tape->room = 1;
     *by_hand = status == ACF_EDEVICE && !known; /* the first step was asked for alone, so nothing has run */
     ACF_TRY(status);
     ACF_TRY(fetch_records(c, n, record));
@@ -192,7 +176,8 @@ acf_status acf_captured_steps(acf_captured *c, const acf_ticket *ticket, int64_t
 
 bool acf_captured_validates(const acf_captured *c) { return c && c->hold && c->hold == c->tr->data.hold && c->checks > 0; }
 
-static acf_status enqueue_check(acf_captured *c) {
+static acf_status enqueue_check(void *ctx) {
+    acf_captured *c = ctx;
     acf_tape *t = c->tr->tape;
     acf_tape_begin(t, false);
     acf_resident_draw(t, c->resident, &c->valid, c->batch);
@@ -200,10 +185,20 @@ static acf_status enqueue_check(acf_captured *c) {
     return acf_tape_status(t);
 }
 
+static acf_status run_checks(acf_captured *c) {
+    acf_tape *t = c->tr->tape;
+    t->room = c->check_room;
+    device(c)->precision = c->tr->set.precision == ACF_PRECISION_FLOAT ? ACF_PRECISION_FLOAT : ACF_PRECISION_TF32;
+    acf_status status = acf_replay_run(&c->check, t, enqueue_check, c, c->checks);
+    device(c)->precision = ACF_PRECISION_FLOAT;
+    t->room = 1;
+    return status;
+}
+
 acf_status acf_captured_nll(acf_captured *c, double *nll) {
     acf_total total = {0};
     ACF_TRY(acf_device_zero(device(c), c->total, sizeof total));
-    ACF_TRY(run(c, &c->check, enqueue_check, c->checks));
+    ACF_TRY(run_checks(c));
     ACF_TRY(acf_device_copy(device(c), &total, c->total, sizeof total, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(c)));
     if (!isfinite(total.sum)) return acf_fail(ACF_ENUMERIC, "the log-likelihood of the held-out cells is %g", total.sum);

@@ -1,0 +1,167 @@
+/* Captured questions: see replayed.h. */
+#include "infer/replayed.h"
+
+#include "data/resident.h"
+#include "device/plugin.h"
+#include "tensor/replay.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SIZES 16 /* graphs of a question, by the part of the cells that is modelled */
+
+typedef enum question { LOGP, DRAW, GUESS, QUESTIONS } question;
+
+/* One graph, and where its answer lies. */
+typedef struct asked {
+    acf_replay replay;
+    acf_answer answer; /* LOGP: reals has (N) */
+} asked;
+
+struct acf_replayed {
+    const acf_net *net;
+    acf_tape *t;
+    acf_batch *there;
+    uint32_t *now; /* in device memory: which draw */
+    uint64_t seed; /* that draws were captured with */
+    bool by_hand[QUESTIONS]; /* cannot be captured */
+    asked asked[QUESTIONS][SIZES];
+};
+
+acf_status acf_replayed_create(const acf_net *net, acf_tape *t, int64_t rows, acf_replayed **out) {
+    acf_status status = ACF_OK;
+    acf_device *dev = t->dev;
+    *out = NULL;
+    if (!dev->plugin) return ACF_OK;
+    acf_replayed *r = acf_alloc_zero(sizeof *r, "captured questions");
+    if (!r) return ACF_EMEMORY;
+    r->net = net, r->t = t;
+    ACF_TRY_DONE(acf_batch_place(dev, rows, acf_net_columns(net), &r->there));
+    if (!(r->now = dev->memory.alloc(dev->memory.ctx, sizeof *r->now))) {
+        status = dev->memory.refuse(dev->memory.ctx, sizeof *r->now, 0);
+        goto done;
+    }
+    *out = r;
+done:
+    if (status) acf_replayed_free(r);
+    return status;
+}
+
+void acf_replayed_forget(acf_replayed *r) {
+    for (int q = 0; r && q < QUESTIONS; q++)
+        for (int k = 0; k < SIZES; k++) acf_replay_free(&r->asked[q][k].replay, r->t->dev);
+}
+
+void acf_replayed_free(acf_replayed *r) {
+    if (!r) return;
+    const acf_memory *m = &r->t->dev->memory;
+    acf_replayed_forget(r);
+    if (r->now) m->free(m->ctx, r->now);
+    acf_batch_free(r->there);
+    acf_release(r);
+}
+
+/* ---- a batch on its way ------------------------------------------------------------------------------------------------------ */
+
+/* The whole of the host's arrays, so that rows behind the last are empty there, too. */
+static acf_status send(acf_replayed *r, acf_batch *batch) {
+    acf_device *dev = r->t->dev;
+    acf_batch *to = r->there;
+    const int64_t used = batch->N * batch->D, cells = to->capacity * to->D;
+    ACF_ASSERT(batch->capacity == to->capacity && !batch->there);
+    memset(batch->m + used, 0, (size_t)(cells - used));
+    memset(batch->b + used, 0, (size_t)(cells - used));
+    ACF_TRY(acf_device_copy(dev, to->x, batch->x, (size_t)cells * sizeof *to->x, ACF_TO_DEVICE));
+    ACF_TRY(acf_device_copy(dev, to->code, batch->code, (size_t)cells * sizeof *to->code, ACF_TO_DEVICE));
+    ACF_TRY(acf_device_copy(dev, to->m, batch->m, (size_t)cells, ACF_TO_DEVICE));
+    ACF_TRY(acf_device_copy(dev, to->b, batch->b, (size_t)cells, ACF_TO_DEVICE));
+    return acf_device_copy(dev, to->id, batch->id, (size_t)to->capacity * sizeof *to->id, ACF_TO_DEVICE);
+}
+
+/* Which graph: the smallest whose room holds the modelled cells of reals and of categories, each a part with room of its own. */
+static int size_of(const acf_replayed *r, const acf_batch *batch) {
+    int64_t reals, all = batch->D, count[2] = {0}, at = 0;
+    const int32_t *column = acf_net_reals(r->net, &reals);
+    for (int64_t i = 0; i < batch->N; i++, at = 0)
+        for (int64_t j = 0; j < all; j++) {
+            const bool real = at < reals && column[at] == j;
+            at += real;
+            count[real] += batch->m[i * all + j] && !batch->b[i * all + j];
+        }
+    const int64_t room[2] = {r->there->capacity * (all - reals), r->there->capacity * reals};
+    int64_t size = 1;
+    for (int k = 0; k < 2; k++)
+        if (room[k]) size = acf_max(size, acf_ceil_div(SIZES * count[k], room[k]));
+    return (int)size - 1;
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------------------------------- */
+
+/* What enqueue is told. */
+typedef struct errand {
+    acf_replayed *r;
+    question q;
+    acf_draw draw;
+    acf_answer *out;
+} errand;
+
+static acf_status enqueue(void *ctx) {
+    const errand *e = ctx;
+    acf_tape *t = e->r->t;
+    acf_tape_begin(t, false);
+    acf_view *v = acf_net_view(t, e->r->net, e->r->there, NULL);
+    if (e->q == LOGP) *e->out = (acf_answer){.reals = acf_net_logp(t, v)->data};
+    else *e->out = acf_net_answer(t, v, e->q == DRAW ? &e->draw : NULL);
+    return acf_tape_status(t);
+}
+
+/* Runs the question on the batch; *a is its answer, in device memory. */
+static acf_status ask(acf_replayed *r, acf_batch *batch, question q, uint64_t seed, const acf_answer **a, bool *by_hand) {
+    acf_tape *t = r->t;
+    const int size = size_of(r, batch);
+    asked *s = &r->asked[q][size];
+    errand e = {r, q, {.seed = seed, .now = r->now}, &s->answer};
+    ACF_TRY(send(r, batch));
+    t->room = (double)(size + 1) / SIZES;
+    acf_status status = acf_replay_run(&s->replay, t, enqueue, &e, 1);
+    t->room = 1;
+    *by_hand = r->by_hand[q] = status == ACF_EDEVICE && !acf_replay_ready(&s->replay);
+    *a = &s->answer;
+    return *by_hand ? ACF_OK : status;
+}
+
+acf_status acf_replayed_logp(acf_replayed *r, acf_batch *batch, acf_real *out, bool *by_hand) {
+    const acf_answer *a;
+    acf_device *dev = r->t->dev;
+    if ((*by_hand = r->by_hand[LOGP])) return ACF_OK;
+    ACF_TRY(ask(r, batch, LOGP, 0, &a, by_hand));
+    if (*by_hand) return ACF_OK;
+    ACF_TRY(acf_device_copy(dev, out, a->reals, (size_t)batch->N * sizeof *out, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(dev));
+    for (int64_t i = 0; i < batch->N; i++) *by_hand |= !isfinite(out[i]); /* by hand it says where it comes from */
+    return ACF_OK;
+}
+
+static bool all_finite(const acf_batch *batch, const acf_real *x) {
+    for (int64_t k = 0; k < batch->N * batch->D; k++)
+        if (batch->m[k] && !batch->b[k] && !isfinite(x[k])) return false;
+    return true;
+}
+
+acf_status acf_replayed_answer(acf_replayed *r, acf_batch *batch, const acf_draw *d, acf_real *out, bool *by_hand) {
+    const question q = d ? DRAW : GUESS;
+    const acf_answer *a;
+    if ((*by_hand = r->by_hand[q])) return ACF_OK;
+    if (d && d->seed != r->seed) { /* part of what was captured */
+        for (int k = 0; k < SIZES; k++) acf_replay_free(&r->asked[DRAW][k].replay, r->t->dev);
+        r->seed = d->seed;
+    }
+    if (d) ACF_TRY(acf_device_copy(r->t->dev, r->now, &d->draw, sizeof d->draw, ACF_TO_DEVICE));
+    ACF_TRY(ask(r, batch, q, d ? d->seed : 0, &a, by_hand));
+    if (*by_hand) return ACF_OK;
+    const acf_mark mark = acf_arena_mark(r->t->host);
+    acf_status status = acf_net_fetch(r->t, r->net, *a, batch, out);
+    acf_arena_release(r->t->host, mark);
+    *by_hand = !status && !all_finite(batch, out);
+    return status;
+}

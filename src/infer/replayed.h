@@ -1,0 +1,26 @@
+/* The questions of a session that a GPU answers from a captured graph: log-likelihoods, draws and best guesses, batch after batch without asking
+ * the host in between. Answers are those of the network asked by hand (model/net.h).
+ *
+ * A batch is copied to the device, padded to the session's rows. How many of its cells are modelled decides which graph answers: there is one for
+ * every sixteenth of the cells, captured when it is first needed, so that little is computed for cells that nobody asked for. */
+#ifndef ACF_INFER_REPLAYED_H
+#define ACF_INFER_REPLAYED_H
+
+#include "model/net.h"
+
+typedef struct acf_replayed acf_replayed;
+
+/* For batches of at most `rows` rows. Keeps net and t. Gives *out, NULL on a device that captures nothing; free with acf_replayed_free, before t.
+ * Fails: ACF_EMEMORY. */
+acf_status acf_replayed_create(const acf_net *net, acf_tape *t, int64_t rows, acf_replayed **out);
+void acf_replayed_free(acf_replayed *r); /* NULL is allowed */
+
+/* After the device's precision or the network's weights have moved elsewhere: what was captured is forgotten. */
+void acf_replayed_forget(acf_replayed *r);
+
+/* out (N): log p of the batch, in host memory. out (N,D): a draw, or with d NULL the best guess, in the modelled cells of the batch. *by_hand:
+ * this network cannot be captured; nothing has been written, and the caller asks it by hand. Fails as those of net.h do. */
+acf_status acf_replayed_logp(acf_replayed *r, acf_batch *batch, acf_real *out, bool *by_hand);
+acf_status acf_replayed_answer(acf_replayed *r, acf_batch *batch, const acf_draw *d, acf_real *out, bool *by_hand);
+
+#endif
