@@ -7,7 +7,7 @@
 #   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
 #   make man          build/man: a page for each command, and the completion for bash
 #   make cuda         build/libacflow_cuda.so: the GPU's part, loaded where there is one (needs nvcc 13)
-#   make gpu-test     build/gpu: acflow, the tests, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
+#   make gpu-test     build/gpu: acflow, the tests, the benchmark, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
 #
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
@@ -104,16 +104,19 @@ $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 # the libraries of libraries.
 # OpenBLAS, 36 MB for every CPU there is, travels compressed; the programs are started by a script that unpacks it. 45 MB in all.
 GPU_LINK = $(CC) -fopenmp $^ $(LIBS) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@
-gpu-test: cuda $(B)/gpu/bin/acflow-test $(B)/gpu/bin/acflow
+gpu-test: cuda $(B)/gpu/bin/acflow-test $(B)/gpu/bin/acflow $(B)/gpu/bin/acflow-bench
 	rm -rf $(B)/gpu/lib && mkdir $(B)/gpu/lib
 	ldd $(B)/gpu/bin/acflow-test | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(B)/gpu/lib
 	gzip -9f $(B)/gpu/lib/libopenblas.so.*
 	strip -o $(B)/gpu/lib/libacflow_cuda.so $(B)/libacflow_cuda.so
-	for p in acflow acflow-test; do cp tests/gpu.sh $(B)/gpu/$$p || exit 1; done
+	for p in acflow acflow-test acflow-bench; do cp tests/gpu.sh $(B)/gpu/$$p || exit 1; done
 $(B)/gpu/bin/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
 	@mkdir -p $(@D)
 	$(GPU_LINK) -lcmocka
 $(B)/gpu/bin/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
+	@mkdir -p $(@D)
+	$(GPU_LINK)
+$(B)/gpu/bin/acflow-bench: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu.c)
 	@mkdir -p $(@D)
 	$(GPU_LINK)
 

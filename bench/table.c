@@ -4,6 +4,7 @@
  * the PyTorch peer beside it.
  *
  *     bench-table [D] [BATCH] [ROUNDS] [PRESET] [float|bf16]          ACF_NUM_THREADS: threads; bf16: products of training steps */
+#include "arithmetic.h"
 #include "bench.h"
 #include "data/masks.h"
 #include "device/cpu.h"
@@ -64,45 +65,15 @@ static void run_sample(bench *b) {
 
 /* ---- arithmetic ---------------------------------------------------------------------------------------------------------- */
 
-static bool ends_with(const char *name, const char *end) {
-    size_t n = strlen(name), k = strlen(end);
-    return n >= k && strcmp(name + n - k, end) == 0;
-}
-
-static bool is_one_of(const char *name, const char *const *ends) {
-    while (*ends && !ends_with(name, *ends)) ends++;
-    return *ends != NULL;
-}
-
-/* How many rows a weight matrix meets in one pass: those of a GRU, of a set's blocks and of their heads each of the T modelled elements
- * (recurrent ones not the first of a row), those of the other networks each of the N rows. 0: it is no factor of a product. */
-static double rows_met(const char *name, double N, double T, double started) {
-    static const char *const none[] = {"base", "columns", "slots", ".wi", "anchor.mean", NULL};
-    static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", NULL};
-    bool block = strncmp(name, "likelihood.", 11) == 0 && (ends_with(name, ".w1") || ends_with(name, ".w2"));
-    if (is_one_of(name, none)) return 0;
-    return ends_with(name, ".wh") ? T - started : block || is_one_of(name, element) ? T : N;
-}
-
-/* FLOP of the products in one pass over the batch, 2·O·I for each row that a matrix (O,I) meets. Backward is twice that, for weights
- * and inputs; but what only meets the observed values needs no gradient of its input. Gates, activations, mixtures, LU and Adam are
- * not counted. */
+/* Of the batch as it is masked now. */
 static double flops(const bench *b, bool back) {
-    const acf_params *ps = acf_net_params(b->net);
-    double N = (double)b->batch->N, T = 0, started = 0, sum = 0;
+    bench_work w = {.rows = (double)b->batch->N};
     for (int64_t i = 0; i < b->batch->N; i++) {
         int64_t u = 0;
         for (int64_t j = 0; j < b->batch->D; j++) u += !b->batch->b[i * b->batch->D + j];
-        T += (double)u, started += u > 0;
+        w.elements += (double)u, w.started += u > 0;
     }
-    for (int i = 0; i < ps->n; i++) {
-        const acf_param *p = ps->list[i];
-        if (p->t.ndim != 2) continue;
-        bool observed = ends_with(p->name, ".wc") || ends_with(p->name, ".w0");
-        double once = 2 * (double)acf_tensor_count(&p->t) * rows_met(p->name, N, T, started);
-        sum += back ? (observed ? 2 : 3) * once : once;
-    }
-    return sum;
+    return bench_flops(acf_net_params(b->net), w, back);
 }
 
 enum { SGEMM = 1536 };

@@ -1,0 +1,115 @@
+/* How long a GPU was at work: the times of every kernel and copy, from CUPTI, NVIDIA's tracing library, which comes with the CUDA toolkit
+ * and with PyTorch. It is loaded at run time, so that this builds without; of its interface (stable since CUDA 5.5) only the little used
+ * here is declared. Kernels of a graph are seen one by one.
+ *
+ *     if (bench_trace_open(path) == NULL) {          else the reason why there is none
+ *         bench_trace_begin();
+ *         ... work, and a sync ...
+ *         double seconds = bench_trace_end();        of them the device had something to do; overlapping work counts once
+ *     }
+ *
+ * While it traces, the host is slower: measure wall time in a run without. One file of a program includes this. */
+#ifndef ACF_BENCH_TRACE_H
+#define ACF_BENCH_TRACE_H
+
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { BENCH_MEMCPY = 1, BENCH_MEMSET = 2, BENCH_KERNEL = 10 };
+
+/* How every record of these three kinds begins. */
+typedef struct bench_record {
+    uint32_t kind, other[3];
+    uint64_t start, end; /* nanoseconds */
+} bench_record;
+
+typedef struct bench_span {
+    uint64_t start, end;
+} bench_span;
+
+static struct {
+    int (*enable)(int kind), (*disable)(int kind), (*flush)(uint32_t flag);
+    int (*next)(uint8_t *buffer, size_t bytes, bench_record **record);
+    bench_span *span;
+    size_t n, room;
+} bench_tracer;
+
+static void bench_trace_request(uint8_t **buffer, size_t *size, size_t *records) {
+    enum { BYTES = 4 << 20 };
+    *buffer = aligned_alloc(8, BYTES);
+    *size = *buffer ? BYTES : 0;
+    *records = 0;
+}
+
+static void bench_trace_keep(bench_span s) {
+    if (bench_tracer.n == bench_tracer.room) {
+        size_t room = bench_tracer.room ? 2 * bench_tracer.room : 4096;
+        bench_span *more = realloc(bench_tracer.span, room * sizeof *more);
+        if (!more) return;
+        bench_tracer.span = more, bench_tracer.room = room;
+    }
+    bench_tracer.span[bench_tracer.n++] = s;
+}
+
+static void bench_trace_done(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid) {
+    bench_record *r = NULL;
+    (void)context, (void)stream, (void)size;
+    while (valid && bench_tracer.next(buffer, valid, &r) == 0)
+        if ((r->kind == BENCH_KERNEL || r->kind == BENCH_MEMCPY || r->kind == BENCH_MEMSET) && r->end > r->start)
+            bench_trace_keep((bench_span){r->start, r->end});
+    free(buffer);
+}
+
+/* path NULL: where the loader looks. NULL when it is there, else why not. */
+static const char *bench_trace_open(const char *path) {
+    void *lib = dlopen(path ? path : "libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
+    int (*callbacks)(void (*)(uint8_t **, size_t *, size_t *), void (*)(void *, uint32_t, uint8_t *, size_t, size_t));
+    if (!lib) return dlerror();
+    *(void **)&callbacks = dlsym(lib, "cuptiActivityRegisterCallbacks");
+    *(void **)&bench_tracer.enable = dlsym(lib, "cuptiActivityEnable");
+    *(void **)&bench_tracer.disable = dlsym(lib, "cuptiActivityDisable");
+    *(void **)&bench_tracer.flush = dlsym(lib, "cuptiActivityFlushAll");
+    *(void **)&bench_tracer.next = dlsym(lib, "cuptiActivityGetNextRecord");
+    if (!callbacks || !bench_tracer.enable || !bench_tracer.disable || !bench_tracer.flush || !bench_tracer.next)
+        return "it lacks the functions of the activity interface";
+    return callbacks(bench_trace_request, bench_trace_done) == 0 ? NULL : "it refused to register callbacks";
+}
+
+/* False: it cannot trace here. */
+static bool bench_trace_begin(void) {
+    static const int kinds[] = {BENCH_KERNEL, BENCH_MEMCPY, BENCH_MEMSET};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        if (bench_tracer.enable(kinds[k]) != 0) return false;
+    bench_tracer.flush(1); /* what ran before is not ours */
+    bench_tracer.n = 0;
+    return true;
+}
+
+static int bench_by_start(const void *a, const void *b) {
+    uint64_t x = ((const bench_span *)a)->start, y = ((const bench_span *)b)->start;
+    return (x > y) - (x < y);
+}
+
+/* The length of the union of n spans, which are sorted in place. */
+static double bench_covered(bench_span *s, size_t n) {
+    uint64_t sum = 0, until = 0;
+    if (n) qsort(s, n, sizeof *s, bench_by_start);
+    for (size_t k = 0; k < n; k++) {
+        uint64_t from = s[k].start > until ? s[k].start : until;
+        if (s[k].end > from) sum += s[k].end - from, until = s[k].end;
+    }
+    return 1e-9 * (double)sum;
+}
+
+/* Seconds the device worked since begin, 0 when nothing was seen; *launches: kernels and copies. */
+static double bench_trace_end(size_t *launches) {
+    bench_tracer.flush(1);
+    bench_tracer.disable(BENCH_KERNEL), bench_tracer.disable(BENCH_MEMCPY), bench_tracer.disable(BENCH_MEMSET);
+    *launches = bench_tracer.n;
+    return bench_covered(bench_tracer.span, bench_tracer.n);
+}
+
+#endif
