@@ -14,6 +14,7 @@
 #include "arithmetic.h"
 #include "bench.h"
 #include "data/masks.h"
+#include "infer/replayed.h"
 #include "infer/session.h"
 #include "model/config.h"
 #include "ops/devices.h"
@@ -33,6 +34,7 @@ typedef struct bench {
     acf_trainer *tr;
     acf_session *session;
     acf_tape *t;
+    acf_replayed *replayed; /* NULL on the CPU */
     acf_batch *batch;
     acf_question question;
     uint8_t *cells; /* (2,N,D): given, asked */
@@ -142,7 +144,8 @@ static acf_status start_guess(bench *b) { return start_training(b, 1); }
 static acf_status start_query(bench *b) {
     if (!acf_device_multiplies(b->dev, b->precision))
         return acf_fail(ACF_EDEVICE, "%s does not multiply in %s", b->dev->table->name, precision_name[b->precision]);
-    return acf_tape_create(b->dev, NULL, &b->t);
+    ACF_TRY(acf_tape_create(b->dev, NULL, &b->t));
+    return acf_replayed_create(b->model->net, b->t, b->N, &b->replayed);
 }
 static acf_status start_session(bench *b) { return acf_ask_create(b->dev, b->model, b->N, &b->session); }
 
@@ -153,6 +156,9 @@ static acf_status run_steps(bench *b, int64_t times) {
 }
 
 static acf_status loglik(bench *b) {
+    bool by_hand = true;
+    if (b->replayed) ACF_TRY(acf_replayed_logp(b->replayed, b->batch, b->draw, &by_hand));
+    if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     acf_tensor *logp = acf_net_logp(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL));
     ACF_TRY(acf_tape_check(b->t, logp));
@@ -160,6 +166,9 @@ static acf_status loglik(bench *b) {
 }
 
 static acf_status sample(bench *b) {
+    bool by_hand = true;
+    if (b->replayed) ACF_TRY(acf_replayed_answer(b->replayed, b->batch, &(acf_draw){.seed = 1}, b->draw, &by_hand));
+    if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     return acf_net_draw(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL), &(acf_draw){.seed = 1}, b->draw);
 }
@@ -255,8 +264,8 @@ static void do_job(bench *b, const job *j) {
         label(b, j, "failed");
         printf("%s\n", acf_error());
     }
-    acf_trainer_free(b->tr), acf_tape_free(b->t), acf_ask_free(b->session);
-    b->tr = NULL, b->t = NULL, b->session = NULL;
+    acf_trainer_free(b->tr), acf_replayed_free(b->replayed), acf_tape_free(b->t), acf_ask_free(b->session);
+    b->tr = NULL, b->replayed = NULL, b->t = NULL, b->session = NULL;
 }
 
 /* The word is in the comma-separated list. */
