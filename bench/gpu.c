@@ -14,6 +14,7 @@
 #include "arithmetic.h"
 #include "bench.h"
 #include "data/masks.h"
+#include "data/resident.h"
 #include "infer/replayed.h"
 #include "infer/session.h"
 #include "model/config.h"
@@ -92,7 +93,7 @@ static acf_status make_question(bench *b) {
     int64_t cells = b->N * b->D;
     acf_masks masks;
     ACF_TRY(acf_masks_parse("bernoulli:0.5", &masks));
-    ACF_TRY(acf_batch_create(b->N, b->D, &b->batch));
+    ACF_TRY(acf_batch_stage(b->dev, b->N, b->D, &b->batch));
     b->cells = acf_alloc((size_t)(2 * cells), "masks");
     b->answer = acf_alloc((size_t)cells * sizeof *b->answer, "answers");
     b->draw = acf_alloc((size_t)cells * sizeof *b->draw, "draws");

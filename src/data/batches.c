@@ -3,6 +3,7 @@
 #include "data/batches.h"
 
 #include "device/cpu.h"
+#include "device/plugin.h"
 
 #include <string.h>
 
@@ -71,6 +72,12 @@ void acf_batch_free(acf_batch *batch) {
     if (!batch) return;
     if (batch->there) {
         batch->there->memory.free(batch->there->memory.ctx, batch->id);
+        acf_release(batch);
+        return;
+    }
+    if (batch->staged) {
+        if (batch->staged->plugin) batch->staged->plugin->pinned_free(batch->staged, batch->id);
+        else acf_release(batch->id);
         acf_release(batch);
         return;
     }

@@ -55,7 +55,8 @@ typedef enum acf_batch_role {
 /* All arrays are owned. Rows 0..N-1 are valid. */
 typedef struct acf_batch {
     int64_t capacity, N, D;
-    acf_device *there; /* whose memory they are in, in one block (resident.h); NULL: the host's */
+    acf_device *there;  /* whose memory they are in, in one block (resident.h); NULL: the host's */
+    acf_device *staged; /* they are in one block of host memory that this device copies from; NULL: each by itself */
     acf_real *x;   /* (N,D) encoded; 0 where m = 0; a class is its code, as a number */
     int32_t *code; /* (N,D) class of a categorical column; -1 where m = 0, and in real columns */
     uint8_t *m;    /* (N,D) 1: present */

@@ -243,6 +243,31 @@ static void cells_are_independent(void **state) {
     acf_device_close(dev);
 }
 
+/* What a batch models stays within the room that is planned for it, and comes near it: in all columns, and in the first three. */
+static void batches_have_room(void **state) {
+    (void)state;
+    static const char *const texts[] = {"bernoulli:0.5", "uniform", "marginal:0.3", "partial:0.6 + uniform*2", "bernoulli:0.9*3 + joint"};
+    enum { ROWS = 100 };
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        const acf_masks masks = parsed(texts[k]);
+        const double room[2] = {acf_masks_room(&masks, ROWS, D, D), acf_masks_room(&masks, ROWS, D, 3)};
+        double most[2] = {0};
+        drawn(texts[k], 0, 3);
+        for (int i = 0; i < N; i += ROWS)
+            for (int part = 0; part < 2; part++) {
+                int64_t cells = 0, width = part ? 3 : D;
+                for (int r = i; r < i + ROWS; r++)
+                    for (int j = 0; j < width; j++) cells += m[r * D + j] && !b[r * D + j];
+                most[part] = fmax(most[part], (double)cells / (double)(ROWS * width));
+            }
+        for (int part = 0; part < 2; part++)
+            if (most[part] > room[part] || most[part] < room[part] - 0.25)
+                fail_msg("%s: %.3f of the cells are modelled, there is room for %.3f", texts[k], most[part], room[part]);
+    }
+    const acf_masks joint = parsed("joint");
+    assert_true(acf_masks_room(&joint, 10, 4, 4) == 1);
+}
+
 static void text_goes_and_comes_back(void **state) {
     (void)state;
     static const char *const cases[][2] = {
@@ -294,7 +319,7 @@ static void wrong_text_gets_a_sentence(void **state) {
     }
 }
 
-ACF_TESTS(masks, cmocka_unit_test(bernoulli_has_its_law), cmocka_unit_test(uniform_has_its_law),
+ACF_TESTS(masks, cmocka_unit_test(batches_have_room), cmocka_unit_test(bernoulli_has_its_law), cmocka_unit_test(uniform_has_its_law),
           cmocka_unit_test(marginal_turns_the_given_into_missing), cmocka_unit_test(joint_gives_nothing), cmocka_unit_test(partial_leaves_some_missing),
           cmocka_unit_test(mixtures_choose_by_weight), cmocka_unit_test(rows_without_cells_stay_empty),
           cmocka_unit_test(a_row_does_not_know_its_batch), cmocka_unit_test(cells_are_independent),

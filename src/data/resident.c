@@ -2,6 +2,7 @@
 #include "data/resident_row.h"
 
 #include "device/cpu.h"
+#include "device/plugin.h"
 
 #include <string.h>
 
@@ -145,26 +146,65 @@ void acf_resident_free(acf_resident *r) {
     acf_release(r);
 }
 
-acf_status acf_batch_place(acf_device *dev, int64_t capacity, int64_t D, acf_batch **out) {
+/* ---- batches in one block ---------------------------------------------------------------------------------------------------- */
+
+static size_t block_bytes(int64_t capacity, int64_t D) {
+    return (size_t)capacity * sizeof(uint64_t) + (size_t)(capacity * D) * (sizeof(acf_real) + sizeof(int32_t) + 2);
+}
+
+/* A batch over a block of memory; the widest array first, so that all are aligned. */
+static acf_batch over_block(char *p, int64_t capacity, int64_t D) {
+    const size_t cells = (size_t)(capacity * D), id = (size_t)capacity * sizeof(uint64_t), x = cells * sizeof(acf_real), code = cells * sizeof(int32_t);
+    acf_batch b = {.capacity = capacity, .N = capacity, .D = D};
+    b.id = (uint64_t *)(void *)p;
+    b.x = (acf_real *)(void *)(p + id);
+    b.code = (int32_t *)(void *)(p + id + x);
+    b.m = (uint8_t *)(p + id + x + code);
+    b.b = b.m + cells;
+    return b;
+}
+
+static void *staged_alloc(void *ctx, size_t bytes) {
+    acf_device *dev = ctx;
+    return dev->plugin ? dev->plugin->pinned_alloc(dev, bytes) : acf_alloc(bytes, "a batch");
+}
+
+static acf_status new_block(acf_device *dev, int64_t capacity, int64_t D, void *(*alloc)(void *, size_t), void *ctx, acf_batch **out) {
     if (capacity < 1 || D < 1 || capacity > INT32_MAX / D)
         return acf_fail(ACF_ESHAPE, "a batch of %lld rows and %lld columns; expected 1 to 2^31 cells", (long long)capacity, (long long)D);
-    const size_t cells = (size_t)(capacity * D), id = (size_t)capacity * sizeof(uint64_t), x = cells * sizeof(acf_real), code = cells * sizeof(int32_t);
+    const size_t bytes = block_bytes(capacity, D);
     acf_batch *batch = acf_alloc_zero(sizeof *batch, "a batch");
-    if (!batch) return ACF_EMEMORY;
-    char *p = dev->memory.alloc(dev->memory.ctx, id + x + code + 2 * cells);
+    char *p = batch ? alloc(ctx, bytes) : NULL;
     if (!p) {
         acf_release(batch);
-        return dev->memory.refuse ? dev->memory.refuse(dev->memory.ctx, id + x + code + 2 * cells, 0)
+        return dev->memory.refuse ? dev->memory.refuse(dev->memory.ctx, bytes, 0)
                                   : acf_fail(ACF_EMEMORY, "out of memory: a batch of %lld rows", (long long)capacity);
     }
-    *batch = (acf_batch){.capacity = capacity, .N = capacity, .D = D, .there = dev};
-    batch->id = (uint64_t *)(void *)p; /* the widest first, so that all are aligned */
-    batch->x = (acf_real *)(void *)(p + id);
-    batch->code = (int32_t *)(void *)(p + id + x);
-    batch->m = (uint8_t *)(p + id + x + code);
-    batch->b = batch->m + cells;
+    *batch = over_block(p, capacity, D);
     *out = batch;
     return ACF_OK;
+}
+
+acf_status acf_batch_place(acf_device *dev, int64_t capacity, int64_t D, acf_batch **out) {
+    ACF_TRY(new_block(dev, capacity, D, dev->memory.alloc, dev->memory.ctx, out));
+    (*out)->there = dev;
+    return ACF_OK;
+}
+
+acf_status acf_batch_stage(acf_device *dev, int64_t capacity, int64_t D, acf_batch **out) {
+    ACF_TRY(new_block(dev, capacity, D, staged_alloc, dev, out));
+    (*out)->staged = dev;
+    memset((*out)->id, 0, block_bytes(capacity, D));
+    memset((*out)->code, 0xff, (size_t)(capacity * D) * sizeof(int32_t)); /* -1, as acf_batch_create */
+    return ACF_OK;
+}
+
+acf_status acf_batch_send(acf_batch *staged, acf_batch *placed) {
+    const int64_t used = staged->N * staged->D, cells = staged->capacity * staged->D;
+    ACF_ASSERT(staged->staged && placed->there && staged->capacity == placed->capacity && staged->D == placed->D);
+    memset(staged->m + used, 0, (size_t)(cells - used));
+    memset(staged->b + used, 0, (size_t)(cells - used));
+    return acf_device_copy(placed->there, placed->id, staged->id, block_bytes(staged->capacity, staged->D), ACF_TO_DEVICE);
 }
 
 /* ---- operations ------------------------------------------------------------------------------------------------------------ */
@@ -174,6 +214,7 @@ static acf_status draw_forward(acf_tape *t, acf_node *n) {
     const acf_ticket *k = &a->how.tickets[*a->how.turn];
     if (a->how.lr) *a->how.lr = k->lr;
     if (a->how.now) *a->how.now = k->step;
+    if (a->from.N == 0) return ACF_OK;
     ACF_PARALLEL(t->dev, a->N * a->from.D)
     for (int64_t i = 0; i < a->N; i++) {
         acf_resident_row(a, i);
@@ -187,9 +228,9 @@ const acf_op acf_op_draw_batch = {"draw_batch", ACF_OP_draw_batch, {draw_forward
 void acf_resident_draw(acf_tape *t, const acf_resident *r, const acf_drawing *how, acf_batch *batch) {
     acf_node *n = acf_node_new(t, &acf_op_draw_batch, sizeof(acf_draw_batch_attrs), 0, NULL);
     if (!n) return;
-    ACF_ASSERT(batch->there == t->dev && batch->D == r->there.D);
+    ACF_ASSERT(batch->there == t->dev && (!r || batch->D == r->there.D));
     acf_draw_batch_attrs *a = n->attr;
-    *a = (acf_draw_batch_attrs){.from = r->there, .how = *how, .N = batch->capacity, .x = batch->x, .code = batch->code, .m = batch->m,
+    *a = (acf_draw_batch_attrs){.from = r ? r->there : (acf_cells_there){0}, .how = *how, .N = batch->capacity, .x = batch->x, .code = batch->code, .m = batch->m,
                                 .b = batch->b, .id = batch->id};
     a->source = (int64_t *)(void *)acf_tape_ints(t, 2 * a->N);
     acf_node_run(t, n);

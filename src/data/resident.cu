@@ -13,7 +13,7 @@ static __global__ void draw_rows(acf_draw_batch_attrs a) {
         if (a.how.lr) *a.how.lr = k->lr;
         if (a.how.now) *a.how.now = k->step;
     }
-    if (i < a.N) acf_resident_row(&a, i);
+    if (i < a.N && a.from.N > 0) acf_resident_row(&a, i);
 }
 
 static __global__ void fill_cells(acf_draw_batch_attrs a) {
@@ -28,8 +28,9 @@ static __global__ void fill_cells(acf_draw_batch_attrs a) {
 static acf_status draw_forward(acf_tape *t, acf_node *n) {
     const acf_draw_batch_attrs *a = (const acf_draw_batch_attrs *)n->attr;
     cudaStream_t stream = acf_cuda_stream(t->dev);
-    draw_rows<<<acf_blocks(a->N, ROW_THREADS), ROW_THREADS, 0, stream>>>(*a);
-    fill_cells<<<acf_each_blocks(a->N * a->from.D), ACF_THREADS, 0, stream>>>(*a);
+    draw_rows<<<acf_blocks(a->from.N ? a->N : 1, ROW_THREADS), ROW_THREADS, 0, stream>>>(*a);
+    if (a->from.N)
+        fill_cells<<<acf_each_blocks(a->N * a->from.D), ACF_THREADS, 0, stream>>>(*a);
     return ACF_LAUNCHED("draw_batch");
 }
 

@@ -57,7 +57,15 @@ void acf_resident_free(acf_resident *r); /* NULL is allowed */
 /* A batch whose arrays are in the memory of dev; free with acf_batch_free. Fails: ACF_ESHAPE, ACF_EMEMORY. */
 acf_status acf_batch_place(acf_device *dev, int64_t capacity, int64_t D, acf_batch **out);
 
-/* How batches are drawn. */
+/* A batch in host memory that goes to such a one in a single copy, which nobody waits for; free with acf_batch_free. Where a device has no such
+ * memory it is the heap's. */
+acf_status acf_batch_stage(acf_device *dev, int64_t capacity, int64_t D, acf_batch **out);
+
+/* Copies a staged batch, of the same sizes, to one that is placed; rows behind its last are emptied first. The staged one must stay as it is until the
+ * device has come so far. */
+acf_status acf_batch_send(acf_batch *staged, acf_batch *placed);
+
+/* How batches are drawn; by acf_resident_draw without a table, only lr and now are taken from the ticket. */
 typedef struct acf_drawing {
     acf_batch_role role;
     acf_masks masks; /* of training */
@@ -68,7 +76,8 @@ typedef struct acf_drawing {
     uint32_t *now;             /* gets the step's number, where not NULL: dropout asks for it */
 } acf_drawing;
 
-/* Fills batch (acf_batch_place), to its capacity. Runs on the tape, for its kernels; nothing of it is differentiable. */
+/* Fills batch (acf_batch_place), to its capacity; r NULL: it is there already (acf_batch_send). Runs on the tape, for its kernels; nothing of it is
+ * differentiable. */
 void acf_resident_draw(acf_tape *t, const acf_resident *r, const acf_drawing *how, acf_batch *batch);
 
 /* A sum over several batches, in device memory. */

@@ -21,7 +21,7 @@ typedef struct cuda_state {
     cudaStream_t stream; /* the device's own */
     bool capturing;      /* what is enqueued is recorded and does not run */
     cudaStream_t beside; /* where work is left behind in a captured step */
-    cudaEvent_t forked, joined;
+    cudaEvent_t forked, joined, marks[ACF_MARKS];
     bool aside, left_behind; /* it is where work goes now; there is some of it */
     acf_products *products;
     void *scratch, *scratch_beside;
@@ -219,6 +219,34 @@ acf_status acf_cuda_join(acf_device *dev) {
     return ACF_OK;
 }
 
+/* ---- host memory that the device reads ---------------------------------------------------------------------------------- */
+
+void *acf_cuda_pinned_alloc(acf_device *dev, size_t bytes) {
+    void *p = NULL;
+    cudaSetDevice(state_of(dev)->n);
+    if (cudaHostAlloc(&p, bytes ? bytes : 1, cudaHostAllocDefault) == cudaSuccess) return p;
+    cudaGetLastError();
+    acf_fail(ACF_EMEMORY, "out of memory: %zu bytes of pinned host memory", bytes);
+    return NULL;
+}
+
+void acf_cuda_pinned_free(acf_device *dev, void *p) {
+    if (!p) return;
+    cudaSetDevice(state_of(dev)->n);
+    cudaFreeHost(p);
+}
+
+acf_status acf_cuda_mark(acf_device *dev, int mark) {
+    ACF_CUDA(cudaEventRecord(state_of(dev)->marks[mark], acf_cuda_stream(dev)));
+    return ACF_OK;
+}
+
+acf_status acf_cuda_wait(acf_device *dev, int mark) {
+    cudaSetDevice(state_of(dev)->n);
+    ACF_CUDA(cudaEventSynchronize(state_of(dev)->marks[mark]));
+    return ACF_OK;
+}
+
 /* ---- captured work ---------------------------------------------------------------------------------------------------- */
 
 struct acf_graph {
@@ -291,6 +319,8 @@ static void cuda_close(acf_device *dev) {
     if (s->beside) cudaStreamDestroy(s->beside);
     if (s->forked) cudaEventDestroy(s->forked);
     if (s->joined) cudaEventDestroy(s->joined);
+    for (int k = 0; k < ACF_MARKS; k++)
+        if (s->marks[k]) cudaEventDestroy(s->marks[k]);
     if (s->shared) cudaFree(s->shared);
     if (s->fault) cudaFreeHost(s->fault);
     if (s->stream) cudaStreamDestroy(s->stream);
@@ -317,6 +347,7 @@ static acf_status prepare(acf_device *dev) {
     ACF_CUDA(cudaStreamCreateWithFlags(&s->beside, cudaStreamNonBlocking));
     ACF_CUDA(cudaEventCreateWithFlags(&s->forked, cudaEventDisableTiming));
     ACF_CUDA(cudaEventCreateWithFlags(&s->joined, cudaEventDisableTiming));
+    for (int k = 0; k < ACF_MARKS; k++) ACF_CUDA(cudaEventCreateWithFlags(&s->marks[k], cudaEventDisableTiming | cudaEventBlockingSync));
     s->scratch = cuda_alloc(dev, ACF_SCRATCH);
     s->scratch_beside = s->scratch ? cuda_alloc(dev, ACF_SCRATCH) : NULL;
     if (!s->scratch_beside) return cuda_refuse(dev, 2 * ACF_SCRATCH, 0);

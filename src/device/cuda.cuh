@@ -39,6 +39,10 @@ acf_status acf_cuda_capture_end(acf_device *dev, acf_graph **out);
 acf_status acf_cuda_graph_run(acf_device *dev, acf_graph *g);
 void acf_cuda_graph_free(acf_device *dev, acf_graph *g);
 acf_status acf_cuda_join(acf_device *dev);
+void *acf_cuda_pinned_alloc(acf_device *dev, size_t bytes);
+void acf_cuda_pinned_free(acf_device *dev, void *p);
+acf_status acf_cuda_mark(acf_device *dev, int mark);
+acf_status acf_cuda_wait(acf_device *dev, int mark);
 
 /* Makes the device the calling thread's and returns the stream that work goes to. Every launch begins with it. */
 cudaStream_t acf_cuda_stream(const acf_device *dev);

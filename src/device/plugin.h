@@ -19,6 +19,7 @@
 
 /* Counted up when a struct that both sides use changes while the version stays. */
 #define ACF_PLUGIN_ABI 3
+#define ACF_MARKS 2
 #define ACF_PLUGIN_FILE "libacflow_cuda.so"
 #define ACF_PLUGIN_ENTRY "acflow_cuda_plugin"
 
@@ -101,6 +102,13 @@ typedef struct acf_plugin {
     void (*graph_free)(acf_device *dev, acf_graph *g); /* NULL is allowed */
     /* Waits, in the order of the device's work, for what kernels left behind on another stream. */
     acf_status (*join)(acf_device *dev);
+
+    /* Host memory that copies to and from the device go through without a detour, and do not wait for; NULL when there is none. */
+    void *(*pinned_alloc)(acf_device *dev, size_t bytes);
+    void (*pinned_free)(acf_device *dev, void *p); /* NULL is allowed */
+    /* Marks a place in the device's work, 0 <= mark < ACF_MARKS; and waits until the device has come to it. A mark that was never set is behind it. */
+    acf_status (*mark)(acf_device *dev, int mark);
+    acf_status (*wait)(acf_device *dev, int mark);
 } acf_plugin;
 
 typedef const acf_plugin *(*acf_plugin_entry)(const acf_services *host);

@@ -4,6 +4,7 @@
 
 #include "harness/lab.h"
 #include "model/config.h"
+#include "train/captured.h"
 #include "train/checkpoint.h"
 
 #include <math.h>
@@ -170,11 +171,14 @@ static void same_likelihoods(void **state) {
     close_bench(&b);
 }
 
-static void same_answers(void **state) {
-    (void)state;
+/* The paper's networks, small: recurrences, whose loops a GPU runs without the host. */
+static const char *const recurrent[] = {"preset", "paper-2d", "likelihood-units", "16", "coupling-units", "16", "mlp-width", "16", "components", "4",
+                                        "batch", "48", "steps", "60", "warmup", "5", "valid-every", "20", "dropout", "0.1", NULL};
+
+static void compare_answers(const char *const *settings) {
     bench b;
     static double x[CELLS], y[CELLS];
-    open_bench(&b, NULL);
+    open_bench(&b, settings);
     move_weights(&b);
     const acf_question question = {b.given, b.asked};
     for (uint32_t draw = 0; draw < 3; draw++) {
@@ -188,6 +192,34 @@ static void same_answers(void **state) {
     must(acf_ask_mean(b.cpu.s, b.table, question, x));
     must(acf_ask_mean(b.gpu.s, b.table, question, y));
     assert_same_cells(&b, x, y, 2e-3, 2, "means");
+    close_bench(&b);
+}
+
+static void same_answers(void **state) {
+    (void)state;
+    compare_answers(NULL);
+}
+
+static void same_answers_of_recurrences(void **state) {
+    (void)state;
+    compare_answers(recurrent);
+}
+
+/* Draws are captured once and replayed: the number of the draw is not, and other seeds are others. Batches of three sizes, and rows that are asked for
+ * one by one, come back as they did. */
+static void replays_tell_draws_apart(void **state) {
+    (void)state;
+    bench b;
+    static double x[4][CELLS], again[CELLS];
+    open_bench(&b, recurrent);
+    const acf_question question = {b.given, b.asked};
+    for (int k = 0; k < 4; k++) must(acf_ask_draw(b.gpu.s, b.table, question, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, x[k]));
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < k; i++) assert_memory_not_equal(x[k], x[i], sizeof x[k]);
+    for (int k = 3; k >= 0; k--) {
+        must(acf_ask_draw(b.gpu.s, b.table, question, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, again));
+        assert_same_cells(&b, x[k], again, 0, 0, "the same draw");
+    }
     close_bench(&b);
 }
 
@@ -227,10 +259,10 @@ static void same_gradients_of_guesses(void **state) {
     compare_gradients("0.5");
 }
 
-static void same_training(void **state) {
-    (void)state;
+static void compare_training(const char *const *settings, bool stream) {
     bench b;
-    open_bench(&b, NULL);
+    open_bench(&b, settings);
+    b.gpu.tr->stream = stream;
     for (int i = 0; i < 50; i++) {
         acf_train_step x, y;
         must(acf_trainer_step(b.cpu.tr, &x));
@@ -242,6 +274,44 @@ static void same_training(void **state) {
     must(acf_trainer_validate(b.cpu.tr, &x));
     must(acf_trainer_validate(b.gpu.tr, &y));
     if (!(fabs(x - y) <= 0.02)) fail_msg("validation is %.5f here and %.5f there", x, y);
+    const acf_captured *c = b.gpu.tr->captured;
+    if (b.gpu.dev->plugin && (!c || acf_captured_streams(c) != stream)) fail_msg("steps were not captured, or not %s", stream ? "streamed" : "resident");
+    close_bench(&b);
+}
+
+static void same_training(void **state) {
+    (void)state;
+    compare_training(NULL, false);
+}
+
+static void same_training_of_recurrences(void **state) {
+    (void)state;
+    compare_training(recurrent, false);
+}
+
+static void same_training_from_the_host(void **state) {
+    (void)state;
+    compare_training(NULL, true);
+}
+
+/* Steps that are not finite change nothing, are counted, and end the run at last. */
+static void steps_that_are_not_finite_are_skipped(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, NULL);
+    acf_params *ps = params(&b.gpu);
+    for (int i = 0; i < 5; i++) must(acf_trainer_step(b.gpu.tr, NULL));
+    acf_real *x = fetch(&b.gpu, ps->value, ps->total);
+    x[acf_params_find(ps, "likelihood.head.w") ? acf_params_find(ps, "likelihood.head.w")->offset : 0] = (acf_real)NAN;
+    must(acf_device_copy(b.gpu.dev, ps->value, x, (size_t)ps->total * sizeof *x, ACF_TO_DEVICE));
+    must(acf_device_sync(b.gpu.dev));
+    assert_int_equal(acf_trainer_run(b.gpu.tr, NULL, NULL), ACF_ENUMERIC);
+    assert_non_null(strstr(acf_error(), "training diverged"));
+    assert_int_equal(b.gpu.tr->state.updates, 5);
+    assert_int_equal(b.gpu.tr->state.in_row, ACF_SKIPS_IN_ROW + 1);
+    acf_real *y = fetch(&b.gpu, ps->value, ps->total);
+    assert_memory_equal(x, y, (size_t)ps->total * sizeof *x);
+    free(x), free(y);
     close_bench(&b);
 }
 
@@ -320,7 +390,8 @@ static void a_checkpoint_goes_from_device_to_device(void **state) {
     close_bench(&b);
 }
 
-ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods), cmocka_unit_test(same_answers),
-                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training),
+ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods), cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences), cmocka_unit_test(replays_tell_draws_apart),
+                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),
+                 cmocka_unit_test(steps_that_are_not_finite_are_skipped),
                  cmocka_unit_test(a_run_comes_to_its_end), cmocka_unit_test(a_model_goes_from_device_to_device),
                  cmocka_unit_test(a_checkpoint_goes_from_device_to_device))

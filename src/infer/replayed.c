@@ -61,34 +61,29 @@ void acf_replayed_free(acf_replayed *r) {
     acf_release(r);
 }
 
-/* ---- a batch on its way ------------------------------------------------------------------------------------------------------ */
+/* ---- the size of a batch ------------------------------------------------------------------------------------------------------ */
 
-/* The whole of the host's arrays, so that rows behind the last are empty there, too. */
-static acf_status send(acf_replayed *r, acf_batch *batch) {
-    acf_device *dev = r->t->dev;
-    acf_batch *to = r->there;
-    const int64_t used = batch->N * batch->D, cells = to->capacity * to->D;
-    ACF_ASSERT(batch->capacity == to->capacity && !batch->there);
-    memset(batch->m + used, 0, (size_t)(cells - used));
-    memset(batch->b + used, 0, (size_t)(cells - used));
-    ACF_TRY(acf_device_copy(dev, to->x, batch->x, (size_t)cells * sizeof *to->x, ACF_TO_DEVICE));
-    ACF_TRY(acf_device_copy(dev, to->code, batch->code, (size_t)cells * sizeof *to->code, ACF_TO_DEVICE));
-    ACF_TRY(acf_device_copy(dev, to->m, batch->m, (size_t)cells, ACF_TO_DEVICE));
-    ACF_TRY(acf_device_copy(dev, to->b, batch->b, (size_t)cells, ACF_TO_DEVICE));
-    return acf_device_copy(dev, to->id, batch->id, (size_t)to->capacity * sizeof *to->id, ACF_TO_DEVICE);
+/* Modelled cells in columns [from, to) of the batch. */
+static int64_t count_cells(const acf_batch *batch, int64_t from, int64_t to) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < batch->N; i++) {
+        const uint8_t *m = batch->m + i * batch->D, *b = batch->b + i * batch->D;
+        int row = 0;
+        for (int64_t j = from; j < to; j++) row += (m[j] != 0) & (b[j] == 0);
+        n += row;
+    }
+    return n;
 }
 
 /* Which graph: the smallest whose room holds the modelled cells of reals and of categories, each a part with room of its own. */
 static int size_of(const acf_replayed *r, const acf_batch *batch) {
-    int64_t reals, all = batch->D, count[2] = {0}, at = 0;
+    int64_t reals, real_cells = 0;
     const int32_t *column = acf_net_reals(r->net, &reals);
-    for (int64_t i = 0; i < batch->N; i++, at = 0)
-        for (int64_t j = 0; j < all; j++) {
-            const bool real = at < reals && column[at] == j;
-            at += real;
-            count[real] += batch->m[i * all + j] && !batch->b[i * all + j];
-        }
-    const int64_t room[2] = {r->there->capacity * (all - reals), r->there->capacity * reals};
+    const int64_t all = count_cells(batch, 0, batch->D), others = batch->D - reals;
+    if (others == 0) real_cells = all;
+    else
+        for (int64_t k = 0; k < reals; k++) real_cells += count_cells(batch, column[k], column[k] + 1);
+    const int64_t count[2] = {real_cells, all - real_cells}, room[2] = {r->there->capacity * reals, r->there->capacity * others};
     int64_t size = 1;
     for (int k = 0; k < 2; k++)
         if (room[k]) size = acf_max(size, acf_ceil_div(SIZES * count[k], room[k]));
@@ -121,7 +116,7 @@ static acf_status ask(acf_replayed *r, acf_batch *batch, question q, uint64_t se
     const int size = size_of(r, batch);
     asked *s = &r->asked[q][size];
     errand e = {r, q, {.seed = seed, .now = r->now}, &s->answer};
-    ACF_TRY(send(r, batch));
+    ACF_TRY(acf_batch_send(batch, r->there));
     t->room = (double)(size + 1) / SIZES;
     acf_status status = acf_replay_run(&s->replay, t, enqueue, &e, 1);
     t->room = 1;

@@ -18,7 +18,7 @@ void acf_replayed_free(acf_replayed *r); /* NULL is allowed */
 /* After the device's precision or the network's weights have moved elsewhere: what was captured is forgotten. */
 void acf_replayed_forget(acf_replayed *r);
 
-/* out (N): log p of the batch, in host memory. out (N,D): a draw, or with d NULL the best guess, in the modelled cells of the batch. *by_hand:
+/* The batch is a staged one (data/resident.h). out (N): its log p, in host memory. out (N,D): a draw, or with d NULL the best guess, in the modelled cells of the batch. *by_hand:
  * this network cannot be captured; nothing has been written, and the caller asks it by hand. Fails as those of net.h do. */
 acf_status acf_replayed_logp(acf_replayed *r, acf_batch *batch, acf_real *out, bool *by_hand);
 acf_status acf_replayed_answer(acf_replayed *r, acf_batch *batch, const acf_draw *d, acf_real *out, bool *by_hand);

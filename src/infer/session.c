@@ -1,6 +1,7 @@
 /* Questions to a fitted model: see session.h. */
 #include "infer/session.h"
 
+#include "data/resident.h"
 #include "infer/replayed.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     if (!s) return ACF_EMEMORY;
     s->dev = dev, s->m = m;
     ACF_TRY_DONE(acf_tape_create(dev, NULL, &s->t));
-    ACF_TRY_DONE(acf_batch_create(rows, m->encoder->D, &s->batch));
+    ACF_TRY_DONE(acf_batch_stage(dev, rows, m->encoder->D, &s->batch));
     ACF_TRY_DONE(acf_replayed_create(m->net, s->t, rows, &s->replayed));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * m->encoder->D) * sizeof *s->cells, "a session") : NULL;

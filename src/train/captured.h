@@ -3,13 +3,16 @@
  *     host     tickets for the next steps --copy-->                                        <--copy-- what became of them
  *     device        [ draw a batch, loss, gradients, norm, clip, Adam, average ] n times
  *
- * The table is in device memory (data/resident.h), and the step is one graph that was captured once: the host starts it n times and
- * waits once. The first step runs as the others will, but launch by launch, so that memory and plans of products are there when the second
- * is captured. Validation is captured in the same way, a batch of held-out cells a graph.
+ * The step is one graph that was captured once (tensor/replay.h): the host starts it n times and waits once. Its data are
  *
- * It is the same training: a ticket says what acf_trainer_step would do, rows, masks and noise are the same, and weights follow within float
- * rounding. Where it cannot be (a device that captures nothing, a table beyond its memory, batches without any cell to model, a
- * likelihood whose best guess asks the host for counts), trainers take their steps one by one. */
+ *     resident   the table is in device memory (data/resident.h), and batches are drawn there
+ *     streamed   a table beyond its memory: the host fills one of two batches in pinned memory while the device works on the other
+ *
+ * and so it is in validation, a batch of held-out cells a graph.
+ *
+ * It is the same training: a ticket says what the host would do, rows, masks and noise are the same, and weights follow within float
+ * rounding. Where it cannot be (a device that captures nothing, a likelihood whose best guess asks the host for counts), trainers take their steps
+ * one by one. */
 #ifndef ACF_TRAIN_CAPTURED_H
 #define ACF_TRAIN_CAPTURED_H
 
@@ -20,21 +23,34 @@
 
 typedef struct acf_captured acf_captured;
 
-/* For the data that the trainer is at. Keeps tr. Gives *out, NULL where steps cannot be captured; free with acf_captured_free, before the trainer's
- * data change or its network goes. Fails: ACF_EMEMORY (of the host), ACF_EDEVICE. */
+/* For the data that the trainer is at; streamed where the table does not fit, where a batch may be without any cell to model, and where tr->stream wants
+ * it. Keeps tr. Gives *out, NULL where steps cannot be captured; free with acf_captured_free, before the trainer's data change or its network goes.
+ * Fails: ACF_EMEMORY, ACF_EDEVICE. */
 acf_status acf_captured_create(acf_trainer *tr, acf_captured **out);
 void acf_captured_free(acf_captured *c); /* NULL is allowed */
+bool acf_captured_streams(const acf_captured *c);
 
-/* Steps that should be asked for in one go, at most ACF_STEPS_AT_ONCE: as many as take a tenth of a second. */
+/* Steps that should be asked for in one go, at most ACF_STEPS_AT_ONCE: as many as take a tenth of a second, or one while nothing is captured yet, so that
+ * one that cannot be leaves nothing behind. */
 int64_t acf_captured_room(const acf_captured *c);
 
-/* Takes n steps with these tickets; out (n) says what each was like. Adam's count goes on from tr->state.updates, which the caller brings up to
- * date. Fails: ACF_EDEVICE with *by_hand set when this network's step can only be taken by hand: nothing has happened then; and others. */
-acf_status acf_captured_steps(acf_captured *c, const acf_ticket *ticket, int64_t n, acf_train_step *out, bool *by_hand);
+/* Some steps: begin, then run with all their tickets or, streamed, feed a batch and push its ticket for each; and collect what became of them. Adam's
+ * count goes on from tr->state.updates, which the caller brings up to date afterwards. run and push fail with ACF_EDEVICE and *by_hand set when this
+ * network's step can only be taken by hand: then nothing has happened. */
+acf_status acf_captured_begin(acf_captured *c);
+acf_status acf_captured_run(acf_captured *c, const acf_ticket *ticket, int64_t n, bool *by_hand);
+/* The host's batch to fill; waits until the device has read what was in it. */
+acf_status acf_captured_feed(acf_captured *c, acf_batch **out);
+acf_status acf_captured_push(acf_captured *c, const acf_ticket *ticket, bool *by_hand);
+acf_status acf_captured_collect(acf_captured *c, const acf_ticket *ticket, int64_t n, acf_train_step *out);
 
-/* acf_trainer_validate, with the weights in `value`; training in tf32 or bf16 is validated in tf32, which costs some 1e-4 nats of accuracy and saves most
- * of the time. False where it is for others to do: cells other than the trainer's are held out. */
+/* Validation with the weights in `value`: log p of the held-out cells, summed. Training in tf32 or bf16 is validated in tf32, which costs some 1e-4 nats
+ * of accuracy and saves most of the time. Resident, nll is all of it; validates is false where it is for others to do, as cells other than
+ * the trainer's are held out. Streamed, start, then feed and check each batch, and total. */
 bool acf_captured_validates(const acf_captured *c);
 acf_status acf_captured_nll(acf_captured *c, double *nll);
+acf_status acf_captured_start(acf_captured *c);
+acf_status acf_captured_check(acf_captured *c);
+acf_status acf_captured_total(acf_captured *c, double *sum);
 
 #endif

@@ -141,8 +141,7 @@ static acf_device *device(const acf_trainer *tr) { return params(tr)->dev; }
 
 /* Fills the batch with the next rows that have something to model; such rows exist (has_cells). A batch whose cells are all
  * missing or held out is no step: Adam's moments would fade for nothing. */
-static void next_batch(acf_trainer *tr) {
-    acf_batch *b = tr->batch;
+static void next_batch(acf_trainer *tr, acf_batch *b) {
     do {
         int64_t n;
         while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
@@ -186,7 +185,7 @@ static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
 static acf_status step_by_hand(acf_trainer *tr, acf_train_step *out) {
     acf_batches before = tr->walk;
     acf_train_step now = {.lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
-    next_batch(tr);
+    next_batch(tr, tr->batch);
     now.rows = tr->batch->N;
     acf_status status = gradients(tr, &now);
     if (!status) status = update(tr, &now);
@@ -219,13 +218,41 @@ static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t
     return n;
 }
 
-/* Some steps in one go; *n is their number. With *by_hand, none. */
-static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n, bool *by_hand) {
+/* The same one by one, each with the batch that the host makes for it while the device is at the one before. */
+static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_ticket *ticket, int64_t *n, bool *by_hand) {
+    acf_train_end why;
+    do {
+        acf_batch *batch;
+        ACF_TRY(acf_captured_feed(tr->captured, &batch));
+        next_batch(tr, batch);
+        ticket[*n] = (acf_ticket){.n = (int32_t)batch->N, .step = (uint32_t)tr->state.step, .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+        ACF_TRY(acf_captured_push(tr->captured, &ticket[*n], by_hand));
+        ++*n, tr->state.step++;
+        if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, NULL); /* 0: the epoch is complete */
+    } while (*n < room && !validation_due(tr) && !ended(tr, hooks, &why));
+    return ACF_OK;
+}
+
+/* Some steps in one go; *n is their number. */
+static acf_status run_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n, bool *by_hand) {
     acf_ticket ticket[ACF_STEPS_AT_ONCE];
+    acf_captured *c = tr->captured;
+    *n = 0;
+    ACF_TRY(acf_captured_begin(c));
+    if (acf_captured_streams(c)) ACF_TRY(stream_steps(tr, hooks, room, ticket, n, by_hand));
+    else {
+        *n = plan_steps(tr, hooks, room, ticket);
+        ACF_TRY(acf_captured_run(c, ticket, *n, by_hand));
+    }
+    return acf_captured_collect(c, ticket, *n, out);
+}
+
+/* With *by_hand, none was taken. */
+static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n, bool *by_hand) {
     const acf_batches walk = tr->walk;
     const acf_train_state before = tr->state;
-    *n = plan_steps(tr, hooks, room, ticket);
-    acf_status status = acf_captured_steps(tr->captured, ticket, *n, out, by_hand);
+    *by_hand = false;
+    acf_status status = run_captured(tr, hooks, room, out, n, by_hand);
     if (status) {
         tr->walk = walk, tr->state = before;
         return *by_hand ? ACF_OK : status;
@@ -279,10 +306,11 @@ static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real 
 
 static bool averaged(const acf_trainer *tr) { return tr->set.average > 0 && tr->state.updates > 0; }
 
+static bool streams(const acf_trainer *tr) { return tr->captured && acf_captured_streams(tr->captured); }
+
 /* Sum over the held-out cells in the batch of log |dz/dt|: from a density of encoded values to one of standardised values. */
-static double warp_slopes(const acf_trainer *tr) {
+static double warp_slopes(const acf_trainer *tr, const acf_batch *b) {
     const acf_encoder *e = tr->data.encoder;
-    const acf_batch *b = tr->batch;
     double sum = 0;
     for (int64_t k = 0; k < b->N * b->D; k++) {
         int64_t i = k / b->D, j = k % b->D;
@@ -293,11 +321,23 @@ static double warp_slopes(const acf_trainer *tr) {
     return sum;
 }
 
-/* *sum += log p of the held-out cells of the first n rows in tr->row. */
+/* The held-out cells of the first n rows in tr->row, given the others. */
+static void fill_check(acf_trainer *tr, acf_batch *b, int64_t n) {
+    acf_batch_fill(device(tr), b, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
+    acf_batch_dequantise(device(tr), b, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, ACF_NOISE_FIXED);
+}
+
+/* *sum += log p of these, or what is to be added to it when the device keeps the rest (acf_captured_total). */
 static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
     acf_tape *t = tr->tape;
-    acf_batch_fill(device(tr), tr->batch, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
-    acf_batch_dequantise(device(tr), tr->batch, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, ACF_NOISE_FIXED);
+    if (streams(tr)) {
+        acf_batch *b;
+        ACF_TRY(acf_captured_feed(tr->captured, &b));
+        fill_check(tr, b, n);
+        *sum += warp_slopes(tr, b);
+        return acf_captured_check(tr->captured);
+    }
+    fill_check(tr, tr->batch, n);
     acf_tape_begin(t, false);
     acf_tensor *logp = acf_net_logp(t, acf_net_view(t, tr->net, tr->batch, NULL));
     ACF_TRY(acf_tape_check(t, logp));
@@ -306,15 +346,16 @@ static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
     ACF_TRY(acf_device_copy(device(tr), host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(tr)));
     for (int64_t i = 0; i < n; i++) *sum += (double)host[i];
-    *sum += warp_slopes(tr);
+    *sum += warp_slopes(tr, tr->batch);
     return ACF_OK;
 }
 
 /* With the weights in `value`: rows in their own order, those without a held-out cell left out. */
 static acf_status mean_nll(acf_trainer *tr, double *nll) {
     if (acf_captured_validates(tr->captured)) return acf_captured_nll(tr->captured, nll);
-    double sum = 0;
+    double sum = 0, there = 0;
     int64_t n = 0, cells = 0;
+    if (streams(tr)) ACF_TRY(acf_captured_start(tr->captured));
     for (int64_t k = 0; k < tr->rows.n; k++) {
         int64_t row = acf_rows_at(&tr->rows, k), held = acf_holdout_row(tr->data.hold, tr->data.table, row, tr->held);
         if (held == 0) continue;
@@ -325,7 +366,8 @@ static acf_status mean_nll(acf_trainer *tr, double *nll) {
         n = 0;
     }
     if (n) ACF_TRY(add_logp(tr, n, &sum));
-    *nll = -sum / (double)acf_max(cells, 1);
+    if (streams(tr)) ACF_TRY(acf_captured_total(tr->captured, &there));
+    *nll = -(sum + there) / (double)acf_max(cells, 1);
     return ACF_OK;
 }
 

@@ -65,6 +65,7 @@ typedef struct acf_trainer {
     acf_encoder *all;     /* fitted to all cells, for the second; owned */
     struct acf_captured *captured; /* steps that a GPU takes without the host (captured.h); NULL: none */
     bool by_hand;   /* there can be none for these data: steps are taken one by one */
+    bool stream;    /* they do without the table in the GPU's memory, even if it has room; false at first */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 } acf_trainer;
 
