@@ -16,4 +16,7 @@
             return acf_fail(ACF_EUSAGE, "%s: '%s' is NULL with a capacity of %zu", __func__, #out, (size_t)(cap));     \
     } while (0)
 
+/* The option 'answers' of o (NULL: its default) becomes the model's. Fails: ACF_EDEVICE. */
+acf_status acf_door_answers(struct acf_model *m, const struct acf_options *o);
+
 #endif

@@ -78,6 +78,7 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
         return status;
     }
     ACF_TRY_DONE(prepare(t, config, dev, &hold, &m));
+    ACF_TRY_DONE(acf_door_answers(m, o));
     ACF_TRY_DONE(acf_fit_model(m, t, hold, &how));
 done:
     acf_holdout_free(hold);

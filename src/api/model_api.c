@@ -12,6 +12,15 @@ static acf_status open_device(const acf_options *o, bool recurrent, acf_device *
     return acf_device_open(acf_options_text(o, "device"), recurrent, (int)acf_options_int(o, "threads"), out);
 }
 
+acf_status acf_door_answers(acf_model *m, const acf_options *o) {
+    const acf_precision precision = o ? (acf_precision)acf_options_choice(o, "answers") : ACF_PRECISION_FLOAT;
+    if (!acf_device_multiplies(m->dev, precision))
+        return acf_fail(ACF_EDEVICE, "the option 'answers' is %s; use answers float",
+                        precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
+    m->answers = precision;
+    return ACF_OK;
+}
+
 /* ---- models ------------------------------------------------------------------------------------------------------------- */
 
 void acf_model_free(acf_model *m) { acf_fitted_free(m); }
@@ -46,8 +55,10 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
         acf_fitted_free(m);
         ACF_TRY(load(path, o, true, &m));
     }
-    *out = m;
-    return ACF_OK;
+    acf_status status = acf_door_answers(m, o);
+    if (status) acf_fitted_free(m);
+    else *out = m;
+    return status;
 }
 
 /* ---- questions ---------------------------------------------------------------------------------------------------------- */
@@ -55,7 +66,12 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
 acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED(m);
     ACF_NEED(out);
-    return acf_ask_create(m->dev, m, acf_config_rows(m->encoder->D), out);
+    acf_session *s;
+    ACF_TRY(acf_ask_create(m->dev, m, acf_config_rows(m->encoder->D), &s));
+    acf_status status = acf_ask_precision(s, m->answers);
+    if (status) acf_ask_free(s);
+    else *out = s;
+    return status;
 }
 
 void acf_session_free(acf_session *s) { acf_ask_free(s); }

@@ -86,6 +86,30 @@ static void fits_saves_loads_and_answers(void **state) {
     acf_model_free(m);
 }
 
+/* What questions multiply is asked for with the model; a CPU has no tf32. */
+static void answers_in_a_precision_that_is_there(void **state) {
+    acf_model *m = fit(*state, "2"), *again = NULL;
+    acf_options *o;
+    char path[64];
+    double first[ROWS], second[ROWS];
+    snprintf(path, sizeof path, "/tmp/acflow-answers-%d.safetensors", (int)getpid());
+    scores(m, *state, first);
+    assert_int_equal(acf_model_save(m, path), ACF_OK);
+    assert_int_equal(acf_options_create(&o), ACF_OK);
+    assert_int_equal(acf_options_set(o, "device", "cpu"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "answers", "float"), ACF_OK);
+    assert_int_equal(acf_model_load(path, o, &again), ACF_OK);
+    scores(again, *state, second);
+    assert_memory_equal(first, second, sizeof first);
+    acf_model_free(again);
+    assert_int_equal(acf_options_set(o, "answers", "tf32"), ACF_OK);
+    assert_int_equal(acf_model_load(path, o, &again), ACF_EDEVICE);
+    assert_string_equal(acf_error(), "the option 'answers' is tf32, which needs a GPU; use answers float");
+    unlink(path);
+    acf_options_free(o);
+    acf_model_free(m);
+}
+
 static void threads_do_not_change_the_model(void **state) {
     double first[ROWS], second[ROWS];
     acf_model *one = fit(*state, "1"), *two = fit(*state, "2");
@@ -147,6 +171,7 @@ static void an_empty_table_is_refused(void **state) {
 }
 
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, make_table, free_table)
-ACF_TESTS(model_api, WITH_TABLE(fits_saves_loads_and_answers), WITH_TABLE(threads_do_not_change_the_model),
+ACF_TESTS(model_api, WITH_TABLE(fits_saves_loads_and_answers), WITH_TABLE(answers_in_a_precision_that_is_there),
+          WITH_TABLE(threads_do_not_change_the_model),
           WITH_TABLE(wrong_calls_get_a_sentence),
           cmocka_unit_test(an_empty_table_is_refused))

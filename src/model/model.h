@@ -15,6 +15,7 @@ typedef struct acf_model {
     acf_encoder *encoder;
     acf_schema *schema;  /* of the file the model was made from; NULL: made from a matrix */
     acf_net *net;
+    acf_precision answers; /* what questions multiply: float at first */
     acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;
 
