@@ -5,10 +5,6 @@
  * two syncs can be captured in a graph, provided that it was run once before: arenas have their blocks then, and products their plans. */
 #include "device/cuda.cuh"
 
-extern "C" {
-#include "tensor/tape.h"
-}
-
 #include <stdio.h>
 #include <string.h>
 
@@ -198,15 +194,15 @@ static acf_status cuda_gemm(acf_device *dev, const acf_gemm *g) { return acf_cud
 
 /* ---- two streams ------------------------------------------------------------------------------------------------------ */
 
-acf_status acf_cuda_aside(const acf_tape *t, bool on) {
-    cuda_state *s = state_of(t->dev);
-    if (!t->lasting || !s->capturing) return ACF_OK;
-    if (on) {
-        ACF_CUDA(cudaEventRecord(s->forked, acf_cuda_stream(t->dev)));
+acf_status acf_cuda_turn(const acf_device *dev, bool aside) {
+    cuda_state *s = state_of(dev);
+    if (!s->capturing) return ACF_OK;
+    if (aside) {
+        ACF_CUDA(cudaEventRecord(s->forked, acf_cuda_stream(dev)));
         ACF_CUDA(cudaStreamWaitEvent(s->beside, s->forked, 0));
         s->left_behind = true;
     }
-    s->aside = on;
+    s->aside = aside;
     return ACF_OK;
 }
 

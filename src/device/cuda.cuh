@@ -47,10 +47,9 @@ acf_status acf_cuda_wait(acf_device *dev, int mark);
 /* Makes the device the calling thread's and returns the stream that work goes to. Every launch begins with it. */
 cudaStream_t acf_cuda_stream(const acf_device *dev);
 
-/* In a captured step, work that nothing of this backward waits for (gradients of weights) may go its own way: what is enqueued between
- * acf_cuda_aside(t, true) and (t, false) runs on a second stream, behind all that was enqueued before and beside what comes after, with scratch and
- * tickets of its own. The end of the backward waits for it. Only where the step's memory lasts (acf_tape.lasting); elsewhere this does nothing. */
-acf_status acf_cuda_aside(const acf_tape *t, bool on);
+/* In a captured step, turns to a second stream, behind all that was enqueued before, with scratch and tickets of its own; and back. acf_cuda_join waits
+ * for it. Kernels say it by acf_cuda_aside (ops/ops.cuh). */
+acf_status acf_cuda_turn(const acf_device *dev, bool aside);
 
 /* Multiprocessors, for kernels whose grid is the machine and not the data. */
 int acf_cuda_processors(const acf_device *dev);

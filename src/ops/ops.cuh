@@ -22,4 +22,9 @@ static inline const int32_t *acf_cuda_rows(const acf_tensor *x) { return x->sub 
 /* The same on the device. */
 static __device__ inline int64_t acf_true_rows(const int32_t *rows, int64_t capacity) { return rows ? *rows : capacity; }
 
+/* In a captured step, work that nothing of this backward waits for (gradients of weights) may go its own way: what is enqueued between
+ * acf_cuda_aside(t, true) and (t, false) runs on a second stream, behind all that was enqueued before and beside what comes after. The end of the
+ * backward waits for it. Only where the step's memory lasts (acf_tape.lasting); elsewhere this does nothing. */
+static inline acf_status acf_cuda_aside(const acf_tape *t, bool on) { return t->lasting ? acf_cuda_turn(t->dev, on) : ACF_OK; }
+
 #endif
