@@ -442,7 +442,7 @@ acf_tensor *acf_tensor_as_packed(acf_tape *t, acf_tensor *x, const acf_subset *u
 /* ---- nodes ------------------------------------------------------------------------------------------------------ */
 
 acf_node *acf_node_new(acf_tape *t, const acf_op *op, size_t attr_bytes, int n_in, acf_tensor *const *in) {
-    if (t->failure.status) return NULL;
+    if (t->failure.status) return NULL; /* of what comes behind a failure, nothing runs */
     t->op = op;
     acf_node *n = acf_arena_alloc(t->host, sizeof *n);
     acf_tensor **inputs = n ? acf_arena_alloc(t->host, (size_t)n_in * sizeof *inputs) : NULL;
