@@ -108,7 +108,7 @@ static acf_gemm tile_of(const acf_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 
 void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx) {
     if (g->M <= 0 || g->N <= 0) return;
-    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g), panels = !bf16 && acf_panels_fast();
+    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g), panels = !bf16 && acf_panels_best() > ACF_PANELS_PLAIN;
     grid tiles = panels ? thread_grid(g, dev->threads) : tile_grid(g->M, g->N, g->K);
     int64_t n = tiles.rows * tiles.cols;
     int threads = n == 1 ? 1 : dev->threads;

@@ -15,9 +15,9 @@
 #define WIDTH ACF_PANELS_WIDTH
 #define ROWS ACF_PANELS_ROWS
 #define DEPTH ACF_PANELS_DEPTH
-#define BLOCK_ROWS 96    /* of a: with DEPTH numbers each they stay in the second cache beside a panel */
-#define BLOCK_PANELS 4   /* of b that are packed at a time */
-#define AHEAD 12
+#define BLOCK_ROWS 96 /* of a: with DEPTH numbers each they stay in the second cache beside a panel */
+#define BLOCK_PANELS 4 /* of b that are packed at a time */
+#define AHEAD 12 /* rows of a transposed a that are asked for before they are packed */
 #define LEFT_GROUP (ROWS * DEPTH + 16) /* numbers of six packed rows of a; no power of two, which would share cache sets */
 
 typedef acf_real vec __attribute__((vector_size(64), may_alias));
@@ -65,34 +65,36 @@ typedef struct tile {
 #define VECTORS 4
 #include "device/panel_kernels.inc"
 
-static bool has_avx512(void) {
+static acf_panels_set of_cpu(void) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return ACF_PANELS_PLAIN;
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-}
-
-bool acf_panels_fast(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-
-static void run(const tile *t, int64_t rows) {
-    if (has_avx512()) run_avx512(t, rows);
-    else if (acf_panels_fast()) run_avx2(t, rows);
-    else run_plain(t, rows);
-}
-
-static void pack_transposed(acf_real *out, const acf_real *b, int64_t ldb, int64_t K, int64_t columns) {
-    if (has_avx512()) pack_transposed_avx512(out, b, ldb, K, columns);
-    else if (acf_panels_fast()) pack_transposed_avx2(out, b, ldb, K, columns);
-    else pack_transposed_plain(out, b, ldb, K, columns);
+                   __builtin_cpu_supports("avx512vl")
+               ? ACF_PANELS_AVX512
+               : ACF_PANELS_AVX2;
 }
 
 #else
 
-bool acf_panels_fast(void) { return false; }
-static void run(const tile *t, int64_t rows) { run_plain(t, rows); }
-static void pack_transposed(acf_real *out, const acf_real *b, int64_t ldb, int64_t K, int64_t columns) {
-    pack_transposed_plain(out, b, ldb, K, columns);
-}
+#define run_avx2 run_plain
+#define run_avx512 run_plain
+#define pack_transposed_avx2 pack_transposed_plain
+#define pack_transposed_avx512 pack_transposed_plain
+static acf_panels_set of_cpu(void) { return ACF_PANELS_PLAIN; }
 
 #endif
+
+#ifdef ACF_DEBUG
+static acf_panels_set limit = ACF_PANELS_AVX512;
+void acf_panels_limit(acf_panels_set most) { limit = most; }
+#else
+static const acf_panels_set limit = ACF_PANELS_AVX512;
+#endif
+
+acf_panels_set acf_panels_best(void) { return (acf_panels_set)acf_min(of_cpu(), limit); }
+
+static void (*const run_by_set[ACF_PANELS_SETS])(const tile *, int64_t) = {run_plain, run_avx2, run_avx512};
+static void (*const pack_by_set[ACF_PANELS_SETS])(acf_real *, const acf_real *, int64_t, int64_t, int64_t) = {
+    pack_transposed_plain, pack_transposed_avx2, pack_transposed_avx512};
 
 /* ---- packing ----------------------------------------------------------------------------------------------------------- */
 
@@ -111,7 +113,7 @@ void acf_panels_pack(acf_real *out, bool tb, const acf_real *b, int64_t ldb, int
         acf_real *panel = out + p * K * WIDTH;
         int64_t c = p * WIDTH, columns = acf_min(WIDTH, N - c);
         if (columns < WIDTH) memset(panel, 0, (size_t)(K * WIDTH) * sizeof *panel);
-        if (tb) pack_transposed(panel, b + c * ldb, ldb, K, columns);
+        if (tb) pack_by_set[acf_panels_best()](panel, b + c * ldb, ldb, K, columns);
         else pack_rows(panel, b + c, ldb, K, columns);
     }
 }
@@ -136,9 +138,10 @@ static void pack_left(acf_real *out, const acf_real *a, int64_t lda, int64_t K, 
 
 /* A block of rows with panels that are `apart` numbers from each other; t has the first panel and all columns. */
 static void run_panels(tile t, int64_t rows, int64_t apart) {
+    acf_panels_set set = acf_panels_best();
     for (int64_t left = t.columns; left > 0; left -= WIDTH) {
         t.columns = acf_min(WIDTH, left);
-        run(&t, rows);
+        run_by_set[set](&t, rows);
         t.b += apart, t.c += WIDTH;
     }
 }

@@ -17,8 +17,16 @@
 #define ACF_PANELS_ROWS 6                                   /* of a that a kernel takes at once */
 #define ACF_PANELS_DEPTH 256
 
-/* This CPU has AVX2 and FMA at least. Where it has not, the results are right, but OpenBLAS may be faster. */
-bool acf_panels_fast(void);
+/* Instructions that the kernels are there for; plain is what the build was told to use. */
+typedef enum acf_panels_set { ACF_PANELS_PLAIN, ACF_PANELS_AVX2, ACF_PANELS_AVX512, ACF_PANELS_SETS } acf_panels_set;
+
+/* The best that this CPU has. With plain ones the results are right, but OpenBLAS may be faster. */
+acf_panels_set acf_panels_best(void);
+
+#ifdef ACF_DEBUG
+/* Tests: from now on no better than this, in every thread. ACF_PANELS_AVX512 is what it starts with. */
+void acf_panels_limit(acf_panels_set most);
+#endif
 
 /* Numbers that the panels of b (K,N) take: N is rounded up to whole panels. */
 int64_t acf_panels_count(int64_t K, int64_t N);

@@ -71,8 +71,7 @@ static void try_product(sizes n, int form, double beta) {
 }
 
 /* Around every edge: of vectors, rows of a kernel, panels and blocks. */
-static void products_match_three_loops(void **state) {
-    (void)state;
+static void every_edge(void) {
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 95, 97}, columns[] = {1, 7, 8, 9, 15, 17, 31, 33, 63, 64, 65, 130}, depth[] = {0, 1, 15, 17, 40};
     for (int form = 0; form < 4; form++) {
         for (size_t m = 0; m < sizeof rows / sizeof *rows; m++)
@@ -84,6 +83,32 @@ static void products_match_three_loops(void **state) {
         try_product((sizes){13, 70, 2 * ACF_PANELS_DEPTH + 9}, form, 0.5);
         try_product((sizes){9, 300, 70}, form, 1);  /* two blocks of columns (float; three in double) */
         try_product((sizes){200, 9, 70}, form, 1); /* three of rows */
+    }
+}
+
+static void products_match_three_loops(void **state) {
+    (void)state;
+    for (int set = 0; set < ACF_PANELS_SETS; set++) {
+        acf_panels_limit((acf_panels_set)set);
+        every_edge();
+    }
+    acf_panels_limit(ACF_PANELS_AVX512);
+}
+
+/* A model gives the same bits on a CPU with AVX2 and on one with AVX-512: both add along K in one order. */
+static void instructions_do_not_change_the_bits(void **state) {
+    (void)state;
+    if (acf_panels_best() < ACF_PANELS_AVX512) acf_skip("this CPU has no AVX-512");
+    for (int form = 0; form < 4; form++) {
+        acf_gemm g[2];
+        for (int i = 0; i < 2; i++) {
+            acf_panels_limit(i ? ACF_PANELS_AVX2 : ACF_PANELS_AVX512);
+            g[i] = make((sizes){41, 77, 300}, form, 1);
+            acf_panels_gemm(&g[i]);
+        }
+        acf_panels_limit(ACF_PANELS_AVX512);
+        assert_memory_equal(g[0].c, g[1].c, (size_t)(41 * g[0].ldc) * sizeof *g[0].c);
+        release(&g[0]), release(&g[1]);
     }
 }
 
@@ -140,5 +165,5 @@ static void wrong_numbers_stay_wrong(void **state) {
     }
 }
 
-ACF_TESTS(panels, cmocka_unit_test(products_match_three_loops), cmocka_unit_test(a_part_is_the_same_as_the_whole),
+ACF_TESTS(panels, cmocka_unit_test(products_match_three_loops), cmocka_unit_test(instructions_do_not_change_the_bits), cmocka_unit_test(a_part_is_the_same_as_the_whole),
           cmocka_unit_test(rows_of_a_shared_factor_stand_alone), cmocka_unit_test(wrong_numbers_stay_wrong))
