@@ -1,8 +1,9 @@
-/* The CPU as a device: OpenBLAS on tiles, OpenMP over them. See device.h and cpu.h. */
+/* The CPU as a device: products on our own kernels (panels.h) or OpenBLAS, OpenMP over their tiles. See device.h and cpu.h. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "device/cpu.h"
 
 #include "device/bf16.h"
+#include "device/panels.h"
 
 #include <cblas.h>
 #include <omp.h>
@@ -12,10 +13,12 @@
 
 /* ---- products -------------------------------------------------------------------------------------------------- */
 
-/* Tiles are worth about 12 MFLOP (an eighth of a millisecond on one core) or more, at most 16 of them. The grid is the one
- * that packs least: every tile row packs B again and every tile column A. It depends on the shape only. */
+/* For OpenBLAS and bf16: tiles are worth about 12 MFLOP (an eighth of a millisecond on one core) or more, at most 16 of them. The grid
+ * is the one that packs least: every tile row packs B again and every tile column A. It depends on the shape only. */
 #define TILE_FLOPS 12e6
 #define MAX_TILES 16
+/* For our kernels, whose bits do not depend on the cut: one tile a thread, if each is worth 2 MFLOP. */
+#define PART_FLOPS 2e6
 
 typedef struct grid {
     int64_t rows, cols; /* tiles in each direction */
@@ -40,6 +43,29 @@ static grid tile_grid(int64_t M, int64_t N, int64_t K) {
     }
     best.rows = acf_ceil_div(M, best.height);
     best.cols = acf_ceil_div(N, best.width);
+    return best;
+}
+
+/* What a tile takes on our kernels, in cycles: 16 FMAs in each, then packing: of b element by element, or row by row, and of a where it
+ * is transposed. */
+static double tile_cycles(const acf_gemm *g, int64_t height, int64_t width) {
+    double M = (double)height, N = (double)width, K = (double)g->K;
+    return K * (M * N / 16 + N * (g->tb ? 0.3 : 0.1) + (g->ta ? M * 0.3 : 0));
+}
+
+/* The grid of at most `threads` tiles whose tiles take least; edges fall on whole kernels. */
+static grid thread_grid(const acf_gemm *g, int threads) {
+    double flops = 2.0 * (double)g->M * (double)g->N * (double)g->K, least = -1;
+    int64_t parts = acf_max(1, acf_min(threads, (int64_t)(flops / PART_FLOPS)));
+    grid best = {1, 1, g->M, g->N};
+    for (int64_t rows = 1; rows <= parts; rows++) {
+        int64_t height = round_up(acf_ceil_div(g->M, rows), ACF_PANELS_ROWS);
+        int64_t width = round_up(acf_ceil_div(g->N, parts / rows), ACF_PANELS_WIDTH);
+        double cycles = tile_cycles(g, acf_min(height, g->M), acf_min(width, g->N));
+        if (least >= 0 && cycles >= least) continue;
+        least = cycles;
+        best = (grid){acf_ceil_div(g->M, height), acf_ceil_div(g->N, width), height, width};
+    }
     return best;
 }
 
@@ -82,19 +108,40 @@ static acf_gemm tile_of(const acf_gemm *g, int64_t r0, int64_t r1, int64_t c0, i
 
 void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx) {
     if (g->M <= 0 || g->N <= 0) return;
-    grid tiles = tile_grid(g->M, g->N, g->K);
+    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g), panels = !bf16 && acf_panels_best() > ACF_PANELS_PLAIN;
+    grid tiles = panels ? thread_grid(g, dev->threads) : tile_grid(g->M, g->N, g->K);
     int64_t n = tiles.rows * tiles.cols;
     int threads = n == 1 ? 1 : dev->threads;
-    bool bf16 = dev->precision == ACF_PRECISION_BF16 && suits_bf16(g);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < n; i++) {
         int64_t r0 = i / tiles.cols * tiles.height, r1 = acf_min(r0 + tiles.height, g->M);
         int64_t c0 = i % tiles.cols * tiles.width, c1 = acf_min(c0 + tiles.width, g->N);
         acf_gemm t = tile_of(g, r0, r1, c0, c1);
         if (bf16) gemm_bf16(&t);
+        else if (panels) acf_panels_gemm(&t);
         else acf_cpu_gemm_serial(&t);
         if (done) done(ctx, r0, r1, c0, c1);
     }
+}
+
+int64_t acf_right_room(int64_t K, int64_t N) { return acf_panels_count(K, N); }
+
+acf_right acf_right_make(const acf_device *dev, acf_real *room, bool tb, int64_t K, int64_t N, const acf_real *b, int64_t ldb) {
+    acf_right r = {.g = {.tb = tb, .N = N, .K = K, .alpha = 1, .b = b, .ldb = ldb}};
+    if (dev->precision == ACF_PRECISION_BF16 && suits_bf16(&r.g)) return r;
+    int64_t panels = acf_ceil_div(N, ACF_PANELS_WIDTH);
+    ACF_PARALLEL(dev, K * N)
+    for (int64_t p = 0; p < panels; p++) acf_panels_pack(room, tb, b, ldb, K, N, p, p + 1);
+    r.panels = room;
+    return r;
+}
+
+void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c, int64_t ldc) {
+    acf_gemm g = r->g;
+    if (M <= 0 || g.N <= 0) return;
+    g.M = M, g.a = a, g.lda = lda, g.beta = beta, g.c = c, g.ldc = ldc;
+    if (r->panels) acf_panels_multiply(M, g.N, g.K, a, lda, r->panels, beta, c, ldc);
+    else gemm_bf16(&g);
 }
 
 #define COL_BLOCK 64

@@ -1,8 +1,8 @@
-/* What CPU kernels use besides the device table: parallel loops of fixed partition, and products with an epilogue.
+/* What CPU kernels use besides the device table: parallel loops, products with an epilogue, and products that share a factor.
  *
- * Same bits for any thread count, by construction: work is cut into pieces whose number and size depend on the shape
- * alone, each piece is computed by one thread in one order, and no piece adds to another's output. So OpenBLAS is
- * called single-threaded on tiles (its own threading cuts by thread count), and our OpenMP loops share the tiles out. */
+ * Same bits for any thread count, by construction: each piece of work is computed by one thread in one order, and no piece adds to
+ * another's output. An element of a product on our own kernels (panels.h) is the same however the product is cut, so there every
+ * thread gets a piece. OpenBLAS's is not: where the CPU needs it, it is called single-threaded on tiles that depend on the shape alone. */
 #ifndef ACF_DEVICE_CPU_H
 #define ACF_DEVICE_CPU_H
 
@@ -34,7 +34,21 @@ bool acf_cpu_has_bf16(void);
 /* The product of device.h with an epilogue (NULL for none), which also runs when K = 0. In bf16 where dev->precision says so. */
 void acf_cpu_gemm(const acf_device *dev, const acf_gemm *g, acf_epilogue done, void *ctx);
 
-/* One product on the calling thread, always in acf_real: for use inside a parallel loop. */
+/* The right factor of products that follow each other: op(b) (K,N), laid out once for all of them. */
+typedef struct acf_right {
+    acf_gemm g;             /* b, tb, N and K */
+    const acf_real *panels; /* NULL: products in bf16, each of which packs b itself */
+} acf_right;
+
+/* Reals that it needs in memory of the caller's, aligned to 64 bytes. */
+int64_t acf_right_room(int64_t K, int64_t N);
+/* Keeps room and borrows b as long as products are made. tb: b is (N,K). In bf16 where dev->precision says so. */
+acf_right acf_right_make(const acf_device *dev, acf_real *room, bool tb, int64_t K, int64_t N, const acf_real *b, int64_t ldb);
+/* c (M,N) = a (M,K) · op(b) + beta · c on the calling thread; an element's bits depend on its row and column alone. So a loop that feeds
+ * rows back into their own next step can run on each thread's rows from end to end, with no thread waiting for another. */
+void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c, int64_t ldc);
+
+/* One product by OpenBLAS on the calling thread, always in acf_real: for use inside a parallel loop. */
 void acf_cpu_gemm_serial(const acf_gemm *g);
 
 /* out (C) += sum over rows of x (N,C) with leading dimension ld; rows are added in order. */

@@ -1,5 +1,6 @@
 /* The CPU device: products against three plain loops, their epilogue, sums, copies, and the small rest of the table. */
 #include "device/cpu.h"
+#include "device/panels.h"
 
 #include "harness/lab.h"
 
@@ -78,8 +79,7 @@ static void try_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, 
     }
 }
 
-static void products_match_three_loops(void **state) {
-    (void)state;
+static void products_match_three_loops_here(void) {
     const int64_t size[][3] = {{1, 1, 1}, {1, 7, 3}, {7, 1, 5}, {5, 3, 1}, {17, 33, 9}, {64, 64, 64}, {31, 129, 65}};
     const double factor[][2] = {{1, 0}, {1, 1}, {-0.5, 2}, {0, 0.5}, {0, 0}};
     acf_device *dev = open_cpu(2);
@@ -90,8 +90,7 @@ static void products_match_three_loops(void **state) {
 }
 
 /* Wide, tall and cubic, odd, and large enough to be cut into tiles in both directions. */
-static void products_of_several_tiles_match(void **state) {
-    (void)state;
+static void products_of_several_tiles_match_here(void) {
     acf_device *dev = open_cpu(3);
     try_product(dev, 403, 307, 291, 1, 1);
     try_product(dev, 5, 4001, 801, 1, 0);
@@ -100,8 +99,7 @@ static void products_of_several_tiles_match(void **state) {
 }
 
 /* K = 0: nothing to add, so c = beta c. M or N = 0: nothing at all. */
-static void empty_products(void **state) {
-    (void)state;
+static void empty_products_here(void) {
     acf_device *dev = open_cpu(2);
     try_product(dev, 6, 5, 0, 1, 0);
     try_product(dev, 6, 5, 0, 1, 1);
@@ -113,8 +111,7 @@ static void empty_products(void **state) {
 }
 
 /* With beta = 0 the old content is not read: fresh memory is full of NaN in debug builds. */
-static void beta_zero_overwrites_garbage(void **state) {
-    (void)state;
+static void beta_zero_overwrites_garbage_here(void) {
     const int64_t size[][3] = {{3, 4, 5}, {3, 4, 0}, {65, 33, 17}, {300, 300, 300}};
     acf_device *dev = open_cpu(2);
     for (size_t s = 0; s < sizeof size / sizeof size[0]; s++)
@@ -129,8 +126,7 @@ static void beta_zero_overwrites_garbage(void **state) {
     acf_device_close(dev);
 }
 
-static void same_bits_on_any_number_of_threads(void **state) {
-    (void)state;
+static void same_bits_on_any_number_of_threads_here(void) {
     for (int form = 0; form < 4; form++) {
         product p = make_product(517, 389, 401, form & 1, form & 2, 1, 1);
         size_t bytes = (size_t)p.c_size * sizeof *p.c;
@@ -163,8 +159,7 @@ static void visit(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
 }
 
 /* Tiles are disjoint and cover everything, also when there is nothing to multiply. */
-static void epilogue_sees_every_element_once(void **state) {
-    (void)state;
+static void epilogue_sees_every_element_once_here(void) {
     const int64_t size[][3] = {{1, 1, 1}, {40, 30, 0}, {403, 307, 291}, {17, 5003, 401}, {5003, 17, 401}, {1031, 1033, 257}};
     acf_device *dev = open_cpu(3);
     for (size_t s = 0; s < sizeof size / sizeof size[0]; s++) {
@@ -179,6 +174,22 @@ static void epilogue_sees_every_element_once(void **state) {
     }
     acf_device_close(dev);
 }
+
+/* All of the above by OpenBLAS, as on a CPU without AVX2, and on our own kernels. */
+static void on_every_kernel(void (*test)(void)) {
+    for (int set = 0; set < ACF_PANELS_SETS; set++) {
+        acf_panels_limit((acf_panels_set)set);
+        test();
+    }
+    acf_panels_limit(ACF_PANELS_AVX512);
+}
+
+static void products_match_three_loops(void **state) { (void)state, on_every_kernel(products_match_three_loops_here); }
+static void products_of_several_tiles_match(void **state) { (void)state, on_every_kernel(products_of_several_tiles_match_here); }
+static void empty_products(void **state) { (void)state, on_every_kernel(empty_products_here); }
+static void beta_zero_overwrites_garbage(void **state) { (void)state, on_every_kernel(beta_zero_overwrites_garbage_here); }
+static void same_bits_on_any_number_of_threads(void **state) { (void)state, on_every_kernel(same_bits_on_any_number_of_threads_here); }
+static void epilogue_sees_every_element_once(void **state) { (void)state, on_every_kernel(epilogue_sees_every_element_once_here); }
 
 static void column_sums_are_added(void **state) {
     (void)state;

@@ -2,10 +2,11 @@
  *
  * Workload: H = 256, batch 256 to 4096, |u| up to 60, so T = 1,000 to 100,000 packed elements. Forward and backward cost
  * 6·T·3H·(I + H) FLOP; all but the gate arithmetic is products. The products of a step are (n_t,H)·(H,3H) and its
- * transpose; everything that does not wait for the step before (input projections, all weight gradients, dx) is one product
- * over all T. The gates of element p are kept side by side so that each of these is a plain sub-matrix:
+ * transpose, with weights that are laid out once for all steps. A row's steps depend on nothing of other rows, so every thread has
+ * its own rows and takes them from the first step to the last without waiting for the others. Weight gradients, which wait for no
+ * step, are one product each over all T. The gates of element p are kept side by side so that each of these is a plain sub-matrix:
  *
- *     gates (T,4H)   | r | z | b_n | n |     forward
+ *     gates (T,4H)   | r | z | b_n | n |     forward; before the gates are taken: h whᵀ in the first three columns, x wxᵀ added to r, z and n
  *                    | a_r | a_z | b_n | a_n |     backward, as gradients: columns 0..3H belong to the state's side (wh),
  *                                                  columns 0..2H and 3H..4H to the input's (wx) */
 #include "ops/gru.h"
@@ -14,59 +15,124 @@
 
 #include <string.h>
 
-/* c (M,N) = a (M,K) · bᵀ, b (N,K) ; or without the transpose, or with a transposed: the three shapes used here. */
-static void product(const acf_device *dev, bool ta, bool tb, int64_t M, int64_t N, int64_t K, const acf_real *a,
-                    int64_t lda, const acf_real *b, int64_t ldb, acf_real beta, acf_real *c, int64_t ldc) {
-    acf_cpu_gemm(dev, &(acf_gemm){ta, tb, M, N, K, 1, a, lda, b, ldb, beta, c, ldc}, NULL, NULL);
+/* c (M,N) += aᵀ · b, a (K,M), b (K,N): a weight's gradient. */
+static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda, const acf_real *b,
+                        int64_t ldb, acf_real *c) {
+    acf_cpu_gemm(dev, &(acf_gemm){true, false, M, N, K, 1, a, lda, b, ldb, 1, c, N}, NULL, NULL);
 }
 
-/* The gates of one element. In: gates holds x wxᵀ in columns r, z and n; add (3H) is what the row adds to it, bias and
- * conditioning; s (3H) is h whᵀ. Out: gates = [r, z, b_n, n], h. `first` is a constant at each call: from the zero state s and
- * past are not read, and both forms are vector loops. */
+/* ---- weights, laid out ------------------------------------------------------------------------------------------------- */
+
+int64_t acf_gru_rights_room(int64_t I, int64_t H) {
+    int64_t forward = acf_right_room(I, 2 * H) + acf_right_room(I, H) + acf_right_room(H, 3 * H);
+    return acf_max(forward, acf_right_room(2 * H, I) + acf_right_room(H, I) + acf_right_room(3 * H, H));
+}
+
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *room, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
+                                  int64_t H) {
+    acf_real *n = room + acf_right_room(I, 2 * H), *h = n + acf_right_room(I, H);
+    return (acf_gru_rights){I, H, acf_right_make(dev, room, true, I, 2 * H, wx, ldw),
+                            acf_right_make(dev, n, true, I, H, wx + 2 * H * ldw, ldw), acf_right_make(dev, h, true, H, 3 * H, wh, H)};
+}
+
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *room, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
+                                  int64_t H) {
+    acf_real *n = room + acf_right_room(2 * H, I), *h = n + acf_right_room(H, I);
+    return (acf_gru_rights){I, H, acf_right_make(dev, room, false, 2 * H, I, wx, ldw),
+                            acf_right_make(dev, n, false, H, I, wx + 2 * H * ldw, ldw), acf_right_make(dev, h, false, 3 * H, H, wh, H)};
+}
+
+/* ---- whose rows ---------------------------------------------------------------------------------------------------------- */
+
+/* Elements of the ranks below r. */
+static int64_t elements_below(const int32_t *active, int64_t steps, int64_t r) {
+    int64_t sum = 0;
+    for (int64_t t = 0; t < steps; t++) sum += acf_min(active[t], r);
+    return sum;
+}
+
+int64_t acf_gru_share(const int32_t *active, int64_t steps, int k, int parts) {
+    int64_t most = steps ? active[0] : 0, low = 0, high = acf_ceil_div(most, ACF_GRU_SHARE);
+    if (k >= parts) return most;
+    int64_t wanted = elements_below(active, steps, most) * k / parts;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (elements_below(active, steps, middle * ACF_GRU_SHARE) >= wanted) high = middle;
+        else low = middle + 1;
+    }
+    return acf_min(low * ACF_GRU_SHARE, most);
+}
+
+/* ---- forward ------------------------------------------------------------------------------------------------------------- */
+
+/* The gates of one element. In: gates holds h whᵀ in columns r, z and b_n, and x wxᵀ added to r, z and in n; add (3H) is what the row
+ * adds, bias and conditioning. Out: gates = [r, z, b_n, n], h. `first` is a constant at each call: from the zero state there is no
+ * b_n and no past, and both forms are vector loops. */
 static inline __attribute__((always_inline)) void gates_row(bool first, acf_real *restrict gates, acf_real *restrict h,
-                                                            const acf_real *restrict s, const acf_real *restrict add,
-                                                            const acf_real *restrict bh, const acf_real *restrict past,
-                                                            int64_t H) {
+                                                            const acf_real *restrict add, const acf_real *restrict bh,
+                                                            const acf_real *restrict past, int64_t H) {
     ACF_SIMD
     for (int64_t j = 0; j < H; j++) {
-        acf_real br = bh[j] + (first ? 0 : s[j]), bz = bh[H + j] + (first ? 0 : s[H + j]);
-        acf_real bn = bh[2 * H + j] + (first ? 0 : s[2 * H + j]), old = first ? 0 : past[j];
-        acf_real r = acf_sigmoid(gates[j] + add[j] + br), z = acf_sigmoid(gates[H + j] + add[H + j] + bz);
+        acf_real bn = bh[2 * H + j] + (first ? 0 : gates[2 * H + j]), old = first ? 0 : past[j];
+        acf_real r = acf_sigmoid(gates[j] + add[j] + bh[j]), z = acf_sigmoid(gates[H + j] + add[H + j] + bh[H + j]);
         acf_real n = acf_tanh(gates[3 * H + j] + add[2 * H + j] + r * bn);
         gates[j] = r, gates[H + j] = z, gates[2 * H + j] = bn, gates[3 * H + j] = n;
         h[j] = n + z * (old - n);
     }
 }
 
-void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
-                        int64_t ldw, int64_t H) {
-    product(dev, false, true, T, 2 * H, I, x, I, wx, ldw, 0, gates, 4 * H);
-    product(dev, false, true, T, H, I, x, I, wx + 2 * H * ldw, ldw, 0, gates + 3 * H, 4 * H);
+void acf_gru_states_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real *past, int64_t n) {
+    if (past) acf_right_times(&w->h, n, past, w->H, 0, gates, 4 * w->H);
 }
 
-void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
-                         const acf_real *cond, const int32_t *row, const acf_real *bx, const acf_real *wh,
-                         const acf_real *bh, int64_t n, int64_t H) {
-    if (past) product(dev, false, true, n, 3 * H, H, past, H, wh, H, 0, s, 3 * H);
-    ACF_PARALLEL(dev, n * H * 4)
+void acf_gru_inputs_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real *x, bool add, int64_t n) {
+    acf_right_times(&w->rz, n, x, w->I, add, gates, 4 * w->H);
+    acf_right_times(&w->n, n, x, w->I, 0, gates + 3 * w->H, 4 * w->H);
+}
+
+void acf_gru_gates_cpu(acf_real *h, acf_real *gates, const acf_real *past, const acf_real *cond, const int32_t *row, const acf_real *bx,
+                       const acf_real *bh, int64_t n, int64_t H) {
     for (int64_t k = 0; k < n; k++) {
         const acf_real *add = cond ? cond + (row ? row[k] : k) * 3 * H : bx; /* cond has the bias in it */
-        if (past) gates_row(false, gates + k * 4 * H, h + k * H, s + k * 3 * H, add, bh, past + k * H, H);
-        else gates_row(true, gates + k * 4 * H, h + k * H, NULL, add, bh, NULL, H);
+        if (past) gates_row(false, gates + k * 4 * H, h + k * H, add, bh, past + k * H, H);
+        else gates_row(true, gates + k * 4 * H, h + k * H, add, bh, NULL, H);
     }
 }
 
-void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, acf_real *gates, acf_real *s,
-                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *wx, const acf_real *bx,
-                     const acf_real *wh, const acf_real *bh) {
-    int64_t H = p->H;
-    acf_gru_inputs_cpu(dev, gates, x, wx, p->first[p->steps], p->I, p->I, H);
-    for (int64_t t = 0; t < p->steps; t++) {
-        const acf_real *past = t ? h + p->first[t - 1] * H : h0;
-        acf_gru_advance_cpu(dev, h + p->first[t] * H, gates + p->first[t] * 4 * H, s, past, cond, p->row, bx, wh, bh,
-                            p->active[t], H);
+typedef struct pass {
+    const acf_gru_plan *p;
+    const acf_gru_rights *w;
+    const acf_real *x, *cond, *h0, *bx, *bh;
+    acf_real *h, *gates;
+} pass;
+
+/* All steps of ranks [r0,r1). */
+static void forward_rows(const pass *f, int64_t r0, int64_t r1) {
+    int64_t H = f->p->H;
+    for (int64_t t = 0; t < f->p->steps; t++) {
+        int64_t n = acf_min(f->p->active[t], r1) - r0, at = f->p->first[t] + r0;
+        if (n <= 0) return;
+        const acf_real *past = t ? f->h + (f->p->first[t - 1] + r0) * H : f->h0 ? f->h0 + r0 * H : NULL;
+        acf_real *gates = f->gates + at * 4 * H;
+        acf_gru_states_cpu(f->w, gates, past, n);
+        acf_gru_inputs_cpu(f->w, gates, f->x + at * f->p->I, past != NULL, n);
+        const int32_t *row = f->p->row ? f->p->row + r0 : NULL;
+        const acf_real *cond = f->cond && !row ? f->cond + r0 * 3 * H : f->cond;
+        acf_gru_gates_cpu(f->h + at * H, gates, past, cond, row, f->bx, f->bh, n, H);
     }
 }
+
+void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, acf_real *h, acf_real *gates,
+                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *bx, const acf_real *bh) {
+    pass f = {p, w, x, cond, h0, bx, bh, h, gates};
+    int64_t work = p->first[p->steps] * p->H * (p->I + p->H);
+    int parts = acf_threads_for(dev, work);
+    ACF_PARALLEL(dev, work)
+    for (int k = 0; k < parts; k++)
+        forward_rows(&f, acf_gru_share(p->active, p->steps, k, parts), acf_gru_share(p->active, p->steps, k + 1, parts));
+}
+
+/* ---- backward ------------------------------------------------------------------------------------------------------------ */
 
 /* Gradients of one element's gates from dh = dout + carry. gates: [r, z, b_n, n] in, gradients of [a_r, a_z, b_n, a_n]
  * out. carry: what came from the next step (unless this is the row's last) in, the part z·dh that goes straight to the step
@@ -116,9 +182,9 @@ static void add_cond(const acf_device *dev, const acf_gru_plan *p, acf_real *dco
     }
 }
 
-void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past,
-                         const acf_real *wh, int64_t n, int64_t later, int64_t H) {
-    ACF_PARALLEL(dev, n * H * 4)
+void acf_gru_retreat_cpu(const acf_gru_rights *w, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past, int64_t n,
+                         int64_t later) {
+    int64_t H = w->H;
     for (int64_t k = 0; k < n; k++) {
         acf_real *g = gates + k * 4 * H, *c = carry + k * H;
         const acf_real *d = dh + k * H, *old = past ? past + k * H : NULL;
@@ -127,13 +193,12 @@ void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry
         else if (k < later) dgates_row(true, false, g, c, d, NULL, H);
         else dgates_row(true, true, g, c, d, NULL, H);
     }
-    if (past) product(dev, false, false, n, H, 3 * H, gates, 4 * H, wh, H, 1, carry, H);
+    if (past) acf_right_times(&w->h, n, gates, 4 * H, 1, carry, H);
 }
 
-void acf_gru_dinputs_cpu(const acf_device *dev, acf_real *dx, int64_t ldx, const acf_real *gates, const acf_real *wx,
-                         int64_t T, int64_t I, int64_t ldw, int64_t H) {
-    product(dev, false, false, T, I, 2 * H, gates, 4 * H, wx, ldw, 1, dx, ldx);
-    product(dev, false, false, T, I, H, gates + 3 * H, 4 * H, wx + 2 * H * ldw, ldw, 1, dx, ldx);
+void acf_gru_dinputs_cpu(const acf_gru_rights *w, acf_real *dx, const acf_real *gates, bool add, int64_t n) {
+    acf_right_times(&w->rz, n, gates, 4 * w->H, add, dx, w->I);
+    acf_right_times(&w->n, n, gates + 3 * w->H, 4 * w->H, 1, dx, w->I);
 }
 
 void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *gates,
@@ -142,7 +207,7 @@ void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf
     int64_t from = h0 ? 0 : p->first[acf_min(1, p->steps)]; /* elements before it started from zero */
     if (g->wh) {
         gather_past(dev, p, past, h, h0);
-        product(dev, true, false, 3 * H, H, T - from, gates + from * L, L, past, H, 1, g->wh, H);
+        add_product(dev, 3 * H, H, T - from, gates + from * L, L, past, H, g->wh);
     }
     if (g->bh) acf_cpu_colsum(dev, g->bh, gates, T, 3 * H, L);
     if (g->cond) add_cond(dev, p, g->cond, gates);
@@ -151,24 +216,35 @@ void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf
         acf_cpu_colsum(dev, g->bx + 2 * H, gates + 3 * H, T, H, L);
     }
     if (g->wx) {
-        product(dev, true, false, 2 * H, I, T, gates, L, x, I, 1, g->wx, I);
-        product(dev, true, false, H, I, T, gates + 3 * H, L, x, I, 1, g->wx + 2 * H * I, I);
+        add_product(dev, 2 * H, I, T, gates, L, x, I, g->wx);
+        add_product(dev, H, I, T, gates + 3 * H, L, x, I, g->wx + 2 * H * I);
     }
 }
 
-void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *dh,
-                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
-                     const acf_real *h0, const acf_real *wx, const acf_real *wh) {
+/* All steps of ranks [r0,r1), from the last; carry holds what is left for the state before the first. */
+static void backward_rows(const acf_gru_plan *p, const acf_gru_rights *w, acf_real *dx, const acf_real *dh, acf_real *gates,
+                          acf_real *carry, const acf_real *h, const acf_real *h0, int64_t r0, int64_t r1) {
     int64_t H = p->H;
     for (int64_t t = p->steps - 1; t >= 0; t--) {
-        int64_t at = p->first[t], later = t + 1 < p->steps ? p->active[t + 1] : 0;
-        const acf_real *before = t ? h + p->first[t - 1] * H : h0;
-        acf_gru_retreat_cpu(dev, gates + at * 4 * H, carry, dh + at * H, before, wh, p->active[t], later, H);
+        int64_t n = acf_min(p->active[t], r1) - r0, later = t + 1 < p->steps ? p->active[t + 1] - r0 : 0, at = p->first[t] + r0;
+        if (n <= 0) continue;
+        const acf_real *past = t ? h + (p->first[t - 1] + r0) * H : h0 ? h0 + r0 * H : NULL;
+        acf_gru_retreat_cpu(w, gates + at * 4 * H, carry + r0 * H, dh + at * H, past, n, later);
+        if (dx) acf_gru_dinputs_cpu(w, dx + at * p->I, gates + at * 4 * H, true, n);
     }
+}
+
+void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, const acf_gru_grads *g, const acf_real *dh,
+                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0) {
+    int64_t H = p->H, work = p->first[p->steps] * H * (p->I + H);
+    int parts = acf_threads_for(dev, work);
+    ACF_PARALLEL(dev, work)
+    for (int k = 0; k < parts; k++)
+        backward_rows(p, w, g->x, dh, gates, carry, h, h0, acf_gru_share(p->active, p->steps, k, parts),
+                      acf_gru_share(p->active, p->steps, k + 1, parts));
     if (g->h0)
         for (int64_t i = 0; i < (p->steps ? p->active[0] : 0) * H; i++) g->h0[i] += carry[i];
     acf_gru_weights_cpu(dev, p, g, gates, past, h, x, h0);
-    if (g->x) acf_gru_dinputs_cpu(dev, g->x, p->I, gates, wx, p->first[p->steps], p->I, p->I, H);
 }
 
 /* ---- nodes: a sequence and a step differ only in their plan -------------------------------------------------------- */
@@ -178,15 +254,14 @@ static const acf_real *data_of(const acf_tensor *x) { return x ? x->data : NULL;
 static acf_status forward(acf_tape *t, acf_node *n) {
     acf_gru_attrs *a = n->attr;
     const acf_gru_plan *p = &a->plan;
-    int64_t T = p->first[p->steps], most = p->steps ? p->active[0] : 0;
     acf_mark mark = acf_arena_mark(t->mem);
-    a->gates = acf_tape_reals(t, T * 4 * p->H);
+    a->gates = acf_tape_reals(t, p->first[p->steps] * 4 * p->H);
     if (n->save) mark = acf_arena_mark(t->mem);
-    acf_real *s = acf_tape_reals(t, most * 3 * p->H);
+    acf_real *room = acf_tape_reals(t, acf_gru_rights_room(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
-    acf_gru_fwd_cpu(t->dev, p, n->out[0]->data, a->gates, s, data_of(n->in[ACF_GRU_X]), data_of(n->in[ACF_GRU_COND]),
-                    data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_WX]), data_of(n->in[ACF_GRU_BX]),
-                    data_of(n->in[ACF_GRU_WH]), data_of(n->in[ACF_GRU_BH]));
+    acf_gru_rights w = acf_gru_rights_fwd(t->dev, room, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+    acf_gru_fwd_cpu(t->dev, p, &w, n->out[0]->data, a->gates, n->in[ACF_GRU_X]->data, data_of(n->in[ACF_GRU_COND]),
+                    data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_BX]), n->in[ACF_GRU_BH]->data);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -200,9 +275,11 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *carry = acf_tape_reals(t, (p->steps ? p->active[0] : 0) * p->H);
     acf_real *past = acf_tape_reals(t, p->first[p->steps] * p->H);
+    acf_real *room = acf_tape_reals(t, acf_gru_rights_room(p->I, p->H));
     ACF_TRY(acf_tape_status(t));
-    acf_gru_bwd_cpu(t->dev, p, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, data_of(n->in[ACF_GRU_X]),
-                    data_of(n->in[ACF_GRU_H0]), data_of(n->in[ACF_GRU_WX]), data_of(n->in[ACF_GRU_WH]));
+    acf_gru_rights w = acf_gru_rights_bwd(t->dev, room, n->in[ACF_GRU_WX]->data, p->I, n->in[ACF_GRU_WH]->data, p->I, p->H);
+    acf_gru_bwd_cpu(t->dev, p, &w, &g, n->out[0]->grad, a->gates, carry, past, n->out[0]->data, n->in[ACF_GRU_X]->data,
+                    data_of(n->in[ACF_GRU_H0]));
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }

@@ -50,11 +50,29 @@ typedef struct acf_gru_plan {
     const int32_t *row;            /* rank -> batch row, for cond; NULL: the same */
 } acf_gru_plan;
 
-/* h (T,H) from x (T,I). gates (T,4H) is filled with [r | z | b_n | n] for the backward; s (active[0],3H) is scratch.
- * cond (which has the bias in it) or bx may be NULL, and h0 (active[0],H; in rank order). */
-void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, acf_real *h, acf_real *gates, acf_real *s,
-                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *wx, const acf_real *bx,
-                     const acf_real *wh, const acf_real *bh);
+/* The weights of a layer as the right factors of its steps, laid out once for all of them (cpu.h): forward wxᵀ and whᵀ, backward wx
+ * and wh. wx is in two parts, as the gates it feeds are not side by side (gru.c). */
+typedef struct acf_gru_rights {
+    int64_t I, H;
+    acf_right rz, n, h;
+} acf_gru_rights;
+
+/* Reals for either direction; then wx (3H,I) with leading dimension ldw and wh (3H,H). Keep room and borrow the weights. */
+int64_t acf_gru_rights_room(int64_t I, int64_t H);
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *room, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
+                                  int64_t H);
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *room, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
+                                  int64_t H);
+
+/* Ranks are shared out among threads in whole multiples of this, the rows of one kernel. */
+#define ACF_GRU_SHARE 6
+/* The first rank of part k of `parts` (k = parts: the end): each has about as many elements. Results never depend on it. */
+int64_t acf_gru_share(const int32_t *active, int64_t steps, int k, int parts);
+
+/* h (T,H) from x (T,I). gates (T,4H) is filled with [r | z | b_n | n] for the backward. cond (which has the bias in it) or bx may
+ * be NULL, and h0 (active[0],H; in rank order). */
+void acf_gru_fwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, acf_real *h, acf_real *gates,
+                     const acf_real *x, const acf_real *cond, const acf_real *h0, const acf_real *bx, const acf_real *bh);
 
 /* Gradients of the above; every pointer may be NULL. */
 typedef struct acf_gru_grads {
@@ -63,30 +81,27 @@ typedef struct acf_gru_grads {
 
 /* Adds to g from dh (T,H). Overwrites gates with the gradients of [a_r | a_z | b_n | a_n]. Scratch: carry (active[0],H) and
  * past (T,H). */
-void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *dh,
-                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x,
-                     const acf_real *h0, const acf_real *wx, const acf_real *wh);
+void acf_gru_bwd_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_rights *w, const acf_gru_grads *g, const acf_real *dh,
+                     acf_real *gates, acf_real *carry, acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0);
 
 /* True when the biases fit H units and cond (NULL allowed) fits N rows; otherwise the tape has failed with a sentence. */
 bool acf_gru_sides_fit(acf_tape *t, const acf_op *op, const acf_tensor *cond, const acf_gru *w, int64_t H, int64_t N);
 
-/* ---- the pieces of the two above, for loops that must go step by step through all layers ------------------------------ */
+/* ---- the pieces of the two above, for loops that must go step by step through all layers: n rows on the calling thread --------- */
 
-/* The input's side: gates (T,4H) columns r, z and n = x (T,I) wxᵀ; ldw: leading dimension of wx. */
-void acf_gru_inputs_cpu(const acf_device *dev, acf_real *gates, const acf_real *x, const acf_real *wx, int64_t T, int64_t I,
-                        int64_t ldw, int64_t H);
-/* One step of n rows: gates (n,4H) holds the input's side and becomes [r | z | b_n | n]; h (n,H) from past (n,H), NULL for the
- * zero state. s (n,3H) is scratch. Row k adds cond at row[k], or k; without cond it adds bx. */
-void acf_gru_advance_cpu(const acf_device *dev, acf_real *h, acf_real *gates, acf_real *s, const acf_real *past,
-                         const acf_real *cond, const int32_t *row, const acf_real *bx, const acf_real *wh,
-                         const acf_real *bh, int64_t n, int64_t H);
-/* One step back: gates (n,4H) become gradients, from dh (n,H) and, for the first `later` rows, from what the next step left
- * in carry (n,H); carry becomes the gradient of past. */
-void acf_gru_retreat_cpu(const acf_device *dev, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past,
-                         const acf_real *wh, int64_t n, int64_t later, int64_t H);
-/* dx (T,I) += the input's side through wx; ldx and ldw: leading dimensions of dx and wx. */
-void acf_gru_dinputs_cpu(const acf_device *dev, acf_real *dx, int64_t ldx, const acf_real *gates, const acf_real *wx,
-                         int64_t T, int64_t I, int64_t ldw, int64_t H);
+/* A step forward, in this order. The state's side: gates (n,4H) columns r, z and b_n = past (n,H) whᵀ; nothing for the zero state, NULL. */
+void acf_gru_states_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real *past, int64_t n);
+/* The input's side: x (n,I) wxᵀ, added to columns r and z or (add false) replacing them, and in column n. */
+void acf_gru_inputs_cpu(const acf_gru_rights *w, acf_real *gates, const acf_real *x, bool add, int64_t n);
+/* gates become [r | z | b_n | n]; h (n,H) from past. Row k adds cond at row[k], or k if row is NULL; without cond it adds bx. */
+void acf_gru_gates_cpu(acf_real *h, acf_real *gates, const acf_real *past, const acf_real *cond, const int32_t *row, const acf_real *bx,
+                       const acf_real *bh, int64_t n, int64_t H);
+/* A step back: gates (n,4H) become gradients, from dh (n,H) and, for the first `later` rows, from what the next step left in carry
+ * (n,H); carry becomes the gradient of past. */
+void acf_gru_retreat_cpu(const acf_gru_rights *w, acf_real *gates, acf_real *carry, const acf_real *dh, const acf_real *past, int64_t n,
+                         int64_t later);
+/* dx (n,I): the input's side through wx, added or (add false) replacing what was there. */
+void acf_gru_dinputs_cpu(const acf_gru_rights *w, acf_real *dx, const acf_real *gates, bool add, int64_t n);
 /* Everything that waits for no step: adds to g->wx, wh, bx, bh and cond from the gates' gradients of all steps. */
 void acf_gru_weights_cpu(const acf_device *dev, const acf_gru_plan *p, const acf_gru_grads *g, const acf_real *gates,
                          acf_real *past, const acf_real *h, const acf_real *x, const acf_real *h0);

@@ -203,5 +203,25 @@ static void saturates(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(gru, cmocka_unit_test(steps_make_the_sequence), cmocka_unit_test(refuses_what_does_not_fit),
+/* Parts are disjoint, cover every rank, end on whole kernels, and have about as many elements each. */
+static void shares_are_even(void **state) {
+    (void)state;
+    static const int32_t active[] = {256, 247, 219, 163, 93, 37, 9, 1};
+    enum { STEPS = 8 };
+    for (int parts = 1; parts <= 70; parts++) { /* also more than there are kernels' rows */
+        int64_t end = 0;
+        for (int k = 0; k < parts; k++) {
+            int64_t r0 = acf_gru_share(active, STEPS, k, parts), r1 = acf_gru_share(active, STEPS, k + 1, parts), elements = 0;
+            assert_true(r0 == end && r1 >= r0 && (r0 % ACF_GRU_SHARE == 0 || r0 == active[0]));
+            end = r1;
+            for (int s = 0; s < STEPS; s++) elements += acf_max(0, acf_min(active[s], r1) - r0);
+            assert_true(elements <= 1025 / parts + ACF_GRU_SHARE * STEPS); /* 1025 in all */
+        }
+        assert_int_equal(end, active[0]);
+    }
+    assert_int_equal(acf_gru_share(NULL, 0, 0, 2), 0); /* nothing modelled */
+    assert_int_equal(acf_gru_share(NULL, 0, 2, 2), 0);
+}
+
+ACF_TESTS(gru, cmocka_unit_test(shares_are_even), cmocka_unit_test(steps_make_the_sequence), cmocka_unit_test(refuses_what_does_not_fit),
           cmocka_unit_test(saturates), cmocka_unit_test(a_step_names_the_batch_row))

@@ -4,6 +4,17 @@
  * and backward together. Bias and activation are applied tile by tile while the product is in cache. */
 #include "ops/linear.h"
 
+void acf_linear_finish_cpu(acf_real *y, int64_t ldy, const acf_real *b, acf_act_kind act, int64_t M, int64_t O) {
+    for (int64_t r = 0; r < M; r++) {
+        acf_real *row = y + r * ldy;
+        if (b) {
+            ACF_SIMD
+            for (int64_t c = 0; c < O; c++) row[c] += b[c];
+        }
+        if (act != ACF_IDENTITY) acf_act_fwd_cpu(act, row, row, O);
+    }
+}
+
 typedef struct finish {
     acf_real *y;
     const acf_real *b;
@@ -11,17 +22,9 @@ typedef struct finish {
     acf_act_kind act;
 } finish;
 
-/* Bias and activation on one tile of the product. */
 static void finish_tile(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     const finish *f = ctx;
-    for (int64_t r = r0; r < r1; r++) {
-        acf_real *row = f->y + r * f->O + c0;
-        if (f->b) {
-            ACF_SIMD
-            for (int64_t c = 0; c < c1 - c0; c++) row[c] += f->b[c0 + c];
-        }
-        if (f->act != ACF_IDENTITY) acf_act_fwd_cpu(f->act, row, row, c1 - c0);
-    }
+    acf_linear_finish_cpu(f->y + r0 * f->O + c0, f->O, f->b ? f->b + c0 : NULL, f->act, r1 - r0, c1 - c0);
 }
 
 void acf_linear_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,

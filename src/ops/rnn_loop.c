@@ -1,8 +1,8 @@
 /* Loops that feed a network's output back into it: see rnn_loop.h; formulas in docs/math.md, 5.
  *
- * Workload: as in gru.c, but nothing can be projected ahead except what is known of the steps. A step of n rows costs, per
- * layer, two products (n,H)·(H,3H), and the head; the best-guess loss runs one mean loop and one inverse loop per coupling
- * forward and back. While recording, gates and states of all T elements are kept; otherwise two steps of states
+ * Workload: as in gru.c, but nothing can be projected ahead. A step of n rows costs, per layer, two products (n,H)·(H,3H), and the
+ * head; the best-guess loss runs one mean loop and one inverse loop per coupling forward and back. Each thread takes its own rows
+ * through all steps and layers, with weights that are laid out once; no thread waits for another. While recording, gates and states of all T elements are kept; otherwise two steps of states
  * alternate, so that sampling a wide table needs memory for one step, not for all. */
 #include "ops/rnn_loop.h"
 
@@ -24,10 +24,40 @@ static acf_real *state(const acf_rnn_attrs *a, int l, int64_t s) {
     return a->states[l] + rows * a->H;
 }
 
-static void product(const acf_device *dev, bool ta, int64_t M, int64_t N, int64_t K, const acf_real *a, int64_t lda,
-                    const acf_real *b, int64_t ldb, acf_real beta, acf_real *c, int64_t ldc) {
-    acf_cpu_gemm(dev, &(acf_gemm){ta, false, M, N, K, 1, a, lda, b, ldb, beta, c, ldc}, NULL, NULL);
+/* c (M,N) += aᵀ · b, a (K,M), b (K,N): a weight's gradient. */
+static void add_product(const acf_device *dev, int64_t M, int64_t N, int64_t K, const acf_real *a, const acf_real *b, acf_real *c) {
+    acf_cpu_gemm(dev, &(acf_gemm){true, false, M, N, K, 1, a, M, b, N, 1, c, N}, NULL, NULL);
 }
+
+/* ---- weights and threads ------------------------------------------------------------------------------------------- */
+
+/* Right factors of every product of a step, in one direction. */
+typedef struct weights {
+    acf_gru_rights layer[ACF_RNN_LAYERS]; /* the first one's wx without the column of the value before, which is a->w0 */
+    acf_right w1, w2;
+} weights;
+
+/* On the tape; the caller has a mark. */
+static acf_status lay_out(acf_tape *t, const acf_node *n, bool forward, weights *w) {
+    const acf_rnn_attrs *a = n->attr;
+    int64_t H = a->H, F = a->F, O = a->O;
+    for (int l = 0; l < a->layers; l++) {
+        const acf_real *wx = acf_rnn_of_layer(n, l, ACF_RNN_WX)->data + !l, *wh = acf_rnn_of_layer(n, l, ACF_RNN_WH)->data;
+        int64_t I = l ? H : a->E, ldw = l ? H : 1 + a->E;
+        acf_real *room = acf_tape_reals(t, acf_gru_rights_room(I, H));
+        if (room) w->layer[l] = (forward ? acf_gru_rights_fwd : acf_gru_rights_bwd)(t->dev, room, wx, ldw, wh, I, H);
+    }
+    acf_real *room1 = acf_tape_reals(t, acf_max(acf_right_room(H, F), acf_right_room(F, H)));
+    acf_real *room2 = acf_tape_reals(t, acf_max(acf_right_room(F, O), acf_right_room(O, F)));
+    ACF_TRY(acf_tape_status(t));
+    const acf_real *w1 = acf_rnn_of_head(n, ACF_RNN_W1)->data, *w2 = acf_rnn_of_head(n, ACF_RNN_W2)->data;
+    w->w1 = forward ? acf_right_make(t->dev, room1, true, H, F, w1, H) : acf_right_make(t->dev, room1, false, F, H, w1, H);
+    w->w2 = forward ? acf_right_make(t->dev, room2, true, F, O, w2, F) : acf_right_make(t->dev, room2, false, O, F, w2, F);
+    return ACF_OK;
+}
+
+/* The work of all steps, for acf_threads_for. */
+static int64_t work_of(const acf_rnn_attrs *a) { return a->u->T * a->H * a->H * a->layers; }
 
 /* ---- what a step makes of the head's output ------------------------------------------------------------------------ */
 
@@ -50,28 +80,32 @@ static void dinvert(acf_real *dz, acf_real *dout, const acf_real *dy, const acf_
     }
 }
 
-static void feed_back(const acf_tape *t, const acf_node *n, int64_t s) {
+/* Rows of one thread at one step: elements [first, first + rows) of the packed order, ranks from r0 on, and where they are in the
+ * loop's buffers. */
+typedef struct some {
+    int64_t s, r0, rows, first, at;
+} some;
+
+static void feed_back(const acf_device *one, const acf_node *n, const some *e) {
     const acf_rnn_attrs *a = n->attr;
-    int64_t first = a->u->first[s], rows = a->u->active[s];
-    acf_real *y = n->out[0]->data + first;
-    const acf_real *out = a->out + at(a, s) * a->O;
+    acf_real *y = n->out[0]->data + e->first;
+    const acf_real *out = a->out + e->at * a->O;
     acf_draw d = a->draw;
-    d.at = (acf_cells){a->u->row_of + first, a->u->col_of + first};
-    if (a->kind == ACF_RNN_INVERSE) invert(y, n->in[ACF_RNN_Z]->data + first, out, a->O, (acf_real)a->bound, rows);
-    if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_fwd_cpu(t->dev, y, out, rows, a->K);
-    if (a->kind == ACF_RNN_SAMPLE) acf_mixture_sample_fwd_cpu(t->dev, y, out, &d, rows, a->K, a->lo, a->hi);
+    d.at = (acf_cells){a->u->row_of + e->first, a->u->col_of + e->first};
+    if (a->kind == ACF_RNN_INVERSE) invert(y, n->in[ACF_RNN_Z]->data + e->first, out, a->O, (acf_real)a->bound, e->rows);
+    if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_fwd_cpu(one, y, out, e->rows, a->K);
+    if (a->kind == ACF_RNN_SAMPLE) acf_mixture_sample_fwd_cpu(one, y, out, &d, e->rows, a->K, a->lo, a->hi);
 }
 
 /* ---- forward ---------------------------------------------------------------------------------------------------------- */
 
-/* The first layer's input side at one step: what is known was projected into gates (or is absent), the value before adds its
- * column of the weights. */
-static void add_value(const acf_device *dev, acf_real *gates, const acf_real *before, const acf_real *w0, bool known,
-                      int64_t n, int64_t H) {
-    ACF_PARALLEL(dev, n * H * 4)
+/* The first layer's input side at one step: the value before adds its column of the weights to what is in columns r and z (rz: there is
+ * something) and in column n (known: likewise). */
+static void add_value(acf_real *gates, const acf_real *before, const acf_real *w0, bool rz, bool known, int64_t n, int64_t H) {
     for (int64_t k = 0; k < n; k++) {
         acf_real *g = gates + k * 4 * H, v = before ? before[k] : ACF_R(ACF_RNN_START);
-        if (!known) memset(g, 0, (size_t)(4 * H) * sizeof *g);
+        if (!rz) memset(g, 0, (size_t)(2 * H) * sizeof *g);
+        if (!known) memset(g + 3 * H, 0, (size_t)H * sizeof *g);
         ACF_SIMD
         for (int64_t j = 0; j < 2 * H; j++) g[j] += v * w0[j];
         ACF_SIMD
@@ -79,32 +113,46 @@ static void add_value(const acf_device *dev, acf_real *gates, const acf_real *be
     }
 }
 
-static void project_known(const acf_tape *t, const acf_node *n, acf_real *gates, int64_t first, int64_t rows) {
+static void layer_forward(const acf_node *n, const weights *w, int l, const some *e) {
     const acf_rnn_attrs *a = n->attr;
-    acf_gru_inputs_cpu(t->dev, gates, n->in[ACF_RNN_KNOWN]->data + first * a->E, acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data + 1,
-                       rows, a->E, 1 + a->E, a->H);
+    int64_t H = a->H;
+    acf_real *gates = a->gates[l] + e->at * 4 * H;
+    const acf_real *past = e->s ? state(a, l, e->s - 1) + e->r0 * H : NULL;
+    acf_gru_states_cpu(&w->layer[l], gates, past, e->rows);
+    if (l) acf_gru_inputs_cpu(&w->layer[l], gates, state(a, l - 1, e->s) + e->r0 * H, past != NULL, e->rows);
+    else if (a->E) acf_gru_inputs_cpu(&w->layer[l], gates, n->in[ACF_RNN_KNOWN]->data + e->first * a->E, past != NULL, e->rows);
+    if (l == 0) {
+        const acf_real *before = e->s ? n->out[0]->data + a->u->first[e->s - 1] + e->r0 : NULL;
+        add_value(gates, before, a->w0, past || a->E, a->E > 0, e->rows, H);
+    }
+    acf_gru_gates_cpu(state(a, l, e->s) + e->r0 * H, gates, past, data_of(acf_rnn_of_layer(n, l, ACF_RNN_COND)), a->u->row + e->r0,
+                      data_of(acf_rnn_of_layer(n, l, ACF_RNN_BX)), acf_rnn_of_layer(n, l, ACF_RNN_BH)->data, e->rows, H);
 }
 
-static void step_forward(const acf_tape *t, const acf_node *n, int64_t s, acf_real *scratch) {
+static void step_forward(const acf_device *one, const acf_node *n, const weights *w, const some *e) {
     const acf_rnn_attrs *a = n->attr;
-    int64_t H = a->H, rows = a->u->active[s], first = a->u->first[s];
-    const acf_real *before = s ? n->out[0]->data + a->u->first[s - 1] : NULL;
-    for (int l = 0; l < a->layers; l++) {
-        acf_real *gates = a->gates[l] + at(a, s) * 4 * H;
-        if (l == 0 && a->E && !a->all) project_known(t, n, gates, first, rows);
-        if (l == 0) add_value(t->dev, gates, before, a->w0, a->E > 0, rows, H);
-        else acf_gru_inputs_cpu(t->dev, gates, state(a, l - 1, s), acf_rnn_of_layer(n, l, ACF_RNN_WX)->data, rows, H, H, H);
-        acf_gru_advance_cpu(t->dev, state(a, l, s), gates, scratch, s ? state(a, l, s - 1) : NULL,
-                            data_of(acf_rnn_of_layer(n, l, ACF_RNN_COND)), a->u->row,
-                            data_of(acf_rnn_of_layer(n, l, ACF_RNN_BX)), acf_rnn_of_layer(n, l, ACF_RNN_WH)->data,
-                            acf_rnn_of_layer(n, l, ACF_RNN_BH)->data, rows, H);
-    }
-    acf_real *hidden = a->hidden + at(a, s) * a->F, *out = a->out + at(a, s) * a->O;
-    acf_linear_fwd_cpu(t->dev, hidden, state(a, a->layers - 1, s), acf_rnn_of_head(n, ACF_RNN_W1)->data,
-                       data_of(acf_rnn_of_head(n, ACF_RNN_B1)), a->act, rows, H, a->F);
-    acf_linear_fwd_cpu(t->dev, out, hidden, acf_rnn_of_head(n, ACF_RNN_W2)->data, data_of(acf_rnn_of_head(n, ACF_RNN_B2)),
-                       ACF_IDENTITY, rows, a->F, a->O);
-    feed_back(t, n, s);
+    int64_t H = a->H, F = a->F, O = a->O;
+    for (int l = 0; l < a->layers; l++) layer_forward(n, w, l, e);
+    acf_real *hidden = a->hidden + e->at * F, *out = a->out + e->at * O;
+    acf_right_times(&w->w1, e->rows, state(a, a->layers - 1, e->s) + e->r0 * H, H, 0, hidden, F);
+    acf_linear_finish_cpu(hidden, F, data_of(acf_rnn_of_head(n, ACF_RNN_B1)), a->act, e->rows, F);
+    acf_right_times(&w->w2, e->rows, hidden, F, 0, out, O);
+    acf_linear_finish_cpu(out, O, data_of(acf_rnn_of_head(n, ACF_RNN_B2)), ACF_IDENTITY, e->rows, O);
+    feed_back(one, n, e);
+}
+
+/* The rows of part k of `parts` at step s; none left: rows <= 0. */
+static some part_of(const acf_rnn_attrs *a, int64_t s, int k, int parts) {
+    const acf_subset *u = a->u;
+    int64_t r0 = acf_gru_share(u->active, u->steps, k, parts), r1 = acf_gru_share(u->active, u->steps, k + 1, parts);
+    return (some){s, r0, acf_min(u->active[s], r1) - r0, u->first[s] + r0, at(a, s) + r0};
+}
+
+/* A device for what is called within a thread's part: the caller's with one thread. */
+static acf_device alone(const acf_device *dev) {
+    acf_device one = *dev;
+    one.threads = 1;
+    return one;
 }
 
 static acf_status forward(acf_tape *t, acf_node *n) {
@@ -121,11 +169,17 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     a->out = acf_tape_reals(t, kept * a->O);
     a->w0 = acf_tape_reals(t, 3 * a->H);
     if (n->save) mark = acf_arena_mark(t->mem);
-    acf_real *scratch = acf_tape_reals(t, most * 3 * a->H);
-    ACF_TRY(acf_tape_status(t));
+    weights w;
+    ACF_TRY(lay_out(t, n, true, &w));
     for (int64_t j = 0; j < 3 * a->H; j++) a->w0[j] = acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data[j * (1 + a->E)];
-    if (a->E && a->all) project_known(t, n, a->gates[0], 0, u->T);
-    for (int64_t s = 0; s < u->steps; s++) step_forward(t, n, s, scratch);
+    acf_device one = alone(t->dev);
+    int parts = acf_threads_for(t->dev, work_of(a));
+    ACF_PARALLEL(t->dev, work_of(a))
+    for (int k = 0; k < parts; k++)
+        for (int64_t s = 0; s < u->steps; s++) {
+            some e = part_of(a, s, k, parts);
+            if (e.rows > 0) step_forward(&one, n, &w, &e);
+        }
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -156,39 +210,51 @@ static acf_status get_scratch(acf_tape *t, const acf_node *n, scratch *w) {
 }
 
 /* dvalue (n): the first layer's input side through the weights of the value before. */
-static void dvalue_of(const acf_device *dev, acf_real *dvalue, const acf_real *gates, const acf_real *w0, int64_t n,
-                      int64_t H) {
-    ACF_PARALLEL(dev, n * H * 3)
+static void dvalue_of(acf_real *dvalue, const acf_real *gates, const acf_real *w0, int64_t n, int64_t H) {
     for (int64_t k = 0; k < n; k++) {
         const acf_real *g = gates + k * 4 * H;
         acf_real sum = 0;
+        ACF_PRAGMA(omp simd reduction(+ : sum))
         for (int64_t j = 0; j < 2 * H; j++) sum += g[j] * w0[j];
+        ACF_PRAGMA(omp simd reduction(+ : sum))
         for (int64_t j = 0; j < H; j++) sum += g[3 * H + j] * w0[2 * H + j];
         dvalue[k] = sum;
     }
 }
 
-static void step_backward(const acf_tape *t, const acf_node *n, int64_t s, acf_real *dz, const scratch *w) {
+/* What leaves the loop: gradients of z and of what is known of the steps; NULL = not needed. */
+typedef struct outside {
+    acf_real *z, *known;
+} outside;
+
+/* dtop (rows,H): the gradient of the last layer's output. later: rows that have a next step. */
+static void head_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w, acf_real *dz, const some *e,
+                          int64_t later) {
     const acf_rnn_attrs *a = n->attr;
-    int64_t H = a->H, F = a->F, O = a->O, first = a->u->first[s], rows = a->u->active[s];
-    int64_t later = s + 1 < a->u->steps ? a->u->active[s + 1] : 0;
-    acf_real *dy = w->dy + first, *dout = w->dout + first * O, *dhidden = w->dhidden + first * F;
-    for (int64_t k = 0; k < later; k++) dy[k] += w->dvalue[k];
-    const acf_real *out = a->out + first * O;
-    if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_bwd_cpu(t->dev, dout, dy, out, rows, a->K);
-    else dinvert(dz ? dz + first : NULL, dout, dy, n->out[0]->data + first, out, O, (acf_real)a->bound, rows);
-    product(t->dev, false, rows, F, O, dout, O, acf_rnn_of_head(n, ACF_RNN_W2)->data, F, 0, dhidden, F);
-    acf_act_bwd_cpu(a->act, dhidden, dhidden, a->hidden + first * F, rows * F);
-    product(t->dev, false, rows, H, F, dhidden, F, acf_rnn_of_head(n, ACF_RNN_W1)->data, H, 0, w->dtop, H);
+    int64_t H = a->H, F = a->F, O = a->O;
+    acf_real *dy = w->dy + e->first, *dout = w->dout + e->first * O, *dhidden = w->dhidden + e->first * F;
+    for (int64_t k = 0; k < later; k++) dy[k] += w->dvalue[e->r0 + k];
+    const acf_real *out = a->out + e->first * O;
+    if (a->kind == ACF_RNN_MEAN) acf_mixture_mean_bwd_cpu(one, dout, dy, out, e->rows, a->K);
+    else dinvert(dz ? dz + e->first : NULL, dout, dy, n->out[0]->data + e->first, out, O, (acf_real)a->bound, e->rows);
+    acf_right_times(&v->w2, e->rows, dout, O, 0, dhidden, F);
+    acf_act_bwd_cpu(a->act, dhidden, dhidden, a->hidden + e->first * F, e->rows * F);
+    acf_right_times(&v->w1, e->rows, dhidden, F, 0, w->dtop + e->r0 * H, H);
+}
+
+static void step_backward(const acf_device *one, const acf_node *n, const weights *v, const scratch *w, const outside *d, const some *e) {
+    const acf_rnn_attrs *a = n->attr;
+    int64_t H = a->H, later = e->s + 1 < a->u->steps ? acf_min(e->rows, a->u->active[e->s + 1] - e->r0) : 0;
+    acf_real *dtop = w->dtop + e->r0 * H;
+    head_backward(one, n, v, w, d->z, e, later);
     for (int l = a->layers - 1; l >= 0; l--) {
-        acf_real *gates = a->gates[l] + first * 4 * H;
-        acf_gru_retreat_cpu(t->dev, gates, w->carry[l], w->dtop, s ? state(a, l, s - 1) : NULL,
-                            acf_rnn_of_layer(n, l, ACF_RNN_WH)->data, rows, later, H);
-        if (l == 0) break;
-        memset(w->dtop, 0, (size_t)(rows * H) * sizeof *w->dtop);
-        acf_gru_dinputs_cpu(t->dev, w->dtop, H, gates, acf_rnn_of_layer(n, l, ACF_RNN_WX)->data, rows, H, H, H);
+        acf_real *gates = a->gates[l] + e->first * 4 * H;
+        const acf_real *past = e->s ? state(a, l, e->s - 1) + e->r0 * H : NULL;
+        acf_gru_retreat_cpu(&v->layer[l], gates, w->carry[l] + e->r0 * H, dtop, past, e->rows, later);
+        if (l) acf_gru_dinputs_cpu(&v->layer[l], dtop, gates, false, e->rows);
+        else if (d->known) acf_gru_dinputs_cpu(&v->layer[l], d->known + e->first * a->E, gates, true, e->rows);
     }
-    dvalue_of(t->dev, w->dvalue, a->gates[0] + first * 4 * H, a->w0, rows, H);
+    dvalue_of(w->dvalue + e->r0, a->gates[0] + e->first * 4 * H, a->w0, e->rows, H);
 }
 
 /* (value before, known) of every element: the first layer's input. */
@@ -207,8 +273,7 @@ typedef struct head_grads {
 } head_grads;
 
 /* Every weight gradient, each one product over all steps. */
-static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru_grads *g, const head_grads *h,
-                             acf_real *dknown, const scratch *w) {
+static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru_grads *g, const head_grads *h, const scratch *w) {
     const acf_rnn_attrs *a = n->attr;
     const acf_subset *u = a->u;
     int64_t T = u->T, H = a->H, F = a->F, O = a->O;
@@ -217,19 +282,16 @@ static void weights_backward(const acf_tape *t, const acf_node *n, const acf_gru
         acf_gru_plan plan = {u->steps, l ? H : 1 + a->E, H, u->active, u->first, u->row};
         acf_gru_weights_cpu(t->dev, &plan, &g[l], a->gates[l], w->past, a->states[l], l ? a->states[l - 1] : w->x0, NULL);
     }
-    if (dknown)
-        acf_gru_dinputs_cpu(t->dev, dknown, a->E, a->gates[0], acf_rnn_of_layer(n, 0, ACF_RNN_WX)->data + 1, T, a->E, 1 + a->E,
-                            H);
-    if (h->w2) product(t->dev, true, O, F, T, w->dout, O, a->hidden, F, 1, h->w2, F);
+    if (h->w2) add_product(t->dev, O, F, T, w->dout, a->hidden, h->w2);
     if (h->b2) acf_cpu_colsum(t->dev, h->b2, w->dout, T, O, O);
-    if (h->w1) product(t->dev, true, F, H, T, w->dhidden, F, a->states[a->layers - 1], H, 1, h->w1, H);
+    if (h->w1) add_product(t->dev, F, H, T, w->dhidden, a->states[a->layers - 1], h->w1);
     if (h->b1) acf_cpu_colsum(t->dev, h->b1, w->dhidden, T, F, F);
 }
 
 static acf_status backward(acf_tape *t, acf_node *n) {
     const acf_rnn_attrs *a = n->attr;
     acf_gru_grads g[ACF_RNN_LAYERS];
-    acf_real *dz = acf_grad(t, n->in[ACF_RNN_Z]), *dknown = acf_grad(t, n->in[ACF_RNN_KNOWN]);
+    outside d = {acf_grad(t, n->in[ACF_RNN_Z]), acf_grad(t, n->in[ACF_RNN_KNOWN])};
     for (int l = 0; l < a->layers; l++)
         g[l] = (acf_gru_grads){.cond = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_COND)),
                                .wx = acf_grad(t, acf_rnn_of_layer(n, l, ACF_RNN_WX)),
@@ -240,9 +302,18 @@ static acf_status backward(acf_tape *t, acf_node *n) {
                     acf_grad(t, acf_rnn_of_head(n, ACF_RNN_W2)), acf_grad(t, acf_rnn_of_head(n, ACF_RNN_B2))};
     acf_mark mark = acf_arena_mark(t->mem);
     scratch w;
+    weights v;
     ACF_TRY(get_scratch(t, n, &w));
-    for (int64_t s = a->u->steps - 1; s >= 0; s--) step_backward(t, n, s, dz, &w);
-    weights_backward(t, n, g, &h, dknown, &w);
+    ACF_TRY(lay_out(t, n, false, &v));
+    acf_device one = alone(t->dev);
+    int parts = acf_threads_for(t->dev, work_of(a));
+    ACF_PARALLEL(t->dev, work_of(a))
+    for (int k = 0; k < parts; k++)
+        for (int64_t s = a->u->steps - 1; s >= 0; s--) {
+            some e = part_of(a, s, k, parts);
+            if (e.rows > 0) step_backward(&one, n, &v, &w, &d, &e);
+        }
+    weights_backward(t, n, g, &h, &w);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
