@@ -9,6 +9,8 @@
 #   make cuda         build/libacflow_cuda.so: the GPU's part, loaded where there is one (needs nvcc 13)
 #   make gpu-test     build/gpu: acflow, the tests, the benchmark, the plugin and all they need, to be carried to a machine with a GPU (docs/cuda.md)
 #
+#   make static       build/static: an acflow that needs glibc alone, and where nvcc is there the plugin, which needs CUDA's libraries
+#
 # ARCH=native is for the machine that builds; ARCH=x86-64-v3 makes a binary for any CPU since about 2015.
 
 VERSION := $(shell sed -n 's/^.define ACF_VERSION "\(.*\)"/\1/p' include/acflow.h)
@@ -37,7 +39,7 @@ LABS := $(wildcard bench/lab/*.c)
 EXAMPLES := $(wildcard examples/*.c experiments/*.c)
 CUDA := $(wildcard src/*/*.cu)
 
-.PHONY: all cuda gpu-test test test-long print-f64 test-san bench demo man install deps need lint clean
+.PHONY: all cuda gpu-test static test test-long print-f64 test-san bench demo man install deps need lint clean
 all: $(B)/acflow $(B)/libacflow.a $(B)/libacflow.so
 
 # One set of rules per variant: $(1) folder, $(2) compiler, $(3) extra flags.
@@ -89,7 +91,8 @@ $(B)/experiment-%: $(B)/lib/experiments/%.o $(B)/libacflow.so
 # needs on the target are the driver and cuBLASLt; it exports one symbol.
 CUDA_HOME ?= /usr/local/cuda
 NVCC ?= $(CUDA_HOME)/bin/nvcc
-NVCC_FLAGS := -std=c++17 -O3 -g -lineinfo -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[sm_80,compute_80] \
+# --compress-mode=size: code for two architectures, PTX and line numbers take 8 MB and not 51; any driver for CUDA 13 reads it.
+NVCC_FLAGS := -std=c++17 -O3 -g -lineinfo --compress-mode=size -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[sm_80,compute_80] \
               --Werror all-warnings -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers,-Werror -Iinclude -Isrc
 cuda:
 	@command -v $(NVCC) >/dev/null || { echo 'make cuda needs the CUDA toolkit 13 and finds no $(NVCC); say CUDA_HOME=FOLDER if it is elsewhere'; exit 1; }
@@ -120,6 +123,19 @@ $(B)/gpu/bin/acflow-bench: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu.c)
 	@mkdir -p $(@D)
 	$(GPU_LINK)
 
+# One file that needs glibc and nothing else, to be copied to any machine (ARCH=x86-64-v3), with the plugin beside it. Debian's -dev packages
+# have an archive of every library in the tree under cairo, and gfortran the one of OpenBLAS's runtime. glibc itself stays shared: a plugin can only be loaded so.
+STATIC_LIBS := openblas gfortran quadmath jansson cairo pixman-1 fontconfig freetype png16 expat brotlidec brotlicommon Xext Xrender X11 \
+               xcb-shm xcb-render xcb Xau Xdmcp z gomp
+static:
+	@tests/need.sh $(PACKAGES) gfortran
+	$(AGAIN) $(B)/static/acflow
+	@if command -v $(NVCC) >/dev/null; then $(MAKE) --no-print-directory $(B)/libacflow_cuda.so && strip -o $(B)/static/libacflow_cuda.so $(B)/libacflow_cuda.so; \
+	 else echo '$(B)/static/acflow is without its plugin: there is no $(NVCC)'; fi
+$(B)/static/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
+	@mkdir -p $(@D)
+	$(CC) -static-libgcc $^ -Wl,-Bstatic $(addprefix -l,$(STATIC_LIBS)) -Wl,-Bdynamic -lm -s -o $@
+
 # What a user asks for first makes sure of the packages; the build is then a make of its own, which sees them.
 AGAIN = @$(MAKE) --no-print-directory -s
 demo: need
@@ -134,6 +150,7 @@ print-f64:
 	@echo '$(CC) $(FLAGS) $(PKG_CFLAGS) $(DEBUG) -DACF_DOUBLE'
 	@echo '$(LIBS) -lcmocka'
 test-long: test
+	@B=$(B) tests/static.sh
 	@B=$(B) tests/mutate.sh
 test-san:
 	@tests/need.sh --clang $(PACKAGES) $(SAN_PACKAGES)

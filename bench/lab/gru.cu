@@ -6,15 +6,10 @@
  *     lab-gru [small|check]        small: few small checks, for a memory checker; check: no times. Exit status 1 when a check fails */
 #include "ops/gru_fast.h"
 
+#include "lab.cuh"
+
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <algorithm>
-#include <vector>
 
 extern "C" int acf_gru_try_blocks, acf_gru_try_rows;
 extern "C" int acf_gru_try_clusters(int C);
@@ -22,12 +17,6 @@ extern "C" acf_gru_fast acf_gru_try;
 static const acf_gru_fast *as_backward; /* the backward's cut where both are tried */
 static bool with_image = false; /* weights laid out beforehand: the kernels of gru_fast.cu */
 
-#define CHECK(call) check_cuda((call), #call, __LINE__)
-static void check_cuda(cudaError_t e, const char *what, int line) {
-    if (!e) return;
-    printf("line %d: %s: %s\n", line, what, cudaGetErrorString(e));
-    exit(1);
-}
 #define BLAS(call) check_blas((call), __LINE__)
 static void check_blas(cublasStatus_t s, int line) {
     if (!s) return;
@@ -35,53 +24,6 @@ static void check_blas(cublasStatus_t s, int line) {
     exit(1);
 }
 
-static uint64_t seed = 1;
-static double uniform(void) { /* splitmix64, (-1, 1) */
-    uint64_t z = (seed += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u, z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
-}
-
-typedef std::vector<float> floats;
-static floats random_floats(int64_t n, double scale) {
-    floats v((size_t)n);
-    for (float &x : v) x = (float)(scale * uniform());
-    return v;
-}
-
-/* ---- device memory ------------------------------------------------------------------------------------------------ */
-
-static std::vector<void *> owned;
-static void *device_bytes(size_t n) { /* poisoned with NaN */
-    void *p;
-    CHECK(cudaMalloc(&p, n + 64));
-    CHECK(cudaMemset(p, 0xff, n + 64));
-    owned.push_back(p);
-    return p;
-}
-static void release_all(void) {
-    for (void *p : owned) CHECK(cudaFree(p));
-    owned.clear();
-}
-template <typename T> static T *to_device(const std::vector<T> &v) {
-    T *p = (T *)device_bytes(v.size() * sizeof(T));
-    CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return p;
-}
-static floats to_host(const void *p, int64_t n, bool bf16) {
-    floats v((size_t)n);
-    if (!bf16) {
-        CHECK(cudaMemcpy(v.data(), p, (size_t)n * 4, cudaMemcpyDeviceToHost));
-        return v;
-    }
-    std::vector<uint16_t> b((size_t)n);
-    CHECK(cudaMemcpy(b.data(), p, (size_t)n * 2, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < v.size(); i++) {
-        uint32_t w = (uint32_t)b[i] << 16;
-        memcpy(&v[i], &w, 4);
-    }
-    return v;
-}
 static std::vector<uint16_t> as_bf16(const floats &v) {
     std::vector<uint16_t> b(v.size());
     for (size_t i = 0; i < v.size(); i++) {

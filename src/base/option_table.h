@@ -73,8 +73,9 @@
 
 /* Steps are counted in 32 bits where they key random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \
-    X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_RECORDED,                                                \
-      "rows of a training step at most; an epoch is cut into equal steps; unless set, fewer above 256 columns")        \
+    X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                              \
+      "rows of a training step at most; an epoch is cut into equal steps; unless set, fewer above 256 columns; auto: what "    \
+      "free memory and the table allow, up to 4096 on a GPU")                                                          \
     X("steps", INT, 0, 4294967295, "5000", NULL, NULL, ACF_OPTION_RECORDED, "training steps at most; 0 is no limit")   \
     X("epochs", INT, 0, 4294967295, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "passes over the table at most; 0 is no limit")                                                                  \

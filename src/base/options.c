@@ -109,7 +109,7 @@ static void write_choices(acf_text *t, const acf_option *d) {
 static void write_expected(acf_text *t, const acf_option *d) {
     switch (d->type) {
     case ACF_OPTION_INT:
-        acf_text_add(t, "a whole number");
+        acf_text_add(t, d->flags & ACF_OPTION_AUTO ? "auto or a whole number" : "a whole number");
         write_bounds(t, d);
         break;
     case ACF_OPTION_REAL:
@@ -141,13 +141,26 @@ static acf_status refuse(const acf_option *d, acf_status status, const char *whe
 /* Also right for whole numbers: bounds are within 2^53, and a value beyond that converts to something out of range. */
 static bool in_range(const acf_option *d, double v) { return v >= d->min && v <= d->max; }
 
+static const char auto_word[] = "auto";
+
+/* An option at `auto`, which its numbers can't be. */
+static bool is_auto(const acf_option *d, const value *v) { return (d->flags & ACF_OPTION_AUTO) && v->whole == ACF_INT_AUTO; }
+
+static bool parse_int(const acf_option *d, const char *text, value *v) {
+    if ((d->flags & ACF_OPTION_AUTO) && strcmp(text, auto_word) == 0) {
+        v->whole = ACF_INT_AUTO;
+        return true;
+    }
+    return acf_text_to_int(text, &v->whole) && in_range(d, (double)v->whole);
+}
+
 /* Parses text by the type of d. False when it is not a value of it; *v then holds nothing. A TEXT value is checked
  * here and copied by the caller: this function can't run out of memory. */
 static bool parse(const acf_option *d, const char *text, value *v) {
     bool flag;
     size_t len;
     switch (d->type) {
-    case ACF_OPTION_INT: return acf_text_to_int(text, &v->whole) && in_range(d, (double)v->whole);
+    case ACF_OPTION_INT: return parse_int(d, text, v);
     case ACF_OPTION_REAL: return acf_text_to_real(text, &v->real) && in_range(d, v->real);
     case ACF_OPTION_BOOL:
         if (!acf_text_to_bool(text, &flag)) return false;
@@ -176,7 +189,10 @@ static void write_one(const acf_option *d, const value *v, acf_text *t) {
     char number[ACF_NUMBER_MAX];
     size_t len;
     switch (d->type) {
-    case ACF_OPTION_INT: acf_text_addf(t, "%lld", (long long)v->whole); break;
+    case ACF_OPTION_INT:
+        if (is_auto(d, v)) acf_text_add(t, auto_word);
+        else acf_text_addf(t, "%lld", (long long)v->whole);
+        break;
     case ACF_OPTION_REAL: acf_text_add(t, acf_text_real(number, v->real)); break;
     case ACF_OPTION_BOOL: acf_text_add(t, v->whole ? "true" : "false"); break;
     case ACF_OPTION_TEXT: acf_text_add(t, v->text); break;
@@ -271,6 +287,10 @@ static acf_status value_from_json(const acf_option *d, acf_json_source from, con
     char number[ACF_NUMBER_MAX], where[2 * ACF_EXCERPT_MAX], source[ACF_EXCERPT_MAX];
     switch (d->type) {
     case ACF_OPTION_INT:
+        if ((d->flags & ACF_OPTION_AUTO) && json_is_string(j)) {
+            text = json_string_value(j);
+            break;
+        }
         ACF_TRY(acf_json_to_int(from, d->name, j, &whole));
         snprintf(number, sizeof number, "%lld", (long long)whole);
         text = number;
@@ -331,7 +351,7 @@ static json_t *value_to_json(const acf_option *d, const value *v) {
     size_t len;
     const char *name;
     switch (d->type) {
-    case ACF_OPTION_INT: return json_integer(v->whole);
+    case ACF_OPTION_INT: return is_auto(d, v) ? json_string(auto_word) : json_integer(v->whole);
     case ACF_OPTION_REAL: return json_real(v->real);
     case ACF_OPTION_BOOL: return json_boolean(v->whole);
     case ACF_OPTION_TEXT: return json_string(v->text);

@@ -24,7 +24,10 @@ typedef enum acf_option_type {
     ACF_OPTION_CHOICE /* one of `choices`; the value is its index */
 } acf_option_type;
 
-enum { ACF_OPTION_RECORDED = 1 }; /* flag: a model file stores this option */
+/* Flags. RECORDED: a model file stores this option. AUTO: a whole number above 0, or the word `auto`, which reads as ACF_INT_AUTO and is whoever
+ * uses the option to settle. */
+enum { ACF_OPTION_RECORDED = 1, ACF_OPTION_AUTO = 2 };
+#define ACF_INT_AUTO 0
 
 typedef struct acf_option {
     const char *name;

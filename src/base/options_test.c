@@ -17,6 +17,7 @@ static const acf_option table[] = {
     {"note", ACF_OPTION_TEXT, 0, 20, "", "kept with the model", NULL, NULL, ACF_OPTION_RECORDED},
     {"device", ACF_OPTION_CHOICE, 0, 0, "auto", "where to compute", "auto|cpu|cuda", NULL, 0},
     {"workers", ACF_OPTION_INT, 0, 64, "3", "a machine fact", NULL, "ACF_TEST_WORKERS", 0},
+    {"rows", ACF_OPTION_INT, 1, 64, "8", "of a step", NULL, NULL, ACF_OPTION_AUTO},
 };
 enum { N = sizeof table / sizeof table[0] };
 static const acf_json_source from = {"config.json", ACF_EUSAGE};
@@ -49,6 +50,28 @@ static acf_status load(acf_options *o, const char *text) {
     acf_status status = acf_opts_from_json(o, from, j, ACF_FROM_FILE);
     json_decref(j);
     return status;
+}
+
+/* A number or the word, through every door and back. */
+static void a_number_may_be_auto(void **state) {
+    acf_options *o = *state;
+    json_t *all;
+    assert_int_equal(acf_options_int(o, "rows"), 8);
+    assert_int_equal(acf_opts_set(o, "rows", "auto"), ACF_OK);
+    assert_int_equal(acf_options_int(o, "rows"), ACF_INT_AUTO);
+    assert_value(o, "rows", "auto");
+    assert_int_equal(acf_opts_to_json(o, ACF_OPTS_CHANGED, &all), ACF_OK);
+    assert_string_equal(json_string_value(json_object_get(all, "rows")), "auto");
+    assert_int_equal(acf_opts_set(o, "rows", "9"), ACF_OK);
+    assert_int_equal(acf_opts_from_json(o, from, all, ACF_FROM_USER), ACF_OK);
+    json_decref(all);
+    assert_value(o, "rows", "auto");
+    assert_int_equal(load(o, "{\"rows\": 5}"), ACF_OK); /* farther than the user's word */
+    assert_value(o, "rows", "auto");
+    assert_refused(o, "rows", "0", "option 'rows' can't be '0', expected auto or a whole number from 1 to 64");
+    assert_refused(o, "epochs", "auto", "option 'epochs' can't be 'auto', expected a whole number from 1 to 1000");
+    assert_int_equal(load(o, "{\"rows\": \"Auto\"}"), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "config.json: option 'rows' can't be 'Auto', expected auto or a whole number from 1 to 64");
 }
 
 static void defaults_come_from_the_table(void **state) {
@@ -278,7 +301,7 @@ static void the_real_table_is_sound(void **state) {
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(options, WITH_SET(defaults_come_from_the_table), WITH_SET(set_reads_every_type),
+ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table), WITH_SET(set_reads_every_type),
           WITH_SET(refusals_name_value_range_and_name), cmocka_unit_test(the_environment_supplies_a_default),
           WITH_SET(a_file_is_taken_whole_or_not_at_all), WITH_SET(the_user_wins_over_a_file_in_any_order),
           WITH_SET(json_round_trip_is_exact), WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for),

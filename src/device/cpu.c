@@ -8,6 +8,7 @@
 #include <cblas.h>
 #include <omp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -224,12 +225,24 @@ static acf_status cpu_gemm(acf_device *dev, const acf_gemm *g) {
     return ACF_OK;
 }
 
+/* What the kernel says a program could still get: free pages, and those of files it would drop. 0 where it does not say. */
+static size_t available_memory(void) {
+    FILE *f = fopen("/proc/meminfo", "r");
+    char line[128];
+    unsigned long long kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
+    if (f) fclose(f);
+    return (size_t)kib * 1024;
+}
+
 static acf_status cpu_memory(acf_device *dev, size_t *free_bytes, size_t *total_bytes) {
     (void)dev;
     long page = sysconf(_SC_PAGESIZE), available = sysconf(_SC_AVPHYS_PAGES), all = sysconf(_SC_PHYS_PAGES);
     if (page <= 0 || available < 0 || all <= 0)
         return acf_fail(ACF_EDEVICE, "cpu: the system does not say how much memory it has");
-    *free_bytes = (size_t)available * (size_t)page;
+    *free_bytes = available_memory();
+    if (*free_bytes == 0) *free_bytes = (size_t)available * (size_t)page;
     *total_bytes = (size_t)all * (size_t)page;
     return ACF_OK;
 }

@@ -4,8 +4,10 @@
 
 #include "harness/lab.h"
 #include "model/config.h"
+#include "train/batch_auto.h"
 #include "train/captured.h"
 #include "train/checkpoint.h"
+#include "train/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -390,8 +392,59 @@ static void a_checkpoint_goes_from_device_to_device(void **state) {
     close_bench(&b);
 }
 
+/* ---- memory ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Rows whose step needs twice the memory that is free. */
+static int64_t too_many_rows(const side *s, const acf_table *t) {
+    acf_step_memory need;
+    size_t left, all;
+    must(acf_step_memory_measure(s->m->net, &(acf_train_data){t, NULL, s->m->encoder, s->hold}, s->m->config, &need));
+    must(acf_device_memory(s->dev, &left, &all));
+    int64_t rows = (int64_t)(2 * (double)left / need.row);
+    if (rows > 1 << 20) fail_msg("%.0f bytes a row: a batch that does not fit would have %lld rows", need.row, (long long)rows);
+    return rows;
+}
+
+static acf_table *repeat(const acf_table *t, int64_t rows) {
+    acf_table *out;
+    double *x = acf_alloc((size_t)(rows * COLS) * sizeof *x, "a long table");
+    assert_non_null(x);
+    for (int64_t i = 0; i < rows * COLS; i++) x[i] = t->x[i % CELLS];
+    must(acf_tab_take(x, rows, COLS, columns, &out));
+    return out;
+}
+
+/* Status 5 and a sentence with numbers, the checkpoint stays, and the run goes on from it with a batch that fits. */
+static void a_giant_batch_is_refused(void **state) {
+    (void)state;
+    static const char *const large[] = {"likelihood-units", "1024", "likelihood-layers", "4", "anchor", "0", "batch", "1048576",
+                                        "valid", "0", "refit", "false", "steps", "2", NULL};
+    acf_device *dev = acf_test_device();
+    if (dev->kind == ACF_DEVICE_CPU) acf_skip("the system would rather end the process than refuse memory");
+    if (acf_test_small()) acf_skip("a memory checker would take minutes");
+    side s = {0};
+    char path[64];
+    acf_table *t = make_table();
+    dev->precision = ACF_PRECISION_FLOAT;
+    open_side(&s, dev, t, large);
+    acf_trainer_free(s.tr);
+    s.tr = NULL;
+    acf_table *giant = repeat(t, too_many_rows(&s, t));
+    temporary(path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(acf_fit_model(s.m, giant, NULL, &(acf_fit){.checkpoint = path}), ACF_EMEMORY);
+    if (!strstr(acf_error(), "out of memory on cuda") || !strstr(acf_error(), "GiB free")) fail_msg("%s", acf_error());
+    must(acf_opts_set(s.m->config, "batch", "auto"));
+    must(acf_fit_model(s.m, giant, NULL, &(acf_fit){.checkpoint = path, .resume = true}));
+    assert_in_range(acf_options_int(s.m->config, "batch"), 256, ACF_AUTO_GPU_ROWS);
+    unlink(path);
+    close_side(&s);
+    acf_tab_free(giant);
+    acf_tab_free(t);
+}
+
 ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods), cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences), cmocka_unit_test(replays_tell_draws_apart),
                  cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),
                  cmocka_unit_test(steps_that_are_not_finite_are_skipped),
                  cmocka_unit_test(a_run_comes_to_its_end), cmocka_unit_test(a_model_goes_from_device_to_device),
-                 cmocka_unit_test(a_checkpoint_goes_from_device_to_device))
+                 cmocka_unit_test(a_checkpoint_goes_from_device_to_device), cmocka_unit_test(a_giant_batch_is_refused))

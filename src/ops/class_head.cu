@@ -1,7 +1,8 @@
 /* The output layer of categories on the GPU: see class_head.h; formulas in docs/math.md, 8.
  *
  * Workload: up to 300,000 elements, F = 64 to 512, 2 to some thousands of classes a column, 1 to some hundreds of columns. Elements are grouped
- * by column, in their order, and a block multiplies TILE of one group with TILE classes of that column at a time, in float:
+ * by column, in their order, and a block multiplies TILE of one group with TILE classes of that column at a time, in the device's precision;
+ * softmax and sums are float or double:
  *
  *     forward     logits of a tile, chunk of classes by chunk; largest and sum (in double) go along
  *     backward    logits again, as the gradient of a chunk; then either dh (a block has a tile, all chunks)
@@ -9,6 +10,7 @@
  *
  * How many tiles a column has is known on the device only: the grid has room for all there can be, and blocks find out which is theirs. */
 #include "ops/classes.cuh"
+#include "ops/mma.cuh"
 
 extern "C" {
 #include "ops/class_head.h"
@@ -95,12 +97,59 @@ static __device__ tile_of tile_at(const head &g, int32_t j, int32_t number) {
     return {j, from, min(TILE, g.begin[j + 1] - from), g.first[j], g.count[j]};
 }
 
-/* On chip: the two factors, and the gradient of a chunk's logits, class by element. */
+/* On chip: the two factors, or in their place what tensor cores made of them; and the gradient of a chunk's logits, class by element. */
 typedef struct chip {
-    acf_real a[STEP][PAD], b[STEP][PAD], d[TILE][PAD];
+    union {
+        struct {
+            acf_real a[STEP][PAD], b[STEP][PAD];
+        };
+        acf_real sum[TILE][PAD];
+    };
+    acf_real d[TILE][PAD];
 } chip;
 
-static __device__ inline void multiply(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
+/* Where a lane's part of a (16,32) piece of the tile begins: eight warps share it out, four down and two across. */
+typedef struct fragment {
+    int row, column, g, t;
+} fragment;
+static __device__ inline fragment fragment_of(void) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    return {16 * (warp % 4), 32 * (warp / 4), lane / 4, lane % 4};
+}
+
+/* acc[n] is the fragment of the n-th of four (16,8). */
+static __device__ inline void multiply_tf32(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
+    const fragment f = fragment_of();
+    const int row = f.row + f.g, column = f.column + f.g;
+    for (int s = f.t; s < STEP; s += 8) {
+        const uint32_t x[4] = {as_tf32(a[s][row]), as_tf32(a[s][row + 8]), as_tf32(a[s + 4][row]), as_tf32(a[s + 4][row + 8])};
+#pragma unroll
+        for (int n = 0; n < EACH; n++) {
+            float(&d)[4] = *(float(*)[4])acc[n];
+            mma_tf32(d, x, as_tf32(b[s][column + 8 * n]), as_tf32(b[s + 4][column + 8 * n]));
+        }
+    }
+}
+
+static __device__ inline uint32_t pair(const acf_real (*x)[PAD], int s, int i) { return two_bf16(x[s][i], x[s + 1][i]); }
+
+static __device__ inline void multiply_bf16(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
+    const fragment f = fragment_of();
+    const int row = f.row + f.g, column = f.column + f.g;
+    for (int s = 2 * f.t; s < STEP; s += 16) {
+        const uint32_t x[4] = {pair(a, s, row), pair(a, s, row + 8), pair(a, s + 8, row), pair(a, s + 8, row + 8)};
+#pragma unroll
+        for (int n = 0; n < EACH; n++) {
+            float(&d)[4] = *(float(*)[4])acc[n];
+            mma_bf16(d, x, pair(b, s, column + 8 * n), pair(b, s + 8, column + 8 * n));
+        }
+    }
+}
+
+/* acc += aᵀ·b, (TILE,TILE) from STEP rows of both: in float as 4 x 4 products SIDE apart, else as fragments until settle. */
+template <int P> static __device__ inline void multiply(acf_real acc[EACH][EACH], const acf_real (*a)[PAD], const acf_real (*b)[PAD]) {
+    if (P == ACF_PRECISION_TF32) return multiply_tf32(acc, a, b);
+    if (P == ACF_PRECISION_BF16) return multiply_bf16(acc, a, b);
     const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
     for (int s = 0; s < STEP; s++) {
         acf_real x[EACH], y[EACH];
@@ -111,6 +160,24 @@ static __device__ inline void multiply(acf_real acc[EACH][EACH], const acf_real 
 #pragma unroll
             for (int c = 0; c < EACH; c++) acc[r][c] += x[r] * y[c];
     }
+}
+
+/* What multiply left in acc becomes 4 x 4 products SIDE apart: fragments are laid out on chip over the factors, and read again. The next
+ * write to the factors stands behind a barrier. Every thread must call it. */
+template <int P> static __device__ inline void settle(acf_real acc[EACH][EACH], chip *m) {
+    if (P == ACF_PRECISION_FLOAT) return;
+    const fragment f = fragment_of();
+    const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
+    __syncthreads(); /* the factors are read */
+#pragma unroll
+    for (int n = 0; n < EACH; n++)
+#pragma unroll
+        for (int k = 0; k < 4; k++) m->sum[f.row + f.g + 8 * (k / 2)][f.column + 8 * n + 2 * f.t + k % 2] = acc[n][k];
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < EACH; r++)
+#pragma unroll
+        for (int c = 0; c < EACH; c++) acc[r][c] = m->sum[ty + SIDE * r][tx + SIDE * c];
 }
 
 /* to[s][i] = column f0 + s of the rows; row i is from + i of x, or with `order` the one that lists it. Zero outside. */
@@ -135,17 +202,22 @@ static __device__ inline void load_across(acf_real (*to)[PAD], const acf_real *x
 
 /* Logits of a tile's elements for the classes [c0, c0 + TILE) of its column: thread (ty,tx) has those of elements ty + SIDE r and classes
  * tx + SIDE c. */
-static __device__ void tile_logits(chip *m, acf_real acc[EACH][EACH], const head &g, const tile_of &x, int32_t c0) {
+template <int P> static __device__ void tile_logits(chip *m, acf_real acc[EACH][EACH], const head &g, const tile_of &x, int32_t c0) {
     const int32_t classes = min(TILE, x.classes - c0);
     const int tx = threadIdx.x % SIDE;
     for (int r = 0; r < EACH; r++)
-        for (int c = 0; c < EACH; c++) acc[r][c] = tx + SIDE * c < classes ? g.b[x.first + c0 + tx + SIDE * c] : 0;
+        for (int c = 0; c < EACH; c++) acc[r][c] = 0;
     for (int64_t f0 = 0; f0 < g.F; f0 += STEP) {
         __syncthreads(); /* what was there may still be read */
         load_rows(m->a, g.h, g.order, x.from, x.rows, f0, g.F);
         load_rows(m->b, g.w, NULL, x.first + c0, classes, f0, g.F);
         __syncthreads();
-        multiply(acc, m->a, m->b);
+        multiply<P>(acc, m->a, m->b);
+    }
+    settle<P>(acc, m);
+    for (int c = 0; c < EACH; c++) {
+        const acf_real bias = tx + SIDE * c < classes ? g.b[x.first + c0 + tx + SIDE * c] : 0;
+        for (int r = 0; r < EACH; r++) acc[r][c] += bias;
     }
 }
 
@@ -194,7 +266,7 @@ static __device__ int32_t code_of(const head &g, const tile_of &x, const int32_t
     return -1;
 }
 
-static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_real *__restrict__ logp, softmax kept, head g, const int32_t *__restrict__ rows,
+template <int P> static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_real *__restrict__ logp, softmax kept, head g, const int32_t *__restrict__ rows,
                                                            const int32_t *__restrict__ row_of, acf_fault *fault, const char *op) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.tile[g.D]) return;
@@ -210,7 +282,7 @@ static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_real *__restrict_
         code[r] = i < x.rows ? code_of(g, x, rows, row_of, g.order[x.from + i], fault, op) : -1;
     }
     for (int32_t c0 = 0; c0 < x.classes; c0 += TILE) {
-        tile_logits(&m, acc, g, x, c0);
+        tile_logits<P>(&m, acc, g, x, c0);
         for (int r = 0; r < EACH; r++) take_chunk(&top[r], &sum[r], &own[r], acc[r], c0, x.classes, code[r]);
     }
     for (int r = 0; r < EACH; r++) {
@@ -224,11 +296,11 @@ static __global__ void __launch_bounds__(THREADS) logp_fwd(acf_real *__restrict_
 }
 
 /* m->d (class, element) = the gradient of the logits of a chunk: dlogp ([k = code] - softmax_k), zero outside. Every thread must call it. */
-static __device__ void chunk_gradient(chip *m, const head &g, const tile_of &x, int32_t c0, softmax kept, const acf_real *dlogp,
+template <int P> static __device__ void chunk_gradient(chip *m, const head &g, const tile_of &x, int32_t c0, softmax kept, const acf_real *dlogp,
                                       const int32_t *rows) {
     const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
     acf_real acc[EACH][EACH];
-    tile_logits(m, acc, g, x, c0);
+    tile_logits<P>(m, acc, g, x, c0);
     for (int r = 0; r < EACH; r++) {
         const int i = ty + SIDE * r;
         const int32_t p = i < x.rows ? g.order[x.from + i] : -1, code = p < 0 ? -1 : code_of(g, x, rows, NULL, p, NULL, NULL);
@@ -243,7 +315,7 @@ static __device__ void chunk_gradient(chip *m, const head &g, const tile_of &x, 
 }
 
 /* dh of a tile's elements, which no other block has. */
-static __global__ void __launch_bounds__(THREADS, 3) logp_h_bwd(acf_real *__restrict__ dh, head g, softmax kept, const acf_real *__restrict__ dlogp,
+template <int P> static __global__ void __launch_bounds__(THREADS, 3) logp_h_bwd(acf_real *__restrict__ dh, head g, softmax kept, const acf_real *__restrict__ dlogp,
                                                              const int32_t *__restrict__ rows) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.tile[g.D]) return;
@@ -252,15 +324,16 @@ static __global__ void __launch_bounds__(THREADS, 3) logp_h_bwd(acf_real *__rest
     const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
     for (int32_t c0 = 0; c0 < x.classes; c0 += TILE) {
         const int32_t classes = min(TILE, x.classes - c0);
-        chunk_gradient(&m, g, x, c0, kept, dlogp, rows);
+        chunk_gradient<P>(&m, g, x, c0, kept, dlogp, rows);
         for (int64_t f0 = 0; f0 < g.F; f0 += TILE) {
             acf_real acc[EACH][EACH] = {{0}};
             for (int32_t k0 = 0; k0 < classes; k0 += STEP) {
                 __syncthreads();
                 load_across(m.b, g.w, NULL, x.first + c0 + k0, classes - k0, f0, g.F);
                 __syncthreads();
-                multiply(acc, m.d + k0, m.b); /* classes behind the last have gradient 0 */
+                multiply<P>(acc, m.d + k0, m.b); /* classes behind the last have gradient 0 */
             }
+            settle<P>(acc, &m);
             for (int r = 0; r < EACH; r++)
                 for (int c = 0; c < EACH; c++) {
                     const int64_t i = ty + SIDE * r, f = f0 + tx + SIDE * c;
@@ -272,7 +345,7 @@ static __global__ void __launch_bounds__(THREADS, 3) logp_h_bwd(acf_real *__rest
 
 /* Block (chunk,piece): the sum over every gridDim.y-th tile of the chunk's column, to part (pieces,chunks,TILE,F+1), where b's gradient is the
  * last. */
-static __global__ void __launch_bounds__(THREADS, 3) logp_w_bwd(acf_real *__restrict__ part, head g, softmax kept, const acf_real *__restrict__ dlogp,
+template <int P> static __global__ void __launch_bounds__(THREADS, 3) logp_w_bwd(acf_real *__restrict__ part, head g, softmax kept, const acf_real *__restrict__ dlogp,
                                                              const int32_t *__restrict__ rows) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.chunk[g.D]) return;
@@ -284,7 +357,7 @@ static __global__ void __launch_bounds__(THREADS, 3) logp_w_bwd(acf_real *__rest
     for (int64_t i = threadIdx.x; i < classes * width; i += THREADS) to[i] = 0;
     for (int32_t n = (int32_t)blockIdx.y; n < tiles; n += (int32_t)gridDim.y) {
         const tile_of x = tile_at(g, j, n);
-        chunk_gradient(&m, g, x, c0, kept, dlogp, rows); /* its barriers also stand behind the zeros above */
+        chunk_gradient<P>(&m, g, x, c0, kept, dlogp, rows); /* its barriers also stand behind the zeros above */
         if (threadIdx.x < (unsigned)classes) {
             acf_real sum = 0;
             for (int i = 0; i < TILE; i++) sum += m.d[threadIdx.x][i];
@@ -297,8 +370,9 @@ static __global__ void __launch_bounds__(THREADS, 3) logp_w_bwd(acf_real *__rest
                 load_across(m.b, g.h, g.order, x.from + i0, x.rows - i0, f0, F);
                 for (int i = threadIdx.x; i < STEP * TILE; i += THREADS) m.a[i / TILE][i % TILE] = m.d[i % TILE][i0 + i / TILE];
                 __syncthreads();
-                multiply(acc, m.a, m.b);
+                multiply<P>(acc, m.a, m.b);
             }
+            settle<P>(acc, &m);
             for (int r = 0; r < EACH; r++)
                 for (int c = 0; c < EACH; c++) {
                     const int64_t k = ty + SIDE * r, f = f0 + tx + SIDE * c;
@@ -326,7 +400,7 @@ static __global__ void add_pieces(acf_real *dw, acf_real *db, const acf_real *__
 /* ---- logits and probabilities ------------------------------------------------------------------------------------------------ */
 
 /* y (n,M), which is zero: the logits. */
-static __global__ void __launch_bounds__(THREADS) scores_fwd(acf_real *__restrict__ y, head g, int64_t M) {
+template <int P> static __global__ void __launch_bounds__(THREADS) scores_fwd(acf_real *__restrict__ y, head g, int64_t M) {
     __shared__ chip m;
     if ((int32_t)blockIdx.x >= g.tile[g.D]) return;
     const int32_t j = find(g.tile, g.D, (int32_t)blockIdx.x);
@@ -334,7 +408,7 @@ static __global__ void __launch_bounds__(THREADS) scores_fwd(acf_real *__restric
     const int ty = threadIdx.x / SIDE, tx = threadIdx.x % SIDE;
     for (int32_t c0 = 0; c0 < x.classes; c0 += TILE) {
         acf_real acc[EACH][EACH];
-        tile_logits(&m, acc, g, x, c0);
+        tile_logits<P>(&m, acc, g, x, c0);
         for (int r = 0; r < EACH; r++)
             for (int c = 0; c < EACH; c++) {
                 const int32_t i = ty + SIDE * r, k = c0 + tx + SIDE * c;
@@ -366,7 +440,16 @@ typedef struct saved {
     int64_t tiles, chunks; /* room for tiles; chunks, which are known */
     int64_t most;          /* classes of a column */
     bool apart;            /* no two columns have a row of w in common */
+    acf_precision precision; /* of the forward, whose logits the backward forms again */
 } saved;
+
+/* A kernel's instance for a precision. */
+#define LAUNCH(kernel, precision, grid, stream, ...)                                                                   \
+    do {                                                                                                               \
+        if ((precision) == ACF_PRECISION_FLOAT) kernel<ACF_PRECISION_FLOAT><<<grid, THREADS, 0, stream>>>(__VA_ARGS__); \
+        else if ((precision) == ACF_PRECISION_TF32) kernel<ACF_PRECISION_TF32><<<grid, THREADS, 0, stream>>>(__VA_ARGS__); \
+        else kernel<ACF_PRECISION_BF16><<<grid, THREADS, 0, stream>>>(__VA_ARGS__);                                    \
+    } while (0)
 
 /* Groups the elements and fills s; on the tape. */
 static acf_status prepare(acf_tape *t, const acf_node *n, saved *s) {
@@ -376,7 +459,7 @@ static acf_status prepare(acf_tape *t, const acf_node *n, saved *s) {
     int32_t *size = acf_tape_ints(t, D + 1), *ends = acf_tape_ints(t, 3 * (D + 1)), *order = acf_tape_ints(t, rows + 1);
     ACF_TRY(acf_tape_status(t));
     s->tiles = acf_ceil_div(rows, TILE) + D;
-    s->chunks = s->most = 0, s->apart = true;
+    s->chunks = s->most = 0, s->apart = true, s->precision = t->dev->precision;
     for (int64_t j = 0, end = 0; j < D; j++) {
         const int64_t first = a->classes.first[j], count = a->classes.count[j];
         s->chunks += acf_ceil_div(count, TILE);
@@ -403,8 +486,8 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
     a->saved = s;
     cudaStream_t stream = acf_cuda_stream(t->dev);
     ACF_CUDA(cudaMemsetAsync(n->out[0]->data, 0, (size_t)T * sizeof(acf_real), stream)); /* behind the last element, too */
-    logp_fwd<<<(unsigned)acf_max(s->tiles, 1), THREADS, 0, stream>>>(n->out[0]->data, s->kept, s->g, a->rows, a->at.row, acf_cuda_fault(t->dev),
-                                                                    n->op->name);
+    LAUNCH(logp_fwd, s->precision, (unsigned)acf_max(s->tiles, 1), stream, n->out[0]->data, s->kept, s->g, a->rows, a->at.row,
+           acf_cuda_fault(t->dev), n->op->name);
     return ACF_LAUNCHED("class_logp");
 }
 
@@ -417,7 +500,8 @@ static acf_status add_weights(acf_tape *t, const saved *s, acf_real *dw, acf_rea
     acf_real *part = acf_tape_reals(t, pieces * s->chunks * TILE * width);
     ACF_TRY(acf_tape_status(t));
     cudaStream_t stream = acf_cuda_stream(t->dev);
-    logp_w_bwd<<<dim3((unsigned)s->chunks, (unsigned)pieces), THREADS, 0, stream>>>(part, s->g, s->kept, dlogp, rows);
+    const dim3 all((unsigned)s->chunks, (unsigned)pieces);
+    LAUNCH(logp_w_bwd, s->precision, all, stream, part, s->g, s->kept, dlogp, rows);
     const dim3 grid(acf_blocks(acf_min(s->most, 256) * width, ACF_THREADS), s->apart ? (unsigned)s->g.D : 1);
     for (int64_t j = 0; j < s->g.D; j += grid.y) add_pieces<<<grid, ACF_THREADS, 0, stream>>>(dw, db, part, pieces, s->g, s->chunks, j);
     acf_arena_release(t->mem, mark);
@@ -431,7 +515,7 @@ static acf_status logp_backward(acf_tape *t, acf_node *n) {
     const acf_real *dlogp = n->out[0]->grad;
     ACF_TRY(acf_tape_status(t));
     if (!s->chunks) return ACF_OK;
-    if (dh) logp_h_bwd<<<(unsigned)s->tiles, THREADS, 0, acf_cuda_stream(t->dev)>>>(dh, s->g, s->kept, dlogp, a->rows);
+    if (dh) LAUNCH(logp_h_bwd, s->precision, (unsigned)s->tiles, acf_cuda_stream(t->dev), dh, s->g, s->kept, dlogp, a->rows);
     ACF_TRY(ACF_LAUNCHED("class_logp"));
     return dw || db ? add_weights(t, s, dw, db, dlogp, a->rows) : ACF_OK;
 }
@@ -445,7 +529,7 @@ static acf_status scores_forward(acf_tape *t, acf_node *n) {
     ACF_TRY(prepare(t, n, &s));
     cudaStream_t stream = acf_cuda_stream(t->dev);
     ACF_CUDA(cudaMemsetAsync(y->data, 0, (size_t)(rows * M) * sizeof(acf_real), stream));
-    scores_fwd<<<(unsigned)acf_max(s.tiles, 1), THREADS, 0, stream>>>(y->data, s.g, M);
+    LAUNCH(scores_fwd, s.precision, (unsigned)acf_max(s.tiles, 1), stream, y->data, s.g, M);
     if (a->probs)
         probs_fwd<<<acf_blocks(32 * rows, ACF_THREADS), ACF_THREADS, 0, stream>>>(y->data, a->at.column, s.g.count, s.g.D, rows, M);
     acf_arena_release(t->mem, mark);

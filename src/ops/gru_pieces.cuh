@@ -4,6 +4,7 @@
 #define ACF_OPS_GRU_PIECES_CUH
 
 #include "ops/gru_kernels.h"
+#include "ops/mma.cuh"
 
 #include <cuda_bf16.h>
 
@@ -59,18 +60,6 @@ template <typename G, int V> __device__ __forceinline__ Pack<G, V> zeros() {
     Pack<G, V> r;
 #pragma unroll
     for (int i = 0; i < (int)(sizeof r / 4); i++) r.w[i] = 0;
-    return r;
-}
-
-__device__ __forceinline__ uint32_t two_bf16(float lo, float hi) {
-    uint32_t r;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
-    return r;
-}
-
-__device__ __forceinline__ uint32_t as_tf32(float v) {
-    uint32_t r;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(v));
     return r;
 }
 

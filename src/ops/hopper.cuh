@@ -3,6 +3,8 @@
 #ifndef ACF_OPS_HOPPER_CUH
 #define ACF_OPS_HOPPER_CUH
 
+#include "ops/mma.cuh"
+
 #include <cuda_bf16.h>
 #include <stdint.h>
 
@@ -91,9 +93,7 @@ template <int N> __device__ __forceinline__ void registers_more() {
 
 /* d (16,8) += a (16,16)·bᵀ */
 __device__ __forceinline__ void multiply(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    mma_bf16(d, a, b0, b1);
 }
 
 #endif

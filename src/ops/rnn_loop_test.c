@@ -95,13 +95,13 @@ static void naive(const acf_lab *l, double *const *result) {
 
 /* In the mean's cases z is not used, so its NaN cannot show; they share the leaves of the others. */
 static const acf_case cases[] = {
-    {"inverse, one layer", build, naive, .variant = VARIANT(INVERSE, 1, 0)},
-    {"inverse, two layers, told", build, naive, .variant = VARIANT(INVERSE, 2, 1), .big_N = 200},
-    {"shift, one layer, told", build, naive, .variant = VARIANT(SHIFT, 1, 1), .big_N = 200},
-    {"mean, one layer", build, naive, .variant = VARIANT(MEAN, 1, 0), .hides_nonfinite = true},
-    {"mean, three layers, told", build, naive, .variant = VARIANT(MEAN, 3, 1), .hides_nonfinite = true, .big_N = 200},
-    {"inverse, two layers, large of 256 units", build, naive, .variant = VARIANT(INVERSE, 2, 1) | WITH_256, .big_N = 200},
-    {"mean, three layers, large of 256 units", build, naive, .variant = VARIANT(MEAN, 3, 0) | WITH_256, .hides_nonfinite = true, .big_N = 530},
+    {"inverse, one layer", build, naive, .variant = VARIANT(INVERSE, 1, 0), .recurrent = true},
+    {"inverse, two layers, told", build, naive, .variant = VARIANT(INVERSE, 2, 1), .recurrent = true, .big_N = 200},
+    {"shift, one layer, told", build, naive, .variant = VARIANT(SHIFT, 1, 1), .recurrent = true, .big_N = 200},
+    {"mean, one layer", build, naive, .variant = VARIANT(MEAN, 1, 0), .recurrent = true, .hides_nonfinite = true},
+    {"mean, three layers, told", build, naive, .variant = VARIANT(MEAN, 3, 1), .recurrent = true, .hides_nonfinite = true, .big_N = 200},
+    {"inverse, two layers, large of 256 units", build, naive, .variant = VARIANT(INVERSE, 2, 1) | WITH_256, .recurrent = true, .big_N = 200},
+    {"mean, three layers, large of 256 units", build, naive, .variant = VARIANT(MEAN, 3, 0) | WITH_256, .recurrent = true, .hides_nonfinite = true, .big_N = 530},
 };
 ACF_CASES(rnn_loop, cases)
 

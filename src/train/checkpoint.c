@@ -232,7 +232,7 @@ static acf_status readable(const acf_st *f, acf_json_source from) {
 }
 
 static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr, int64_t pass) {
-    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", NULL};
+    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", "batch", NULL};
     static const char *const what[] = {"other options", "a second pass, which can only go on as it began"};
     acf_status status = ACF_OK;
     json_t *network = describe_network(tr), *data = describe_data(tr);
@@ -324,6 +324,21 @@ done:
     acf_release(copy);
     if (status) acf_encoder_free(to.all);
     json_decref(state);
+    acf_st_close(f);
+    return status;
+}
+
+acf_status acf_checkpoint_batch(const char *path, int64_t *out) {
+    acf_status status = ACF_OK;
+    acf_json_source from = {path, ACF_EMODEL};
+    acf_st *f = NULL;
+    json_t *options = NULL;
+    ACF_TRY(acf_st_open(path, &f));
+    ACF_TRY_DONE(readable(f, from));
+    ACF_TRY_DONE(read_json(f, from, "options", &options));
+    ACF_TRY_DONE(count(from, options, "batch", INT32_MAX, out));
+done:
+    json_decref(options);
     acf_st_close(f);
     return status;
 }

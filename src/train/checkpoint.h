@@ -14,8 +14,8 @@
  * A safetensors file beside the model's: optimiser state is four times its size and of no use to who only asks questions.
  * Replaced atomically. Loading compares everything first and refuses what does not belong together, another version of the library
  * too: the bits would differ. Only the options that say when to stop (steps, epochs, patience) and how large steps are (lr, warmup,
- * decay, decay-to, clip) may differ: a run may go on for longer, or with a smaller lr after it diverged. A longer run then follows
- * its own, longer decay from there on. In a second pass nothing may differ: its length is settled, and the state of the first, which
+ * decay, decay-to, clip, batch) may differ: a run may go on for longer, with a smaller lr after it diverged, or with a smaller batch
+ * after memory ran out. A longer run then follows its own, longer decay from there on. In a second pass nothing may differ: its length is settled, and the state of the first, which
  * could be made longer, is gone. */
 #ifndef ACF_TRAIN_CHECKPOINT_H
 #define ACF_TRAIN_CHECKPOINT_H
@@ -30,5 +30,8 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path);
 /* Puts a trainer in its first pass, made from the same network, table and options as the one that was saved, where that one was, in
  * whichever pass. On failure it is as before. Fails: ACF_EIO, ACF_EMODEL (damaged, or of something else: the sentence says of what), ACF_EMEMORY. */
 acf_status acf_checkpoint_load(acf_trainer *tr, const char *path);
+
+/* The option `batch` of the run that was saved there. Fails as loading does. */
+acf_status acf_checkpoint_batch(const char *path, int64_t *out);
 
 #endif

@@ -1,11 +1,13 @@
 /* A whole fit: see fit.h. */
 #include "train/fit.h"
 
+#include "train/batch_auto.h"
 #include "train/checkpoint.h"
 #include "train/refit.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,16 +30,35 @@ acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
 
-static acf_status begin(run *r) {
+/* Something is at the path; that it can't be looked at will be told by who opens it. */
+static bool is_there(const char *path) {
     struct stat st;
+    return stat(path, &st) == 0 || errno != ENOENT;
+}
+
+static acf_status begin(run *r) {
     const char *path = r->how->checkpoint;
     if (!path) return ACF_OK;
-    bool there = stat(path, &st) == 0 || errno != ENOENT; /* another error will be told by who opens it */
+    bool there = is_there(path);
     if (there && r->how->resume) return acf_checkpoint_load(r->tr, path);
     if (there)
         return acf_fail(ACF_EUSAGE, "the checkpoint '%s' exists: it may be of a run that was interrupted; set resume to go on with it, "
                                     "or remove it to begin anew", path);
     return acf_checkpoint_save(r->tr, path);
+}
+
+/* Puts a number in the place of `auto`. A run that is resumed goes on with the batch it had, where that still fits. */
+static acf_status settle_batch(acf_model *m, const acf_train_data *data, const acf_fit *how) {
+    char text[32];
+    int64_t rows, before;
+    if (acf_options_int(m->config, "batch") != ACF_INT_AUTO) return ACF_OK;
+    ACF_TRY(acf_batch_auto(m->net, data, m->config, &rows));
+    if (how->resume && is_there(how->checkpoint)) {
+        ACF_TRY(acf_checkpoint_batch(how->checkpoint, &before));
+        rows = acf_max(1, acf_min(rows, before));
+    }
+    snprintf(text, sizeof text, "%lld", (long long)rows);
+    return acf_opts_set(m->config, "batch", text);
 }
 
 /* After a good step: a run that is about to diverge must not replace what it could be taken up from. */
@@ -125,6 +146,19 @@ static acf_status keep(run *r, acf_model *m, acf_train_end end) {
     return ACF_OK;
 }
 
+/* Memory ran out: no step of it has happened, so the trainer is as good as after the last one, and its state is worth a file. Where that
+ * fails, too, the file stays as it was. The caller gets the sentence of what ran out, and how to go on. */
+static acf_status end_without_memory(run *r) {
+    const char *path = r->how->checkpoint;
+    acf_failure why;
+    acf_failure_save(&why);
+    if (!path || r->tr->state.step == 0) return why.status;
+    if (acf_checkpoint_save(r->tr, path) == ACF_OK)
+        return acf_fail(ACF_EMEMORY, "%s; '%s' has the state after step %lld: set resume to go on from it, with a smaller batch or more memory",
+                        why.sentence, path, (long long)r->tr->state.step);
+    return acf_failure_restore(&why);
+}
+
 static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
     const char *path = r->how->checkpoint, *which = r->tr->pass == 2 ? " of its second pass" : "";
     acf_status saved = path ? acf_checkpoint_save(r->tr, path) : ACF_OK;
@@ -150,12 +184,15 @@ acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *ho
     acf_status status = ACF_OK;
     acf_train_end end;
     run r = {.how = how};
+    const acf_train_data data = {t, NULL, m->encoder, hold};
     m->record.known = false;
-    ACF_TRY(acf_trainer_create(m->net, &(acf_train_data){t, NULL, m->encoder, hold}, m->config, &r.tr));
+    ACF_TRY(settle_batch(m, &data, how));
+    ACF_TRY(acf_trainer_create(m->net, &data, m->config, &r.tr));
     ACF_TRY_DONE(begin(&r));
     r.saved = r.tr->seconds;
     status = run_passes(&r, &end);
     if (status == ACF_ENUMERIC) status = r.tr->pass == 2 ? end_refit_diverged(&r, m) : end_diverged(&r, m);
+    else if (status == ACF_EMEMORY) status = end_without_memory(&r);
     else if (status == ACF_OK) status = end_well(&r, m, end);
 done:
     acf_trainer_free(r.tr);

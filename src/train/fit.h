@@ -7,6 +7,8 @@
  *     meanwhile: every so many seconds, after a good step. One that can't be written is reported and tried again later: a full
  *                disk that is cleaned up in time costs nothing
  *     end:       finished or interrupted           -> the last state; diverged -> the file stays as it was, before the trouble
+ *                out of memory                     -> the state after the last step that was taken (ACF_EMEMORY); the run can be
+ *                                                     resumed with a smaller batch
  *
  * A second pass that does not come to its end leaves the model of the first: interrupted with ACF_EINTERRUPT as the first; diverged with
  * ACF_OK, and a last report whose trouble says so.
@@ -29,7 +31,7 @@ typedef struct acf_fit {
 acf_status acf_fit_read(const acf_options *o, acf_fit *out);
 
 /* Trains m->net with the options in m->config, and leaves in it the weights to keep; m->encoder becomes the one of all cells after a
- * second pass. hold NULL: nothing is held out. m->record is known exactly when these are worth keeping: after ACF_OK, and after
+ * second pass. A batch of `auto` becomes a number there (batch_auto.h). hold NULL: nothing is held out. m->record is known exactly when these are worth keeping: after ACF_OK, and after
  *     ACF_EINTERRUPT   the callback ended it, and the checkpoint, where one was asked for, is written
  *     ACF_ENUMERIC     training diverged; not known only where no weights give a finite density
  *     others           the last checkpoint could not be written

@@ -1,9 +1,11 @@
 /* Options of training: see train_options.h. */
 #include "train/train_options.h"
 
+#include "model/config.h"
+
 acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out) {
     acf_train_settings s = {
-        .batch = acf_options_int(o, "batch"),
+        .batch = acf_options_int(o, "batch") == ACF_INT_AUTO ? ACF_BATCH_ROWS : acf_options_int(o, "batch"),
         .steps = acf_options_int(o, "steps"),
         .epochs = acf_options_int(o, "epochs"),
         .schedule = {.lr = acf_options_real(o, "lr"),

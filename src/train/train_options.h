@@ -11,7 +11,7 @@
 #include "train/schedule.h"
 
 typedef struct acf_train_settings {
-    int64_t batch;         /* rows of a step at most; an epoch is cut into equal steps */
+    int64_t batch;         /* rows of a step at most; an epoch is cut into equal steps. `auto` that nobody settled (batch_auto.h) is the default */
     int64_t steps, epochs; /* the first limit reached ends the run; 0: no such limit */
     acf_schedule schedule; /* its total is filled in by the trainer, who knows the number of rows */
     double clip;           /* largest norm of the gradient; 0: none */

@@ -21,7 +21,8 @@
  *     nonfinite   puts NaN and infinities into each input: no crash, and a NaN is reported with operation, row, column
  * and, run with --device cuda,
  *     device      runs it on that device, on poisoned memory and with subsets that have room to spare: results against the naive reference,
- *                 gradients against the CPU's, and added to what was there; what lies behind the last packed element stays finite, and
+ *                 gradients against the CPU's, and added to what was there, as near as rounding in its precision allows (jobs.c has the
+ *                 formula); what lies behind the last packed element stays finite, and
  *                 gets no gradient
  *
  * On such a device l->u is in its memory. A case that looks into a subset reads l->host, which is the same subset on the host; what a case
@@ -55,6 +56,7 @@ typedef struct acf_case {
     void (*naive)(const acf_lab *l, double *const *out); /* expected results; NULL where an identity test stands for it */
     int variant;                                         /* what build and naive switch on */
     double tol;           /* float tolerance of `values`, relative to 1 + |expected|; 0: 2e-5 */
+    bool recurrent;       /* each of the D steps works on what the one before made: on another device rounding adds up over them */
     bool no_grad;         /* has no derivative: skip `gradients` */
     const char *no_device; /* why the job `device` cannot run it; NULL: it can */
     bool hides_nonfinite; /* a NaN input may legitimately not reach the output */
@@ -139,6 +141,8 @@ void acf_lab_close(acf_lab *l);
 void acf_lab_open_on(acf_lab *l, acf_device *dev, int64_t N, int64_t D, acf_lab_mask mask, uint64_t seed);
 /* The device of --device; NULL without it. */
 acf_device *acf_test_device(void);
+/* --small: what runs should be short, as a memory checker watches it. */
+bool acf_test_small(void);
 /* Begins a step again (the subset is rebuilt on the tape). */
 void acf_lab_begin(acf_lab *l, bool record);
 /* Uniform in [lo,hi], by place: the same for the same arguments. */

@@ -1,6 +1,9 @@
 /* The test program: runs the registered suites and counts. See check.h.
  *
- *     acflow-test [--list] [--device cuda[:N] [--precision float|tf32|bf16]] [SUITE...] */
+ *     acflow-test [--device cuda[:N] [--precision float|tf32|bf16] [--small]] [SUITE...]
+ *     acflow-test --list | --list-device          names of suites, and how many tests they have
+ *
+ * --small leaves out what takes long under a memory checker: the large size of each case, and giant allocations. */
 #include "harness/lab.h"
 
 #include "ops/devices.h"
@@ -25,8 +28,10 @@ typedef struct list {
 static list on_cpu, on_device;
 static size_t n_skipped;
 static acf_device *device;
+static bool small_only;
 
 acf_device *acf_test_device(void) { return device; }
+bool acf_test_small(void) { return small_only; }
 
 static void *must(void *p) {
     if (!p) abort();
@@ -107,13 +112,17 @@ static const char *take(const char *flag, int *argc, char ***argv) {
     return value;
 }
 
+static int show(list *l) {
+    qsort(l->suites, l->n, sizeof l->suites[0], by_name);
+    for (size_t i = 0; i < l->n; i++) printf("%s %zu\n", l->suites[i].name, l->suites[i].n);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     argc--, argv++;
-    if (argc == 1 && strcmp(argv[0], "--list") == 0) {
-        qsort(on_cpu.suites, on_cpu.n, sizeof on_cpu.suites[0], by_name);
-        for (size_t i = 0; i < on_cpu.n; i++) printf("%s %zu\n", on_cpu.suites[i].name, on_cpu.suites[i].n);
-        return 0;
-    }
+    if (argc == 1 && strcmp(argv[0], "--list") == 0) return show(&on_cpu);
+    if (argc == 1 && strcmp(argv[0], "--list-device") == 0) return show(&on_device);
     const char *name = take("--device", &argc, &argv), *precision = take("--precision", &argc, &argv);
+    if (name && argc && strcmp(argv[0], "--small") == 0) small_only = true, argc--, argv++;
     return name ? run_on(name, precision ? precision : "float", argc, argv) : run(&on_cpu, argc, argv);
 }
