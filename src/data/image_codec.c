@@ -50,7 +50,7 @@ static acf_status not_an_image(const char *name, const void *bytes, size_t n) {
     return acf_fail(ACF_EDATA, "%s: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder", name);
 }
 
-acf_status acf_image_decode(const char *name, const void *bytes, size_t n, bool header, acf_raster *out) {
+acf_status acf_raster_decode(const char *name, const void *bytes, size_t n, bool header, acf_raster *out) {
     switch (acf_image_format_of(bytes, n)) {
     case ACF_IMAGE_PNG: return acf_png_decode(name, bytes, n, header, out);
     case ACF_IMAGE_JPEG: return acf_jpeg_decode(name, bytes, n, header, out);
@@ -62,15 +62,15 @@ static acf_status read_and_decode(const char *path, bool header, acf_raster *out
     char *bytes;
     size_t n;
     ACF_TRY(acf_file_read(path, ACF_IMAGE_FILE_MAX, &bytes, &n));
-    acf_status status = acf_image_decode(path, bytes, n, header, out);
+    acf_status status = acf_raster_decode(path, bytes, n, header, out);
     acf_release(bytes);
     return status;
 }
 
-acf_status acf_image_read(const char *path, acf_raster *out) { return read_and_decode(path, false, out); }
+acf_status acf_raster_read(const char *path, acf_raster *out) { return read_and_decode(path, false, out); }
 
 /* The beginning first; where that fails, for whatever reason, the whole file has the last word. */
-acf_status acf_image_probe(const char *path, acf_raster *out) {
+acf_status acf_raster_probe(const char *path, acf_raster *out) {
     uint8_t *begin = acf_alloc(PROBE_BYTES, "a header");
     if (!begin) return ACF_EMEMORY;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -78,7 +78,7 @@ acf_status acf_image_probe(const char *path, acf_raster *out) {
     if (fd >= 0) close(fd);
     acf_failure before;
     acf_failure_save(&before);
-    bool found = n > 0 && acf_image_decode(path, begin, (size_t)n, true, out) == ACF_OK;
+    bool found = n > 0 && acf_raster_decode(path, begin, (size_t)n, true, out) == ACF_OK;
     acf_release(begin);
     if (found) return ACF_OK;
     acf_failure_restore(&before);

@@ -40,13 +40,13 @@ acf_image_format acf_image_format_of(const void *bytes, size_t n);
 
 /* Decodes n bytes; name is shown in sentences. Gives out->pixel; release with acf_raster_free. With `header` only H, W and C are found
  * out, and pixel is NULL; then a file may be cut behind its header. Fails: ACF_EDATA, ACF_EMEMORY. */
-acf_status acf_image_decode(const char *name, const void *bytes, size_t n, bool header, acf_raster *out);
+acf_status acf_raster_decode(const char *name, const void *bytes, size_t n, bool header, acf_raster *out);
 
 /* The same for a file. Fails also: ACF_EIO. */
-acf_status acf_image_read(const char *path, acf_raster *out);
+acf_status acf_raster_read(const char *path, acf_raster *out);
 
 /* H, W and C of a file, from its first bytes where they are enough. */
-acf_status acf_image_probe(const char *path, acf_raster *out);
+acf_status acf_raster_probe(const char *path, acf_raster *out);
 
 /* ---- for the two decoders ------------------------------------------------------------------------------------------------- */
 

@@ -23,7 +23,7 @@ static void make_samples(unsigned char *out, int n, int top) {
 
 static acf_raster decoded(const acf_lab_bytes *f) {
     acf_raster r = {0};
-    if (acf_image_decode("picture", f->b, f->n, false, &r) != ACF_OK) fail_msg("%s", acf_error());
+    if (acf_raster_decode("picture", f->b, f->n, false, &r) != ACF_OK) fail_msg("%s", acf_error());
     assert_non_null(r.pixel);
     return r;
 }
@@ -68,7 +68,7 @@ static void every_kind_of_png(void **state) {
                     if (r.pixel[i * r.C + c] != expected(png, samples, i, c))
                         fail_msg("type %d, %d bits, way %d: pixel %d is %d, expected %d", png.type, png.bits, way, i, r.pixel[i * r.C + c],
                                  expected(png, samples, i, c));
-            assert_int_equal(acf_image_decode("picture", file.b, file.n, true, &head), ACF_OK);
+            assert_int_equal(acf_raster_decode("picture", file.b, file.n, true, &head), ACF_OK);
             assert_true(head.H == H && head.W == W && head.C == r.C && !head.pixel);
             acf_raster_free(&r);
         }
@@ -98,7 +98,7 @@ static void every_kind_of_jpeg(void **state) {
                     const int want = channels == 4 ? (255 - pixel[i * 4 + c]) * (255 - pixel[i * 4 + 3]) / 255 : pixel[i * channels + c];
                     if (abs(r.pixel[i * r.C + c] - want) > 4) fail_msg("kind %d, way %d: pixel %d is %d, expected %d", kind, way, i, r.pixel[i * r.C + c], want);
                 }
-            assert_int_equal(acf_image_decode("picture", file.b, file.n, true, &head), ACF_OK);
+            assert_int_equal(acf_raster_decode("picture", file.b, file.n, true, &head), ACF_OK);
             assert_true(head.H == H && head.W == W && head.C == r.C && !head.pixel);
             acf_raster_free(&r);
         }
@@ -111,7 +111,7 @@ static bool survives(const acf_lab_bytes *f, bool header) {
     acf_raster r = {.pixel = NULL};
     const int64_t live = acf_alloc_live();
     acf_error_clear();
-    acf_status status = acf_image_decode("picture", f->b, f->n, header, &r);
+    acf_status status = acf_raster_decode("picture", f->b, f->n, header, &r);
     if (status == ACF_OK) {
         assert_true(r.H >= 1 && r.W >= 1 && r.H * r.W <= ACF_IMAGE_PIXELS_MAX && (r.C == 1 || r.C == 3));
         volatile unsigned sum = 0; /* all of it may be read */
@@ -174,13 +174,13 @@ static void huge_pictures_are_refused(void **state) {
     memcpy(file.b + 16, "\0\1\x86\xa0\0\1\x86\xa0", 8);
     unsigned long sum = crc32(crc32(0, NULL, 0), file.b + 12, 17);
     for (int i = 0; i < 4; i++) file.b[29 + i] = (unsigned char)(sum >> (24 - 8 * i));
-    assert_int_equal(acf_image_decode("big.png", file.b, file.n, false, &r), ACF_EDATA);
+    assert_int_equal(acf_raster_decode("big.png", file.b, file.n, false, &r), ACF_EDATA);
     assert_string_equal(acf_error(), "big.png: it has 100000 x 100000 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
     acf_lab_put_jpeg(&file, ACF_LAB_GREY, false, false, H, W, pixel);
     unsigned char *size = memmem(file.b, file.n, "\xff\xc0", 2);
     assert_non_null(size);
     memcpy(size + 5, "\xff\xdc\xff\xdc", 4); /* the largest JPEG has */
-    assert_int_equal(acf_image_decode("big.jpg", file.b, file.n, false, &r), ACF_EDATA);
+    assert_int_equal(acf_raster_decode("big.jpg", file.b, file.n, false, &r), ACF_EDATA);
     assert_string_equal(acf_error(), "big.jpg: it has 65500 x 65500 pixels, expected at most 32768 a side and 67108864 in all; make it smaller first");
 }
 
@@ -194,11 +194,11 @@ static void other_files_are_named(void **state) {
                  {"hello", "x: it is no image that can be read here; expected PNG or JPEG, or for many at once .npy, idx (also .gz) or a folder"}};
     acf_raster r;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(acf_image_decode("x", cases[i].bytes, strlen(cases[i].bytes), false, &r), ACF_EDATA);
+        assert_int_equal(acf_raster_decode("x", cases[i].bytes, strlen(cases[i].bytes), false, &r), ACF_EDATA);
         assert_string_equal(acf_error(), cases[i].sentence);
     }
-    assert_int_equal(acf_image_read("/nowhere/x.png", &r), ACF_EIO);
-    assert_int_equal(acf_image_probe("/nowhere/x.png", &r), ACF_EIO);
+    assert_int_equal(acf_raster_read("/nowhere/x.png", &r), ACF_EIO);
+    assert_int_equal(acf_raster_probe("/nowhere/x.png", &r), ACF_EIO);
 }
 
 /* A header behind more than is read at first is found all the same. */
@@ -215,9 +215,9 @@ static void a_probe_finds_late_headers(void **state) {
     memcpy(damaged.b + damaged.n, file.b + 2, file.n - 2);
     damaged.n += file.n - 2;
     acf_memfile_put(&f, damaged.b, damaged.n);
-    assert_int_equal(acf_image_probe(f.path, &r), ACF_OK);
+    assert_int_equal(acf_raster_probe(f.path, &r), ACF_OK);
     assert_true(r.H == H && r.W == W && r.C == 3);
-    assert_int_equal(acf_image_read(f.path, &r), ACF_OK);
+    assert_int_equal(acf_raster_read(f.path, &r), ACF_OK);
     acf_raster_free(&r);
     acf_memfile_free(&f);
 }
@@ -231,7 +231,7 @@ static void every_allocation_may_fail(void **state) {
         for (int64_t i = 1;; i++, failures++) {
             acf_raster r = {.pixel = NULL};
             acf_alloc_fail_at(i);
-            acf_status status = acf_image_decode("picture", file.b, file.n, false, &r);
+            acf_status status = acf_raster_decode("picture", file.b, file.n, false, &r);
             acf_alloc_fail_at(0);
             acf_raster_free(&r);
             assert_int_equal(acf_alloc_live(), live);

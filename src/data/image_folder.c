@@ -96,7 +96,7 @@ static int channels_of_most(const folder *f, const acf_device *dev, int64_t vote
     for (int64_t i = 0; i < f->n; i++) {
         char path[PATH_CAP];
         acf_raster r;
-        if (acf_image_probe(path_of(path, f, i), &r) != ACF_OK) continue;
+        if (acf_raster_probe(path_of(path, f, i), &r) != ACF_OK) continue;
         if (r.C == 1) grey++;
         else colour++;
     }
@@ -118,7 +118,7 @@ static acf_status find_model(folder *f) {
     char path[PATH_CAP];
     for (f->model = 0; f->model < f->n; f->model++) {
         acf_raster r;
-        acf_status status = acf_image_read(path_of(path, f, f->model), &r);
+        acf_status status = acf_raster_read(path_of(path, f, f->model), &r);
         if (status == ACF_EMEMORY || (status != ACF_OK && f->plan->strict)) return status;
         if (status != ACF_OK) {
             remember(f, f->model);
@@ -137,7 +137,7 @@ static acf_status load(const folder *f, int64_t i) {
     acf_raster r;
     int64_t h = 0, w = 0;
     const acf_images *im = f->im;
-    ACF_TRY(acf_image_read(path_of(path, f, i), &r));
+    ACF_TRY(acf_raster_read(path_of(path, f, i), &r));
     acf_status status = acf_image_plan_size(f->plan, path, r.H, r.W, &h, &w);
     if (status == ACF_OK && (h != im->H || w != im->W))
         status = acf_fail(ACF_ESHAPE, "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; give a size to resize or crop all to", path,

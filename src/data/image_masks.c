@@ -177,7 +177,7 @@ static int64_t all_rectangles(const acf_image_mask_part *p, int64_t H, int64_t W
 /* White is missing. */
 static acf_status read_file(const char *path, int64_t H, int64_t W, uint8_t **out) {
     acf_raster r;
-    ACF_TRY(acf_image_read(path, &r));
+    ACF_TRY(acf_raster_read(path, &r));
     acf_status status = ACF_OK;
     uint8_t *given = NULL;
     if (r.H != H || r.W != W)

@@ -50,7 +50,7 @@ static void what_is_written_is_read(void **state) {
                     acf_raster r;
                     make(pixel, kind, H, W, C);
                     assert_int_equal(acf_image_write_png(path, pixel, H, W, C), ACF_OK);
-                    assert_int_equal(acf_image_read(path, &r), ACF_OK);
+                    assert_int_equal(acf_raster_read(path, &r), ACF_OK);
                     assert_true(r.H == H && r.W == W && r.C == C);
                     assert_memory_equal(r.pixel, pixel, (size_t)(H * W * C));
                     acf_raster_free(&r);
@@ -105,7 +105,7 @@ static void animations_are_whole(void **state) {
         const uint32_t sum = (uint32_t)crc32(0, one + 37, m + 4);
         for (int k = 0; k < 4; k++) one[41 + m + (uint32_t)k] = (uint8_t)(sum >> (24 - 8 * k));
         memcpy(one + 45 + m, b + n - 12, 12);
-        assert_int_equal(acf_image_decode("frame", one, 57 + m, false, &r), ACF_OK);
+        assert_int_equal(acf_raster_decode("frame", one, 57 + m, false, &r), ACF_OK);
         assert_memory_equal(r.pixel, pixel + frame++ * H * W * C, H * W * C);
         acf_raster_free(&r);
     }

@@ -199,7 +199,7 @@ static acf_status open_npy(const char *path, const acf_image_plan *p, acf_images
 static acf_status open_one(const char *path, const acf_image_plan *p, acf_images **out) {
     acf_raster r;
     acf_images *im = NULL;
-    ACF_TRY(acf_image_read(path, &r));
+    ACF_TRY(acf_raster_read(path, &r));
     const int C = p->channels ? p->channels : r.C;
     acf_status status = acf_img_reserve(path, p, 1, r.H, r.W, C, &im);
     if (status == ACF_OK) status = acf_image_plan_apply(p, path, r.pixel, r.H, r.W, r.C, C, im->pixel);
