@@ -53,6 +53,13 @@ typedef struct acf_images {
 acf_status acf_img_open(const acf_device *dev, const char *path, const acf_image_plan *plan, acf_images **out);
 void acf_img_free(acf_images *im); /* NULL is allowed */
 
+/* Whether path is a source of images and not a table: a folder, a PNG, JPEG or idx file, or .npy of bytes in 3 or 4 dimensions. What cannot be
+ * opened is none; no failure is recorded. */
+bool acf_img_recognise(const char *path);
+
+/* The plan that the options ask for (option_table.h: image-...). Fails: ACF_EUSAGE. */
+acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out);
+
 /* Copies N images (N,H,W,C) of 8 bits; the plan does to them what it does to files. Gives *out.
  * Fails: ACF_ESHAPE (sizes below 1 or too large, C not 1 or 3), ACF_EUSAGE, ACF_EDATA, ACF_EMEMORY. */
 acf_status acf_img_create(const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C, const acf_image_plan *plan, acf_images **out);

@@ -299,9 +299,12 @@ acf_status acf_npy_read(acf_npy *f, int64_t first, int64_t n, double *out) {
 
 /* ---- pictures ----------------------------------------------------------------------------------------------------- */
 
+int acf_npy_dimensions(const acf_npy *f) { return f->n_dims; }
+bool acf_npy_is_bytes(const acf_npy *f) { return f->kind == 'u' && f->size == 1; }
+
 acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W, int64_t *C) {
     const int64_t *d = f->dim;
-    if (f->kind != 'u' || f->size != 1)
+    if (!acf_npy_is_bytes(f))
         return refuse(f, "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255", f->kind, f->size);
     if (f->fortran) return refuse(f, "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)");
     if (f->n_dims == 3 && d[2] == 3)

@@ -52,6 +52,15 @@ acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const a
 acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
                              const char *const *names_across, const char *const *names_down);
 
+/* Masks: `rows` kinds, `across` of each, b (rows,across,H,W), 0: hidden; over the images pixel (across,H,W,C) of 8 bits, or NULL. name and remark
+ * (rows) stand at the left of each row. facts: below the title. */
+typedef struct acf_figure_mask_rows {
+    int64_t rows, across, H, W, C;
+    const uint8_t *b, *pixel;
+    const char *const *name, *const *remark;
+} acf_figure_mask_rows;
+acf_status acf_figure_masks(const char *path, const acf_plot_options *o, const acf_figure_mask_rows *f, const char *facts);
+
 /* ---- what they share ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the page: the size of the options, or where that is 0 this one. */
