@@ -530,6 +530,9 @@ typedef struct acf_plot_cloud {
 ACF_API acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
                                    const char *const *names_across, const char *const *names_down);
 
+/* A contact sheet: at most 96 of the images, evenly spaced, each with its name. */
+ACF_API acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im);
+
 /* What masks look like: a row of them for each part of a mixture such as "mcar:0.2*2 + rect:0.1-1*2 + left", or of one that has a name, such as
  * "paper-mnist" (docs/images.md lists both). Hidden pixels are white; over images, where im is not NULL, vermilion. width, height: of the masks;
  * with images not looked at. Fails also: ACF_EUSAGE (masks; a size below 1 or above 1024), ACF_EDATA (a mask file). */

@@ -101,39 +101,53 @@ acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap,
     return acf_text_done(&t, needed);
 }
 
-/* ---- masks ---------------------------------------------------------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------------------------------------------------------- */
 
 #define ACROSS 8
 #define MASK_TEXT 120
 
 /* What a sheet of masks is drawn from. */
 typedef struct sheet {
-    uint8_t *b, *pixel; /* (parts,ACROSS,H,W); (ACROSS,H,W,C) or NULL */
+    uint8_t *b;     /* (H,W) the mask at hand */
+    uint8_t *pixel; /* (parts,ACROSS,H,W,3) */
     char name[ACF_IMAGE_MASKS_MAX][MASK_TEXT], remark[ACF_IMAGE_MASKS_MAX][MASK_TEXT];
 } sheet;
 
-/* Name and share of a part, and how much it hides in these masks. */
-static void describe_part(sheet *s, const acf_image_masks *m, int k) {
+/* Name and share of a part, and how much it hides: hidden pixels of ACROSS masks. */
+static void describe_part(sheet *s, const acf_image_masks *m, int k, int64_t hidden) {
     double weight = 0;
-    int64_t hidden = 0, P = m->H * m->W;
     for (int i = 0; i < m->n; i++) weight += m->part[i].weight;
-    for (int64_t i = 0; i < ACROSS * P; i++) hidden += !s->b[k * ACROSS * P + i];
     acf_text t = acf_text_into(s->name[k], MASK_TEXT), u = acf_text_into(s->remark[k], MASK_TEXT);
     acf_image_mask_part_write(&m->part[k], &t);
     if (m->n > 1) acf_text_addf(&u, "%d %% of masks, ", (int)(100 * m->part[k].weight / weight + 0.5));
-    acf_text_addf(&u, "hides %d %%", (int)(100.0 * (double)hidden / (double)(ACROSS * P) + 0.5));
+    acf_text_addf(&u, "hides %d %%", (int)(100.0 * (double)hidden / (double)(ACROSS * m->H * m->W) + 0.5));
+}
+
+/* out (P,3): hidden pixels white, as in a mask that a user paints, and given ones nearly black; over an image, vermilion and the image. */
+static int64_t paint(uint8_t *out, const uint8_t *b, int64_t P, const acf_images *im, int64_t i) {
+    static const uint8_t hole[2][3] = {{255, 255, 255}, {0xb8, 0x3a, 0x00}}, plain[3] = {0x20, 0x21, 0x24};
+    int64_t hidden = 0;
+    for (int64_t k = 0; k < P; k++) {
+        for (int c = 0; c < 3; c++)
+            out[3 * k + c] = !b[k] ? hole[im != NULL][c] : im ? acf_image_byte(acf_img_at(im, i % im->N)[k * im->C + (im->C == 3 ? c : 0)], im->bits) : plain[c];
+        hidden += !b[k];
+    }
+    return hidden;
 }
 
 static acf_status fill(sheet *s, const acf_image_masks *m, const acf_images *im, uint64_t seed) {
-    const int64_t P = m->H * m->W, n = im ? P * im->C : 0;
-    s->b = acf_alloc((size_t)(m->n * ACROSS * P), "masks");
-    s->pixel = im ? acf_alloc((size_t)(ACROSS * n), "images") : NULL;
-    if (!s->b || (im && !s->pixel)) return ACF_EMEMORY;
+    const int64_t P = m->H * m->W;
+    s->b = acf_alloc((size_t)P, "masks");
+    s->pixel = acf_alloc((size_t)(m->n * ACROSS * P * 3), "masks");
+    if (!s->b || !s->pixel) return ACF_EMEMORY;
     for (int k = 0; k < m->n; k++) {
-        for (int64_t i = 0; i < ACROSS; i++) acf_image_mask_part_draw(m, k, seed, (uint64_t)i, 0, s->b + (k * ACROSS + i) * P);
-        describe_part(s, m, k);
+        int64_t hidden = 0;
+        for (int64_t i = 0; i < ACROSS; i++) {
+            acf_image_mask_part_draw(m, k, seed, (uint64_t)i, 0, s->b);
+            hidden += paint(s->pixel + (k * ACROSS + i) * P * 3, s->b, P, im, i);
+        }
+        describe_part(s, m, k, hidden);
     }
-    for (int64_t i = 0; i < ACROSS * n; i++) s->pixel[i] = acf_image_byte(acf_img_at(im, i / n % im->N)[i % n], im->bits);
     return ACF_OK;
 }
 
@@ -145,8 +159,8 @@ static acf_status plot_fitted(const char *path, const acf_plot_options *o, const
     snprintf(facts, sizeof facts, "%lld x %lld pixels, seed %llu. Hidden: %s.", (long long)m->W, (long long)m->H, (unsigned long long)seed, im ? "vermilion" : "white");
     for (int k = 0; k < m->n; k++) name[k] = s->name[k], remark[k] = s->remark[k];
     acf_status status = fill(s, m, im, seed);
-    const acf_figure_mask_rows f = {m->n, ACROSS, m->H, m->W, im ? im->C : 1, s->b, s->pixel, name, remark};
-    if (status == ACF_OK) status = acf_figure_masks(path, o, &f, facts);
+    const acf_figure_sheet f = {.across = ACROSS, .down = m->n, .n = ACROSS * m->n, .H = m->H, .W = m->W, .C = 3, .pixel = s->pixel, .name_down = name, .remark_down = remark};
+    if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Masks", facts);
     acf_release(s->b), acf_release(s->pixel), acf_release(s);
     return status;
 }
@@ -163,5 +177,31 @@ acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const cha
     acf_status status = acf_image_masks_fit(m, height, width);
     if (status == ACF_OK) status = plot_fitted(path, o, m, im, seed);
     acf_image_masks_free(m);
+    return status;
+}
+
+#define SHEET_ACROSS 12
+#define SHEET_DOWN 8
+#define SHEET_PIXELS ((int64_t)1 << 24) /* more would not be seen: then fewer images are shown */
+
+acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im) {
+    ACF_NEED(path);
+    ACF_NEED(im);
+    const int64_t size = im->H * im->W * im->C, room = acf_max(1, SHEET_PIXELS / (im->H * im->W));
+    const int n = (int)acf_min(acf_min(im->N, room), SHEET_ACROSS * SHEET_DOWN), across = (int)acf_min(n, SHEET_ACROSS);
+    uint8_t *pixel = acf_alloc((size_t)(n * size), "images");
+    char (*name)[ACF_IMAGE_NAME_MAX] = acf_alloc((size_t)n * sizeof *name, "images"), facts[200];
+    const char *caption[SHEET_ACROSS * SHEET_DOWN];
+    acf_status status = pixel && name ? ACF_OK : ACF_EMEMORY;
+    for (int k = 0; status == ACF_OK && k < n; k++) {
+        const int64_t i = k * im->N / n; /* evenly spaced */
+        for (int64_t p = 0; p < size; p++) pixel[k * size + p] = acf_image_byte(acf_img_at(im, i)[p], im->bits);
+        caption[k] = acf_img_name(name[k], im, i);
+    }
+    snprintf(facts, sizeof facts, "%lld of %lld x %lld pixels, %s%s", (long long)im->N, (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour",
+             n < im->N ? "; evenly spaced ones are shown" : "");
+    const acf_figure_sheet f = {.across = across, .down = (int)acf_ceil_div(n, across), .n = n, .H = im->H, .W = im->W, .C = im->C, .pixel = pixel, .caption = caption};
+    if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Images", facts);
+    acf_release(pixel), acf_release(name);
     return status;
 }

@@ -165,6 +165,31 @@ static void masks_are_drawn(void **state) {
     }
 }
 
+/* One image, a few, more than fit: every image that is shown is where it should be. */
+static void sheets_are_drawn(void **state) {
+    (void)state;
+    static const int sizes[][3] = {{1, 8, 8}, {6, 8, 8}, {30, 3, 2}, {300, 1, 1}, {4, 2, 40}};
+    static uint8_t levels[400];
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        acf_images *im;
+        for (int k = 0; k < sizes[i][0] * sizes[i][1] * sizes[i][2] && k < 400; k++) levels[k] = (uint8_t)(k < sizes[i][1] * sizes[i][2] ? 200 : 90);
+        acf_lab_put_idx(&file, sizes[i][0], sizes[i][1], sizes[i][2], levels);
+        acf_lab_folder_put(&folder, "a long name for a file of digits", file.b, file.n);
+        assert_int_equal(acf_images_open(in_folder("a long name for a file of digits"), NULL, &im), ACF_OK);
+        if (acf_plot_images(picture_path(".png"), NULL, im) != ACF_OK) fail_msg("%s", acf_error());
+        picture p = picture_read(picture_path(".png"));
+        int64_t first = 0, other = 0;
+        for (int64_t k = 0; k < (int64_t)p.w * p.h; k++) first += p.pixel[k] == 0xc8c8c8, other += p.pixel[k] == 0x5a5a5a;
+        const double shown = (double)(sizes[i][0] < 96 ? sizes[i][0] : 96) - 1;
+        if (first < 100 || fabs((double)other - shown * (double)first) > 0.15 * shown * (double)first + 50) fail_msg("sheet %zu: %lld and %lld pixels", i, (long long)first, (long long)other);
+        picture_free(&p);
+        assert_int_equal(acf_plot_images(picture_path(".svg"), &(acf_plot_options){.width = 160, .height = 160}, im), ACF_OK);
+        assert_int_equal(unlink(picture_path(".svg")), 0);
+        acf_images_free(im);
+    }
+    assert_int_equal(acf_plot_images(picture_path(".png"), NULL, NULL), ACF_EUSAGE);
+}
+
 /* The left half of an image is covered, the right one is seen. */
 static void masks_lie_over_images(void **state) {
     (void)state;
@@ -186,4 +211,4 @@ static void masks_lie_over_images(void **state) {
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(images_api, WITH_FOLDER(images_are_told_from_tables), WITH_FOLDER(options_do_what_they_say), WITH_FOLDER(images_are_described),
-          cmocka_unit_test(masks_are_drawn), WITH_FOLDER(masks_lie_over_images))
+          cmocka_unit_test(masks_are_drawn), WITH_FOLDER(sheets_are_drawn), WITH_FOLDER(masks_lie_over_images))

@@ -29,12 +29,14 @@ static const cli_page page = {
     "  conditional  what a model expects of a column, in some rows or given some values\n"
     "  pairs        columns against each other: the table, and draws of the model\n"
     "  training     how training went, from the file of acflow fit --log\n"
+    "  images       a sheet of the images of a folder or file\n"
     "  masks        which pixels of an image are hidden, over images or alone",
     "  acflow plot missing patients.csv -o missing.png\n"
     "  acflow plot imputed patients.csv --model m.safetensors -o imputed.svg\n"
     "  acflow plot conditional patients.csv --model m.safetensors --column bmi --rows 1,2,3 -o bmi.png\n"
     "  acflow plot conditional --model m.safetensors --column bmi --given age=40,sex=F -o bmi.png\n"
     "  acflow plot training fit.log -o training.png\n"
+    "  acflow plot images faces/ -o sheet.png\n"
     "  acflow plot masks --masks paper-celeba --image-size 64 -o masks.png\n"
     "  acflow plot masks faces/ --masks 'left + rect:0.1-0.5' -o faces.png\n",
     CLI_READING};
@@ -230,6 +232,22 @@ static int plot_training(scene *v) {
     return code;
 }
 
+/* The images of the file, with what was left out said. */
+static int open_images(scene *v, acf_images **out) {
+    if (acf_images_open(v->path, v->job->o, out) != ACF_OK) return cli_failed("plot");
+    if (*acf_images_note(*out)) cli_say(CLI_WARN, "%s", acf_images_note(*out));
+    return 0;
+}
+
+static int plot_images(scene *v) {
+    acf_images *im = NULL;
+    if (!v->path) return cli_usage("plot", "which images? A folder or a file");
+    int code = open_images(v, &im);
+    if (!code && acf_plot_images(output, &v->o, im) != ACF_OK) code = cli_failed("plot");
+    acf_images_free(im);
+    return code;
+}
+
 /* Over the first images of a folder or file; without one, of the size that --image-size says, or 32 x 32. */
 static int plot_masks(scene *v) {
     acf_images *im = NULL;
@@ -237,14 +255,14 @@ static int plot_masks(scene *v) {
     char size[64], rest;
     if (!masks_text) return cli_usage("plot", "which masks? --masks, such as paper-mnist");
     if (seed_text && !cli_number("plot", "seed", seed_text, 0, 9007199254740992, &seed)) return 2;
-    if (v->path && acf_images_open(v->path, v->job->o, &im) != ACF_OK) return cli_failed("plot");
-    if (im && *acf_images_note(im)) cli_say(CLI_WARN, "%s", acf_images_note(im));
+    int code = v->path ? open_images(v, &im) : 0;
+    if (code) return code;
     if (!im && acf_options_get(v->job->o, "image-size", size, sizeof size, NULL) == ACF_OK && *size) {
         if (sscanf(size, "%lld%c", &w, &rest) == 1) h = w;
         else if (sscanf(size, "%lldx%lld%c", &w, &h, &rest) != 2)
             return cli_usage("plot", "--image-size is '%s'; expected width and height in pixels, such as 64x48, or one number", size);
     }
-    const int code = acf_plot_masks(output, &v->o, masks_text, im, w, h, (uint64_t)seed) == ACF_OK ? 0 : cli_failed("plot");
+    if (acf_plot_masks(output, &v->o, masks_text, im, w, h, (uint64_t)seed) != ACF_OK) code = cli_failed("plot");
     acf_images_free(im);
     return code;
 }
@@ -252,7 +270,7 @@ static int plot_masks(scene *v) {
 static const struct {
     const char *name;
     int (*plot)(scene *v);
-} kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}, {"masks", plot_masks}};
+} kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}, {"images", plot_images}, {"masks", plot_masks}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static int draw(cli_job *job, int argc, char **argv) {
@@ -278,7 +296,7 @@ static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest < 1) code = cli_usage("plot", "which picture? missing, imputed, conditional, pairs, training or masks");
+    if (job.n_rest < 1) code = cli_usage("plot", "which picture? missing, imputed, conditional, pairs, training, images or masks");
     else if (job.n_rest > 2) code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
     else if (!output) code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
     else code = draw(&job, job.n_rest, argv);

@@ -1,4 +1,4 @@
-/* Encoding of images: see image_encode.h. Two logarithms a modelled channel, some 10 ns; given ones come from a table of at most 256 entries. */
+/* Encoding of images: see image_encode.h. Two logarithms a modelled channel, some 15 ns with its noise; given ones come from a table of at most 256 entries. */
 #include "data/image_encode.h"
 
 #include "device/cpu.h"

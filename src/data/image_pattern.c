@@ -3,7 +3,7 @@
  *
  * There the windows lie in one large picture, kept in memory and renewed now and then. Here each window has its own grid, which is the same
  * law, and a window needs nothing but its place (seed, image, draw): no picture of 10,000 x 10,000, no order in which masks must be drawn.
- * 64x64 pixels at 0.06 points a pixel take some 30 us a try, and about two tries. */
+ * A mask of 64x64 pixels takes some 33 us, all tries together. */
 #include "data/image_masks.h"
 
 #include <math.h>

@@ -52,14 +52,15 @@ acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const a
 acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
                              const char *const *names_across, const char *const *names_down);
 
-/* Masks: `rows` kinds, `across` of each, b (rows,across,H,W), 0: hidden; over the images pixel (across,H,W,C) of 8 bits, or NULL. name and remark
- * (rows) stand at the left of each row. facts: below the title. */
-typedef struct acf_figure_mask_rows {
-    int64_t rows, across, H, W, C;
-    const uint8_t *b, *pixel;
-    const char *const *name, *const *remark;
-} acf_figure_mask_rows;
-acf_status acf_figure_masks(const char *path, const acf_plot_options *o, const acf_figure_mask_rows *f, const char *facts);
+/* A grid of images: pixel (n,H,W,C) of 8 bits, row by row, n at most down * across. name_across (across), name_down and remark_down (down),
+ * caption (n): any may be NULL. */
+typedef struct acf_figure_sheet {
+    int across, down;
+    int64_t n, H, W, C;
+    const uint8_t *pixel;
+    const char *const *name_across, *const *name_down, *const *remark_down, *const *caption;
+} acf_figure_sheet;
+acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title, const char *facts);
 
 /* ---- what they share ----------------------------------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 gzip -k digits
 "$ACFLOW" info digits.gz --image-pad 4 --image-turn --json | grep -E 'images|height|turned'
 "$ACFLOW" plot masks digits --masks paper-mnist -o over.svg && grep -c '</svg>' over.svg
+"$ACFLOW" plot images f --image-size 32 -o sheet.png && "$ACFLOW" info sheet.png | head -n 1
 echo hello > f/3.jpg
 "$ACFLOW" info f --image-size 8 | head -n 1
 try() { # CODE COMMAND...
