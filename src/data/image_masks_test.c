@@ -166,7 +166,7 @@ static void patterns_are_blobs(void **state) {
     } cases[] = {{"pattern", 64, 200, 0.85}, {"pattern:0.03", 64, 195, 0.9}, {"pattern:0.25", 32, 200, 0.6}, {"pattern:1", 32, 200, 0.2}, {"pattern", 1, 0, 0}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const int S = cases[c].side;
-        int good = 0, pairs = 0, alike = 0;
+        int good = 0, pairs = 0, alike = 0, stripes = 0;
         drawn(cases[c].text, S, S, 200, 0);
         for (int i = 0; i < 200; i++) {
             const uint8_t *m = b + i * S * S;
@@ -176,7 +176,9 @@ static void patterns_are_blobs(void **state) {
                 if (k % S + 1 < S && !m[k]) pairs++, alike += !m[k + 1];
             }
             good += holes > 0.2 * S * S && holes < 0.3 * S * S;
+            stripes += memcmp(m, m + S * (S - 1), (size_t)S) == 0;
         }
+        if (S > 1 && stripes > 10) fail_msg("%s: %d of 200 end as they begin", cases[c].text, stripes);
         if (good < cases[c].within) fail_msg("%s: %d of 200 cover 20 to 30 %%", cases[c].text, good);
         if (pairs && alike < cases[c].alike * pairs) fail_msg("%s: %d of %d neighbours of holes are holes", cases[c].text, alike, pairs);
     }

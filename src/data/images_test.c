@@ -83,6 +83,9 @@ static void arrays_are_read(void **state) {
     assert_int_equal(acf_img_create(pixel, N, H, W, 3, NULL, &im), ACF_OK);
     assert_is(im, N, H, W, 3, pixel);
     acf_img_free(im);
+    assert_int_equal(acf_img_create(pixel, N, H, W, 3, &(acf_image_plan){.limit = 2}, &im), ACF_OK);
+    assert_is(im, 2, H, W, 3, pixel);
+    acf_img_free(im);
     acf_img_free(NULL);
 }
 
