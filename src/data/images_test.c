@@ -22,7 +22,7 @@ static int set_up(void **state) {
     for (int i = 0; i < (int)sizeof pixel; i++) pixel[i] = (unsigned char)(i * 73 + i / 9 * 5);
     mem = acf_memfile_create();
     folder = acf_lab_folder_make();
-    return acf_device_open_cpu(2, &dev);
+    return acf_device_open_cpu(2, &dev) != ACF_OK;
 }
 
 static int tear_down(void **state) {
