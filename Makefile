@@ -21,15 +21,15 @@ CC := gcc
 CLANG ?= clang
 B := build
 
-PACKAGES := gcc make pkg-config libopenblas-dev libjansson-dev zlib1g-dev libcairo2-dev librandom123-dev libcmocka-dev
+PACKAGES := gcc make pkg-config libopenblas-dev libjansson-dev zlib1g-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev librandom123-dev libcmocka-dev
 SAN_PACKAGES := clang libomp-dev libclang-rt-14-dev
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 # Not -ffast-math: it deletes NaN checks. These two only say that nobody reads errno or the FP exception flags.
 FLAGS := -std=gnu11 -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math -fopenmp -fvisibility=hidden -g \
          -Iinclude -Isrc $(WARN)
-LIBS = $(shell pkg-config --libs openblas jansson zlib cairo) -lm
-PKG_CFLAGS = $(shell pkg-config --cflags openblas jansson zlib cairo)
+LIBS = $(shell pkg-config --libs openblas jansson zlib cairo libpng libjpeg) -lm
+PKG_CFLAGS = $(shell pkg-config --cflags openblas jansson zlib cairo libpng libjpeg)
 
 SRC := $(filter-out %_test.c src/cli/%,$(wildcard src/*/*.c))
 CLI := $(wildcard src/cli/*.c)

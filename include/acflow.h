@@ -434,6 +434,42 @@ ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t 
 ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
 
+/* ---- images ------------------------------------------------------------------------------------------------- */
+
+/* Images of one size in memory, bytes. Read-only after creation: any number of threads may share it. */
+typedef struct acf_images acf_images;
+
+/* Whether path holds images and not a table: 1 for a folder, a PNG, JPEG or idx file (also .gz), and .npy of bytes in 3 or 4 dimensions; else 0,
+ * also where it cannot be opened. */
+ACF_API int acf_images_recognise(const char *path);
+
+/* Reads images: a PNG or JPEG file; a folder of them, in the order of their names; a .npy file of bytes, (images, rows, columns) or with channels
+ * behind; an idx file as MNIST's, also .gz. Options: `image-channels`, `image-crop`, `image-centre`, `image-size`, `image-pad`, `image-bits`,
+ * `image-turn`, `image-limit`, `strict`, `threads`; docs/images.md says what each does, and what becomes of palettes, transparency and 16 bits.
+ * o may be NULL. Gives *out; free with acf_images_free. Fails: ACF_EIO, ACF_EDATA (not images, a damaged file, sizes that differ: names the
+ * files), ACF_EUSAGE (options), ACF_EMEMORY. */
+ACF_API acf_status acf_images_open(const char *path, const acf_options *o, acf_images **out);
+ACF_API void acf_images_free(acf_images *im); /* NULL is allowed */
+
+/* shape (4): images, rows, columns, channels (1 or 3). Fails: ACF_EUSAGE (a NULL). */
+ACF_API acf_status acf_images_shape(const acf_images *im, int64_t *shape);
+
+/* The levels of all pixels, (images, rows, columns, channels), 0 .. 2^bits - 1; they live as long as the images. NULL for NULL. */
+ACF_API const uint8_t *acf_images_pixels(const acf_images *im);
+ACF_API int acf_images_bits(const acf_images *im); /* 1..8; 0 for NULL */
+
+/* What the user should know: files that were left out, or made grey; "" where nothing was. It lives as long as the images. */
+ACF_API const char *acf_images_note(const acf_images *im);
+
+/* What image i is called: the name of its file, or the array's with a number. cap, needed: as for acf_options_help. Fails: ACF_EUSAGE (no
+ * such image), ACF_ESPACE. */
+ACF_API acf_status acf_images_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed);
+
+/* Number, size, levels in use, files left out: as lines for people, or as JSON (keys may be added). cap, needed: as above. Fails: ACF_ESPACE,
+ * ACF_EMEMORY. */
+ACF_API acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap, size_t *needed);
+
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 
 /* Each call draws one figure into a file: PNG or SVG, as the name ends (.png, .svg). The file that was there stays until the new one is
@@ -493,6 +529,15 @@ typedef struct acf_plot_cloud {
 } acf_plot_cloud;
 ACF_API acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
                                    const char *const *names_across, const char *const *names_down);
+
+/* A contact sheet: at most 96 of the images, evenly spaced, each with its name. */
+ACF_API acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im);
+
+/* What masks look like: a row of them for each part of a mixture such as "mcar:0.2*2 + rect:0.1-1*2 + left", or of one that has a name, such as
+ * "paper-mnist" (docs/images.md lists both). Hidden pixels are white; over images, where im is not NULL, vermilion. width, height: of the masks;
+ * with images not looked at. Fails also: ACF_EUSAGE (masks; a size below 1 or above 1024), ACF_EDATA (a mask file). */
+ACF_API acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const char *masks, const acf_images *im, int64_t width,
+                                  int64_t height, uint64_t seed);
 
 /* ---- made-up tables ----------------------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
  *
  *   name, type, min, max, default, choices, environment variable, flags, help
  *
- * Five groups: what concerns any program, how files are read, what a model is made of, how it is trained, how it is evaluated. Choices are in
- * the order of the enum that reads them. */
+ * Six groups: what concerns any program, how tables and how images are read, what a model is made of, how it is trained, how it is evaluated.
+ * Choices are in the order of the enum that reads them. */
 #ifndef ACF_BASE_OPTION_TABLE_H
 #define ACF_BASE_OPTION_TABLE_H
 
@@ -35,6 +35,23 @@
     X("id", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                          \
       "column whose text the random numbers of a row come from, so that the order of rows does not matter to a model; " \
       "empty is the row's number")
+
+/* What is done to images on reading, in this order: docs/images.md. */
+#define ACF_IMAGE_OPTIONS(X)                                                                                           \
+    X("image-channels", CHOICE, 0, 0, "auto", "auto|grey|colour", NULL, 0,                                             \
+      "images are made grey, or colour; auto is what most files of a folder are")                                      \
+    X("image-crop", TEXT, 0, 63, "", NULL, NULL, 0,                                                                    \
+      "box that is cut out of every image, left,top,right,bottom in pixels; empty is none")                            \
+    X("image-centre", BOOL, 0, 0, "false", NULL, NULL, 0,                                                              \
+      "then its middle, in the proportions of image-size, or a square")                                                \
+    X("image-size", TEXT, 0, 31, "", NULL, NULL, 0,                                                                    \
+      "pixels that images are scaled to, 64x48 (width, height) or 64; empty leaves them")                              \
+    X("image-pad", INT, 0, 32768, "0", NULL, NULL, 0, "zeros around images up to a multiple of so many pixels; 0 is none") \
+    X("image-bits", INT, 1, 8, "8", NULL, NULL, 0, "bits of a channel that are kept")                                  \
+    X("image-turn", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken turned by 90, 180 and 270 degrees")     \
+    X("image-limit", INT, 0, 281474976710656, "0", NULL, NULL, 0, "images that are read at most; 0 is all")            \
+    X("strict", BOOL, 0, 0, "false", NULL, NULL, 0,                                                                    \
+      "a folder with an image that cannot be read is refused; else that image is left out")
 
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
     X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \

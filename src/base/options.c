@@ -16,12 +16,12 @@
 
 #define ROW(name_, type_, min_, max_, standard_, choices_, env_, flags_, help_)                                        \
     {name_, ACF_OPTION_##type_, min_, max_, standard_, help_, choices_, env_, flags_},
-const acf_option acf_option_table[] = {ACF_GENERAL_OPTIONS(ROW) ACF_FILE_OPTIONS(ROW) ACF_MODEL_OPTIONS(ROW)
+const acf_option acf_option_table[] = {ACF_GENERAL_OPTIONS(ROW) ACF_FILE_OPTIONS(ROW) ACF_IMAGE_OPTIONS(ROW) ACF_MODEL_OPTIONS(ROW)
                                        ACF_TRAIN_OPTIONS(ROW) ACF_EVAL_OPTIONS(ROW)};
 const int acf_option_count = sizeof acf_option_table / sizeof acf_option_table[0];
 #define ONE(...) +1
 const int acf_option_general = ACF_GENERAL_OPTIONS(ONE);
-const int acf_option_reading = ACF_GENERAL_OPTIONS(ONE) ACF_FILE_OPTIONS(ONE);
+const int acf_option_reading = ACF_GENERAL_OPTIONS(ONE) ACF_FILE_OPTIONS(ONE) ACF_IMAGE_OPTIONS(ONE);
 
 /* One value; which member counts follows from the type. */
 typedef struct value {

@@ -46,7 +46,7 @@ typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_PRESET, ACF_FROM_ENV, ACF_F
 extern const acf_option acf_option_table[];
 extern const int acf_option_count;
 extern const int acf_option_general; /* the first so many concern any program; */
-extern const int acf_option_reading; /* and so many any that reads a table; the others models and training */
+extern const int acf_option_reading; /* and so many any that reads a table or images; the others models and training */
 
 /* A set with every option at its default, or at what the environment says. Keeps table. Gives *out; free it with
  * acf_opts_free. Fails: ACF_EMEMORY, ACF_EUSAGE (a wrong value in the environment). */

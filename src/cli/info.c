@@ -14,11 +14,12 @@ static const cli_flag flags[] = {
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "info", "[TABLE or MODEL] [OPTIONS]",
-    "Of a table: its columns and what acflow takes them for. Of a model: its columns, its options, how it was trained. Without a file: version,\n"
-    "build, CPU, cores, threads, BLAS and peak memory.",
+    "info", "[TABLE, IMAGES or MODEL] [OPTIONS]",
+    "Of a table: its columns and what acflow takes them for. Of images: their number, size and levels. Of a model: its columns, its options, how\n"
+    "it was trained. Without a file: version, build, CPU, cores, threads, BLAS and peak memory.",
     "  acflow info patients.csv\n"
     "  acflow info patients.csv --json > schema.json\n"
+    "  acflow info faces/ --image-size 64\n"
     "  acflow info m.safetensors\n"
     "  acflow info --json --threads 2\n"
     "  acflow info --devices\n",
@@ -47,10 +48,16 @@ static bool is_model(const char *path) {
 static int describe(const acf_options *o, const char *path) {
     acf_model *m = NULL;
     acf_table *t = NULL;
+    acf_images *im = NULL;
     char *text = NULL;
     if (is_model(path)) {
         if (acf_model_load(path, o, &m) == ACF_OK) text = cli_text("info", json ? (cli_writer)acf_model_info : (cli_writer)acf_model_info_text, m);
         else cli_failed("info");
+    } else if (acf_images_recognise(path)) {
+        if (acf_images_open(path, o, &im) == ACF_OK) {
+            if (*acf_images_note(im)) cli_say(CLI_WARN, "%s", acf_images_note(im));
+            text = cli_text("info", json ? (cli_writer)acf_images_describe_json : (cli_writer)acf_images_describe, im);
+        } else cli_failed("info");
     } else if (acf_table_read(path, o, &t) == ACF_OK) {
         text = cli_text("info", json ? (cli_writer)acf_table_describe_json : (cli_writer)acf_table_describe, t);
     } else cli_failed("info");
@@ -59,6 +66,7 @@ static int describe(const acf_options *o, const char *path) {
     free(text);
     acf_model_free(m);
     acf_table_free(t);
+    acf_images_free(im);
     return code;
 }
 
@@ -74,4 +82,4 @@ static int run(int argc, char **argv) {
     return code;
 }
 
-const cli_command cli_info = {"info", "what a table, a model or this program is", run, &page, flags, FLAGS};
+const cli_command cli_info = {"info", "what a table, images, a model or this program is", run, &page, flags, FLAGS};

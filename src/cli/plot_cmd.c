@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *output, *model_path, *column, *columns, *given, *rows_text, *draws_text, *title;
+static const char *output, *model_path, *column, *columns, *given, *rows_text, *draws_text, *title, *masks_text, *seed_text;
 static const cli_flag flags[] = {
     {"output", 'o', "FILE", "the picture, .png or .svg; needed", &output},
     {"model", 'm', "FILE", "a model from acflow fit (imputed, conditional, pairs)", &model_path},
@@ -15,6 +15,8 @@ static const cli_flag flags[] = {
     {"given", 0, "LIST", "or given these values, such as age=40,sex=F (conditional)", &given},
     {"columns", 0, "LIST", "which columns, 2 to 8 (pairs; default the first five)", &columns},
     {"draws", 0, "M", "completed tables that are looked at (imputed; 5)", &draws_text},
+    {"masks", 0, "TEXT", "which masks, such as paper-mnist or 'mcar:0.2*2 + rect:0.1-1 + left' (masks; docs/images.md lists them)", &masks_text},
+    {"seed", 0, "N", "what the masks are drawn from (masks; 1)", &seed_text},
     {"title", 0, "TEXT", "instead of the figure's own", &title},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -26,12 +28,17 @@ static const cli_page page = {
     "  imputed      what a model fills in, beside what was observed\n"
     "  conditional  what a model expects of a column, in some rows or given some values\n"
     "  pairs        columns against each other: the table, and draws of the model\n"
-    "  training     how training went, from the file of acflow fit --log",
+    "  training     how training went, from the file of acflow fit --log\n"
+    "  images       a sheet of the images of a folder or file\n"
+    "  masks        which pixels of an image are hidden, over images or alone",
     "  acflow plot missing patients.csv -o missing.png\n"
     "  acflow plot imputed patients.csv --model m.safetensors -o imputed.svg\n"
     "  acflow plot conditional patients.csv --model m.safetensors --column bmi --rows 1,2,3 -o bmi.png\n"
     "  acflow plot conditional --model m.safetensors --column bmi --given age=40,sex=F -o bmi.png\n"
-    "  acflow plot training fit.log -o training.png\n",
+    "  acflow plot training fit.log -o training.png\n"
+    "  acflow plot images faces/ -o sheet.png\n"
+    "  acflow plot masks --masks paper-celeba --image-size 64 -o masks.png\n"
+    "  acflow plot masks faces/ --masks 'left + rect:0.1-0.5' -o faces.png\n",
     CLI_READING};
 
 /* What a figure is made of. */
@@ -225,10 +232,45 @@ static int plot_training(scene *v) {
     return code;
 }
 
+/* The images of the file, with what was left out said. */
+static int open_images(scene *v, acf_images **out) {
+    if (acf_images_open(v->path, v->job->o, out) != ACF_OK) return cli_failed("plot");
+    if (*acf_images_note(*out)) cli_say(CLI_WARN, "%s", acf_images_note(*out));
+    return 0;
+}
+
+static int plot_images(scene *v) {
+    acf_images *im = NULL;
+    if (!v->path) return cli_usage("plot", "which images? A folder or a file");
+    int code = open_images(v, &im);
+    if (!code && acf_plot_images(output, &v->o, im) != ACF_OK) code = cli_failed("plot");
+    acf_images_free(im);
+    return code;
+}
+
+/* Over the first images of a folder or file; without one, of the size that --image-size says, or 32 x 32. */
+static int plot_masks(scene *v) {
+    acf_images *im = NULL;
+    long long seed = 1, w = 32, h = 32;
+    char size[64], rest;
+    if (!masks_text) return cli_usage("plot", "which masks? --masks, such as paper-mnist");
+    if (seed_text && !cli_number("plot", "seed", seed_text, 0, 9007199254740992, &seed)) return 2;
+    int code = v->path ? open_images(v, &im) : 0;
+    if (code) return code;
+    if (!im && acf_options_get(v->job->o, "image-size", size, sizeof size, NULL) == ACF_OK && *size) {
+        if (sscanf(size, "%lld%c", &w, &rest) == 1) h = w;
+        else if (sscanf(size, "%lldx%lld%c", &w, &h, &rest) != 2)
+            return cli_usage("plot", "--image-size is '%s'; expected width and height in pixels, such as 64x48, or one number", size);
+    }
+    if (acf_plot_masks(output, &v->o, masks_text, im, w, h, (uint64_t)seed) != ACF_OK) code = cli_failed("plot");
+    acf_images_free(im);
+    return code;
+}
+
 static const struct {
     const char *name;
     int (*plot)(scene *v);
-} kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}};
+} kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}, {"images", plot_images}, {"masks", plot_masks}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static int draw(cli_job *job, int argc, char **argv) {
@@ -254,7 +296,7 @@ static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest < 1) code = cli_usage("plot", "which picture? missing, imputed, conditional, pairs or training");
+    if (job.n_rest < 1) code = cli_usage("plot", "which picture? missing, imputed, conditional, pairs, training, images or masks");
     else if (job.n_rest > 2) code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
     else if (!output) code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
     else code = draw(&job, job.n_rest, argv);

@@ -3,6 +3,7 @@
  * Drawing itself is in masks_row.h, as a GPU does it, too. */
 #include "data/masks_row.h"
 
+#include "data/mask_reader.h"
 #include "device/cpu.h"
 
 #include <math.h>
@@ -15,79 +16,30 @@ static bool has_p(acf_mask_kind kind) { return kind != ACF_MASK_UNIFORM && kind 
 
 /* ---- text ------------------------------------------------------------------------------------------------------- */
 
-/* Where the reader stands. */
-typedef struct reader {
-    const char *text, *at;
-} reader;
-
-static void skip_spaces(reader *r) { r->at += strspn(r->at, " \t"); }
-
-static bool take(reader *r, char c) {
-    if (*r->at != c) return false;
-    r->at++;
-    return true;
-}
-
-/* "masks 'bernoulli:2': at '2': expected ..." */
-static acf_status wrong(const reader *r, const char *expected) {
-    char whole[ACF_EXCERPT_MAX], rest[ACF_EXCERPT_MAX];
-    acf_text_excerpt(whole, r->text);
-    if (!*r->at) return acf_fail(ACF_EUSAGE, "masks '%s': at the end: expected %s", whole, expected);
-    return acf_fail(ACF_EUSAGE, "masks '%s': at '%s': expected %s", whole, acf_text_excerpt(rest, r->at), expected);
-}
-
-/* A number ends where no more of it can follow; the sign of an exponent is part of it, a '+' after that is not. */
-static bool take_number(reader *r, double *out) {
-    const char *digits = "0123456789.";
-    size_t n = strspn(r->at, digits);
-    if (n > 0 && (r->at[n] == 'e' || r->at[n] == 'E')) {
-        n += 1;
-        n += r->at[n] == '+' || r->at[n] == '-';
-        n += strspn(r->at + n, digits);
-    }
-    char number[ACF_NUMBER_MAX];
-    if (n == 0 || n >= sizeof number) return false;
-    memcpy(number, r->at, n);
-    number[n] = '\0';
-    if (!acf_text_to_real(number, out)) return false;
-    r->at += n;
-    return true;
-}
-
-static acf_status take_part(reader *r, acf_mask_part *out) {
-    size_t n = strspn(r->at, "abcdefghijklmnopqrstuvwxyz");
-    int kind = 0;
-    while (kind < KINDS && (strlen(names[kind]) != n || strncmp(names[kind], r->at, n) != 0)) kind++;
-    if (kind == KINDS) return wrong(r, "bernoulli:P, uniform, marginal:P, partial:P or joint");
-    r->at += n;
-    acf_mask_part part = {.kind = (acf_mask_kind)kind, .weight = 1.0};
+static acf_status take_part(acf_mask_reader *r, acf_mask_part *out) {
+    const int kind = acf_mask_take_name(r, names, KINDS);
+    if (kind < 0) return acf_mask_wrong(r, "bernoulli:P, uniform, marginal:P, partial:P or joint");
+    acf_mask_part part = {.kind = (acf_mask_kind)kind};
     if (has_p(part.kind)) {
-        if (!take(r, ':')) return wrong(r, "':' and a probability, as in bernoulli:0.5");
-        reader start = *r;
-        if (!take_number(r, &part.p) || part.p > 1.0) return wrong(&start, "a probability from 0 to 1");
+        if (!acf_mask_take(r, ':')) return acf_mask_wrong(r, "':' and a probability, as in bernoulli:0.5");
+        acf_mask_reader start = *r;
+        if (!acf_mask_take_number(r, &part.p) || part.p > 1.0) return acf_mask_wrong(&start, "a probability from 0 to 1");
     }
-    skip_spaces(r);
-    if (take(r, '*')) {
-        skip_spaces(r);
-        reader start = *r;
-        if (!take_number(r, &part.weight) || !(part.weight > 0.0 && part.weight <= 1e100))
-            return wrong(&start, "a weight above 0, at most 1e100");
-        skip_spaces(r);
-    }
+    ACF_TRY(acf_mask_take_weight(r, &part.weight));
     *out = part;
     return ACF_OK;
 }
 
 acf_status acf_masks_parse(const char *text, acf_masks *out) {
-    reader r = {text, text};
+    acf_mask_reader r = {text, text};
     acf_masks masks = {0};
     do {
         if (masks.n == ACF_MASKS_MAX)
             return acf_fail(ACF_EUSAGE, "masks: more than %d parts in one mixture", ACF_MASKS_MAX);
-        skip_spaces(&r);
+        acf_mask_skip_spaces(&r);
         ACF_TRY(take_part(&r, &masks.part[masks.n++]));
-    } while (take(&r, '+'));
-    if (*r.at) return wrong(&r, "'*' and a weight, '+' and another part, or the end");
+    } while (acf_mask_take(&r, '+'));
+    if (*r.at) return acf_mask_wrong(&r, "'*' and a weight, '+' and another part, or the end");
     *out = masks;
     return ACF_OK;
 }

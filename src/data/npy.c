@@ -19,7 +19,10 @@ struct acf_npy {
     char *path;
     int fd;
     int64_t bytes, offset; /* of the file; of the first item */
-    int64_t rows, columns;
+    bool pictures; /* opened for bytes in 2 to 4 dimensions, not for a matrix */
+    int n_dims;
+    int64_t dim[4];
+    int64_t rows, columns; /* of a matrix; of pictures: the first dimension, and the product of the others */
     char kind; /* f i u b */
     int size;  /* bytes of an item */
     bool swap, fortran;
@@ -126,21 +129,27 @@ static acf_status take_count(cursor *c, int64_t *out) {
     return ACF_OK;
 }
 
-/* (1000, 8), (1000,) or more, which is refused once it is known how many there are. */
+/* (1000, 8), (1000,) or more, which may be refused once it is known how many there are. */
 static acf_status take_shape(cursor *c, acf_npy *f) {
-    int64_t n = 0, dim[2] = {0, 1}, v = 0;
+    int64_t n = 0, v = 0;
     if (!take(c, "(")) return unexpected(c, "a shape in parentheses");
     for (bool more = true; more && !take(c, ")");) {
         ACF_TRY(take_count(c, &v));
-        if (n < 2) dim[n] = v;
+        if (n < 4) f->dim[n] = v;
         n++;
         more = take(c, ",");
         if (!more && !take(c, ")")) return unexpected(c, "',' or ')'");
     }
-    if (n < 1 || n > 2) return refuse(f, "it has %lld dimensions, expected a matrix with 1 or 2; reshape it", (long long)n);
-    if (dim[1] == 0) return refuse(f, "it has no columns, expected at least one");
-    f->rows = dim[0];
-    f->columns = dim[1];
+    const int least = f->pictures ? 2 : 1, most = f->pictures ? 4 : 2;
+    if (n < least || n > most)
+        return f->pictures ? refuse(f, "it has %lld dimensions, expected (images, rows, columns), with channels behind them where there are some; reshape it", (long long)n)
+                           : refuse(f, "it has %lld dimensions, expected a matrix with 1 or 2; reshape it", (long long)n);
+    f->n_dims = (int)n;
+    f->rows = f->dim[0];
+    f->columns = 1;
+    for (int i = 1; i < n; i++)
+        if (__builtin_mul_overflow(f->columns, f->dim[i], &f->columns)) return refuse(f, "its shape has more items than can be counted; the file is damaged");
+    if (f->columns == 0) return f->pictures ? refuse(f, "its images have no pixels, expected at least one") : refuse(f, "it has no columns, expected at least one");
     return ACF_OK;
 }
 
@@ -223,10 +232,11 @@ static acf_status open_file(acf_npy *f, const char *path) {
     return check_size(f);
 }
 
-acf_status acf_npy_open(const char *path, acf_npy **out) {
+static acf_status open_as(const char *path, bool pictures, acf_npy **out) {
     acf_npy *f = acf_alloc_zero(sizeof *f, "a matrix");
     if (!f) return ACF_EMEMORY;
     f->fd = -1;
+    f->pictures = pictures;
     acf_status status = open_file(f, path);
     if (status != ACF_OK) {
         acf_npy_close(f);
@@ -235,6 +245,9 @@ acf_status acf_npy_open(const char *path, acf_npy **out) {
     *out = f;
     return ACF_OK;
 }
+
+acf_status acf_npy_open(const char *path, acf_npy **out) { return open_as(path, false, out); }
+acf_status acf_npy_open_bytes(const char *path, acf_npy **out) { return open_as(path, true, out); }
 
 void acf_npy_close(acf_npy *f) {
     if (!f) return;
@@ -282,6 +295,35 @@ acf_status acf_npy_read(acf_npy *f, int64_t first, int64_t n, double *out) {
     if (!f->fortran) return read_items(f, first * f->columns, n * f->columns, out, 1);
     for (int64_t j = 0; j < f->columns; j++) ACF_TRY(read_items(f, j * f->rows + first, n, out + j, f->columns));
     return ACF_OK;
+}
+
+/* ---- pictures ----------------------------------------------------------------------------------------------------- */
+
+int acf_npy_dimensions(const acf_npy *f) { return f->n_dims; }
+bool acf_npy_is_bytes(const acf_npy *f) { return f->kind == 'u' && f->size == 1; }
+
+acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W, int64_t *C) {
+    const int64_t *d = f->dim;
+    if (!acf_npy_is_bytes(f))
+        return refuse(f, "its items are of type %c%d, expected bytes from 0 to 255 (u1); convert it: x.astype('u1'), after scaling to 0..255", f->kind, f->size);
+    if (f->fortran) return refuse(f, "it is stored column by column, expected row by row; save numpy.ascontiguousarray(x)");
+    if (f->n_dims == 3 && d[2] == 3)
+        return refuse(f, "its shape (%lld, %lld, 3) may be one colour image or %lld images 3 pixels wide; for the former save x[None]", (long long)d[0],
+                      (long long)d[1], (long long)d[0]);
+    if (f->n_dims == 4 && d[3] != 1 && d[3] != 3)
+        return refuse(f, "its last dimension is %lld, expected 1 or 3 channels; where the channels come first, save x.transpose(0, 2, 3, 1)", (long long)d[3]);
+    if (d[0] == 0) return refuse(f, "it holds no images, expected at least one");
+    const int first = f->n_dims == 2 ? 0 : 1;
+    *N = first ? d[0] : 1;
+    *H = d[first];
+    *W = d[first + 1];
+    *C = f->n_dims == 4 ? d[3] : 1;
+    return ACF_OK;
+}
+
+acf_status acf_npy_read_bytes(acf_npy *f, int64_t first, int64_t n, uint8_t *out) {
+    ACF_ASSERT(f->size == 1 && first >= 0 && n >= 0 && first + n <= f->rows * f->columns);
+    return read_at(f, out, (size_t)n, f->offset + first);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */

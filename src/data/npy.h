@@ -31,6 +31,17 @@ int64_t acf_npy_columns(const acf_npy *f); /* >= 1 */
 /* Rows first .. first+n-1 to out (n, columns), row-major; 0 <= first, first + n <= rows. Fails: ACF_EIO, also when the file became shorter. */
 acf_status acf_npy_read(acf_npy *f, int64_t first, int64_t n, double *out);
 
+/* The same for pictures: bytes (images, rows, columns), with channels behind them or without, or (rows, columns) for one. Opening checks the
+ * file's form; acf_npy_pictures what is in it. Fails as acf_npy_open. */
+acf_status acf_npy_open_bytes(const char *path, acf_npy **out);
+/* How many dimensions it has, and whether its items are bytes: images, or a matrix? */
+int acf_npy_dimensions(const acf_npy *f);
+bool acf_npy_is_bytes(const acf_npy *f);
+/* N, H, W >= 1 and C = 1 or 3. Fails: ACF_EDATA (items that are not bytes, another order or number of channels, no images). */
+acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W, int64_t *C);
+/* n bytes from number `first` on; within the file. Fails: ACF_EIO. */
+acf_status acf_npy_read_bytes(acf_npy *f, int64_t first, int64_t n, uint8_t *out);
+
 /* Replaces path by the matrix x (rows, columns), row-major, as version 1.0, '<f8', 'C' order: the old file or the new one, never half of one
  * (base/file.h). Borrows x. Fails: ACF_EIO, ACF_EMEMORY. */
 acf_status acf_npy_write(const char *path, const double *x, int64_t rows, int64_t columns);

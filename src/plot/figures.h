@@ -52,6 +52,16 @@ acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const a
 acf_status acf_figure_clouds(const char *path, const acf_plot_options *o, const acf_plot_cloud *cloud, int across, int down,
                              const char *const *names_across, const char *const *names_down);
 
+/* A grid of images: pixel (n,H,W,C) of 8 bits, row by row, n at most down * across. name_across (across), name_down and remark_down (down),
+ * caption (n): any may be NULL. */
+typedef struct acf_figure_sheet {
+    int across, down;
+    int64_t n, H, W, C;
+    const uint8_t *pixel;
+    const char *const *name_across, *const *name_down, *const *remark_down, *const *caption;
+} acf_figure_sheet;
+acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title, const char *facts);
+
 /* ---- what they share ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the page: the size of the options, or where that is 0 this one. */

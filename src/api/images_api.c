@@ -1,0 +1,207 @@
+/* Public images: see acflow.h; the work is in data/images.h and data/image_masks.h. */
+#include "api/door.h"
+#include "base/arena.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "data/image_masks.h"
+#include "data/images.h"
+#include "plot/figures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int acf_images_recognise(const char *path) { return path && acf_img_recognise(path); }
+
+acf_status acf_images_open(const char *path, const acf_options *o, acf_images **out) {
+    ACF_NEED(path);
+    ACF_NEED(out);
+    acf_image_plan plan = {0};
+    acf_device *dev;
+    if (o) ACF_TRY(acf_image_plan_read(o, &plan));
+    ACF_TRY(acf_device_open_cpu(o ? (int)acf_options_int(o, "threads") : 0, &dev));
+    acf_status status = acf_img_open(dev, path, &plan, out);
+    acf_device_close(dev);
+    return status;
+}
+
+void acf_images_free(acf_images *im) { acf_img_free(im); }
+
+acf_status acf_images_shape(const acf_images *im, int64_t *shape) {
+    ACF_NEED(im);
+    ACF_NEED(shape);
+    shape[0] = im->N, shape[1] = im->H, shape[2] = im->W, shape[3] = im->C;
+    return ACF_OK;
+}
+
+const uint8_t *acf_images_pixels(const acf_images *im) { return im ? im->pixel : NULL; }
+int acf_images_bits(const acf_images *im) { return im ? im->bits : 0; }
+const char *acf_images_note(const acf_images *im) { return im ? im->note : ""; }
+
+acf_status acf_images_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
+    char name[ACF_IMAGE_NAME_MAX];
+    ACF_NEED(im);
+    ACF_NEED_ROOM(out, cap);
+    if (i < 0 || i >= im->N) return acf_fail(ACF_EUSAGE, "acf_images_name: image %lld; there are 0 to %lld", (long long)i, (long long)im->N - 1);
+    acf_text t = acf_text_into(out, cap);
+    acf_text_add(&t, acf_img_name(name, im, i));
+    return acf_text_done(&t, needed);
+}
+
+/* ---- describing ----------------------------------------------------------------------------------------------------------- */
+
+/* Darkest and brightest level, how many are in use, and their mean in hundredths. */
+typedef struct levels {
+    int least, most, used;
+    int64_t mean;
+} levels;
+
+static levels levels_of(const acf_images *im) {
+    int64_t count[256] = {0}, n = im->N * im->H * im->W * im->C, sum = 0;
+    levels l = {.least = 255};
+    for (int64_t i = 0; i < n; i++) count[im->pixel[i]]++;
+    for (int k = 0; k < 256; k++) {
+        if (!count[k]) continue;
+        if (k < l.least) l.least = k;
+        l.most = k;
+        l.used++;
+        sum += k * count[k];
+    }
+    l.mean = (int64_t)((double)sum * 100 / (double)n + 0.5);
+    return l;
+}
+
+acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed) {
+    char first[ACF_IMAGE_NAME_MAX], last[ACF_IMAGE_NAME_MAX], bytes[ACF_NUMBER_MAX];
+    ACF_NEED(im);
+    ACF_NEED_ROOM(out, cap);
+    const levels l = levels_of(im);
+    acf_text t = acf_text_into(out, cap);
+    acf_text_addf(&t, "images:   %lld%s\n", (long long)im->N, im->turns == 4 ? ", each also turned by 90, 180 and 270 degrees" : "");
+    acf_text_addf(&t, "size:     %lld x %lld pixels (width, height), %s\n", (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour");
+    acf_text_addf(&t, "levels:   %d to %d, %d of %d in use, mean %lld.%02lld\n", l.least, l.most, l.used, 1 << im->bits, (long long)(l.mean / 100),
+                  (long long)(l.mean % 100));
+    acf_text_addf(&t, "memory:   %s\n", acf_text_bytes(bytes, (uint64_t)(im->N * im->H * im->W * im->C)));
+    acf_text_addf(&t, im->N > 1 ? "names:    %s ... %s\n" : "name:     %s\n", acf_img_name(first, im, 0), acf_img_name(last, im, im->N - 1));
+    if (im->file) acf_text_addf(&t, "left out: %lld files that cannot be read, %lld that are no images by their names\n", (long long)im->broken, (long long)im->other);
+    return acf_text_done(&t, needed);
+}
+
+acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(im);
+    ACF_NEED_ROOM(out, cap);
+    const levels l = levels_of(im);
+    json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:i, s:{s:i, s:i, s:i, s:f}, s:b, s:I, s:I, s:s}", "images", (json_int_t)im->N, "height", (json_int_t)im->H,
+                          "width", (json_int_t)im->W, "channels", (json_int_t)im->C, "bits", im->bits, "levels", "least", l.least, "most", l.most,
+                          "used", l.used, "mean", (double)l.mean / 100, "turned", im->turns == 4, "broken", (json_int_t)im->broken, "other",
+                          (json_int_t)im->other, "note", acf_text_is_utf8(im->note, strlen(im->note)) ? im->note : "a file with an odd name");
+    if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of images");
+    acf_text t = acf_text_into(out, cap);
+    acf_json_write(&t, j, 2);
+    json_decref(j);
+    return acf_text_done(&t, needed);
+}
+
+/* ---- pictures ------------------------------------------------------------------------------------------------------------- */
+
+#define ACROSS 8
+#define MASK_TEXT 120
+
+/* What a sheet of masks is drawn from. */
+typedef struct sheet {
+    uint8_t *b;     /* (H,W) the mask at hand */
+    uint8_t *pixel; /* (parts,ACROSS,H,W,3) */
+    char name[ACF_IMAGE_MASKS_MAX][MASK_TEXT], remark[ACF_IMAGE_MASKS_MAX][MASK_TEXT];
+} sheet;
+
+/* Name and share of a part, and how much it hides: hidden pixels of ACROSS masks. */
+static void describe_part(sheet *s, const acf_image_masks *m, int k, int64_t hidden) {
+    double weight = 0;
+    for (int i = 0; i < m->n; i++) weight += m->part[i].weight;
+    acf_text t = acf_text_into(s->name[k], MASK_TEXT), u = acf_text_into(s->remark[k], MASK_TEXT);
+    acf_image_mask_part_write(&m->part[k], &t);
+    if (m->n > 1) acf_text_addf(&u, "%d %% of masks, ", (int)(100 * m->part[k].weight / weight + 0.5));
+    acf_text_addf(&u, "hides %d %%", (int)(100.0 * (double)hidden / (double)(ACROSS * m->H * m->W) + 0.5));
+}
+
+/* out (P,3): hidden pixels white, as in a mask that a user paints, and given ones nearly black; over an image, vermilion and the image. */
+static int64_t paint(uint8_t *out, const uint8_t *b, int64_t P, const acf_images *im, int64_t i) {
+    static const uint8_t hole[2][3] = {{255, 255, 255}, {0xb8, 0x3a, 0x00}}, plain[3] = {0x20, 0x21, 0x24};
+    int64_t hidden = 0;
+    for (int64_t k = 0; k < P; k++) {
+        for (int c = 0; c < 3; c++)
+            out[3 * k + c] = !b[k] ? hole[im != NULL][c] : im ? acf_image_byte(acf_img_at(im, i % im->N)[k * im->C + (im->C == 3 ? c : 0)], im->bits) : plain[c];
+        hidden += !b[k];
+    }
+    return hidden;
+}
+
+static acf_status fill(sheet *s, const acf_image_masks *m, const acf_images *im, uint64_t seed) {
+    const int64_t P = m->H * m->W;
+    s->b = acf_alloc((size_t)P, "masks");
+    s->pixel = acf_alloc((size_t)(m->n * ACROSS * P * 3), "masks");
+    if (!s->b || !s->pixel) return ACF_EMEMORY;
+    for (int k = 0; k < m->n; k++) {
+        int64_t hidden = 0;
+        for (int64_t i = 0; i < ACROSS; i++) {
+            acf_image_mask_part_draw(m, k, seed, (uint64_t)i, 0, s->b);
+            hidden += paint(s->pixel + (k * ACROSS + i) * P * 3, s->b, P, im, i);
+        }
+        describe_part(s, m, k, hidden);
+    }
+    return ACF_OK;
+}
+
+static acf_status plot_fitted(const char *path, const acf_plot_options *o, const acf_image_masks *m, const acf_images *im, uint64_t seed) {
+    sheet *s = acf_alloc_zero(sizeof *s, "masks");
+    if (!s) return ACF_EMEMORY;
+    const char *name[ACF_IMAGE_MASKS_MAX], *remark[ACF_IMAGE_MASKS_MAX];
+    char facts[200];
+    snprintf(facts, sizeof facts, "%lld x %lld pixels, seed %llu. Hidden: %s.", (long long)m->W, (long long)m->H, (unsigned long long)seed, im ? "vermilion" : "white");
+    for (int k = 0; k < m->n; k++) name[k] = s->name[k], remark[k] = s->remark[k];
+    acf_status status = fill(s, m, im, seed);
+    const acf_figure_sheet f = {.across = ACROSS, .down = m->n, .n = ACROSS * m->n, .H = m->H, .W = m->W, .C = 3, .pixel = s->pixel, .name_down = name, .remark_down = remark};
+    if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Masks", facts);
+    acf_release(s->b), acf_release(s->pixel), acf_release(s);
+    return status;
+}
+
+acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const char *masks, const acf_images *im, int64_t width, int64_t height,
+                          uint64_t seed) {
+    ACF_NEED(path);
+    ACF_NEED(masks);
+    if (im) width = im->W, height = im->H;
+    if (width < 1 || height < 1 || width > ACF_IMAGE_PATTERN_MAX || height > ACF_IMAGE_PATTERN_MAX)
+        return acf_fail(ACF_EUSAGE, "masks of %lld x %lld pixels; expected 1 to %d a side", (long long)width, (long long)height, ACF_IMAGE_PATTERN_MAX);
+    acf_image_masks *m;
+    ACF_TRY(acf_image_masks_create(masks, &m));
+    acf_status status = acf_image_masks_fit(m, height, width);
+    if (status == ACF_OK) status = plot_fitted(path, o, m, im, seed);
+    acf_image_masks_free(m);
+    return status;
+}
+
+#define SHEET_ACROSS 12
+#define SHEET_DOWN 8
+#define SHEET_PIXELS ((int64_t)1 << 24) /* more would not be seen: then fewer images are shown */
+
+acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im) {
+    ACF_NEED(path);
+    ACF_NEED(im);
+    const int64_t size = im->H * im->W * im->C, room = acf_max(1, SHEET_PIXELS / (im->H * im->W));
+    const int n = (int)acf_min(acf_min(im->N, room), SHEET_ACROSS * SHEET_DOWN), across = (int)acf_min(n, SHEET_ACROSS);
+    uint8_t *pixel = acf_alloc((size_t)(n * size), "images");
+    char (*name)[ACF_IMAGE_NAME_MAX] = acf_alloc((size_t)n * sizeof *name, "images"), facts[200];
+    const char *caption[SHEET_ACROSS * SHEET_DOWN];
+    acf_status status = pixel && name ? ACF_OK : ACF_EMEMORY;
+    for (int k = 0; status == ACF_OK && k < n; k++) {
+        const int64_t i = k * im->N / n; /* evenly spaced */
+        for (int64_t p = 0; p < size; p++) pixel[k * size + p] = acf_image_byte(acf_img_at(im, i)[p], im->bits);
+        caption[k] = acf_img_name(name[k], im, i);
+    }
+    snprintf(facts, sizeof facts, "%lld of %lld x %lld pixels, %s%s", (long long)im->N, (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour",
+             n < im->N ? "; evenly spaced ones are shown" : "");
+    const acf_figure_sheet f = {.across = across, .down = (int)acf_ceil_div(n, across), .n = n, .H = im->H, .W = im->W, .C = im->C, .pixel = pixel, .caption = caption};
+    if (status == ACF_OK) status = acf_figure_images(path, o, &f, "Images", facts);
+    acf_release(pixel), acf_release(name);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* Batches of images: masked, encoded and ready for a step. The order is that of acf_batches (batches.h), which knows numbers of rows alone.
+ *
+ *     acf_rows rows = acf_rows_all(images->N);                               or a part of acf_row_split
+ *     acf_batches_start(&rows, size, seed, true, &walk);
+ *     while ((n = acf_batches_next(&walk, row)))                             one epoch
+ *         acf_image_batch_fill(dev, batch, images, masks, seed, step, row, n); */
+#ifndef ACF_DATA_IMAGE_BATCHES_H
+#define ACF_DATA_IMAGE_BATCHES_H
+
+#include "data/batches.h"
+#include "data/image_encode.h"
+#include "data/image_masks.h"
+#include "data/images.h"
+
+/* In host memory; all arrays are owned. Images 0..N-1 are valid. */
+typedef struct acf_image_batch {
+    int64_t capacity, N, H, W, C;
+    int bits;
+    uint8_t *level; /* (N,H,W,C) as in the set */
+    acf_real *x;    /* (N,H,W,C) encoded, all pixels */
+    uint8_t *b;     /* (N,H,W) 1: given */
+    double *logdet; /* (N) of the encoding, over what is modelled */
+    uint64_t *id;   /* (N) numbers in the set, which key random draws */
+} acf_image_batch;
+
+/* For images of this set's shape. Gives *out; free with acf_image_batch_free. Fails: ACF_EUSAGE (capacity below 1), ACF_EMEMORY. */
+acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out);
+void acf_image_batch_free(acf_image_batch *batch); /* NULL is allowed */
+
+/* Fills the batch with images number row (N), N <= capacity. masks: fitted to this size; NULL: b is as the caller has left it. The next draw
+ * gives new masks and noise; for validation it stays the same. Allocates nothing; same bits for any number of threads, batch and order. */
+void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
+                          uint32_t draw, const int64_t *row, int64_t N);
+
+#endif
