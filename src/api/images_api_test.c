@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "data/image_write.h"
 #include "harness/file_lab.h"
-#include "harness/image_lab.h"
+#include "harness/image_files.h"
 #include "harness/picture.h"
 
 static acf_lab_folder folder;

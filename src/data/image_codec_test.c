@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "harness/file_lab.h"
-#include "harness/image_lab.h"
+#include "harness/image_files.h"
 
 #include <png.h>
 #include <zlib.h>

@@ -4,7 +4,7 @@
 
 #include "data/image_ops.h"
 #include "data/image_write.h"
-#include "harness/image_lab.h"
+#include "harness/image_files.h"
 
 #include <math.h>
 #include <stdio.h>

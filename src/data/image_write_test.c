@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "data/image_codec.h"
-#include "harness/image_lab.h"
+#include "harness/image_files.h"
 
 #include <stdio.h>
 #include <string.h>

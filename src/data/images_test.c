@@ -2,7 +2,7 @@
 #include "data/images.h"
 
 #include "harness/file_lab.h"
-#include "harness/image_lab.h"
+#include "harness/image_files.h"
 
 #include <png.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Image files for tests: see image_lab.h. */
-#include "harness/image_lab.h"
+#include "harness/image_files.h"
 
 #include <png.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Image files made in memory for tests: PNG of every kind by libpng, JPEG by libjpeg, idx, and folders to put them in. */
-#ifndef ACF_HARNESS_IMAGE_LAB_H
-#define ACF_HARNESS_IMAGE_LAB_H
+#ifndef ACF_HARNESS_IMAGE_FILES_H
+#define ACF_HARNESS_IMAGE_FILES_H
 
 #include "harness/check.h"
 
