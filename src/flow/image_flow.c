@@ -58,7 +58,7 @@ acf_status acf_image_flow_declare(acf_image_flow *f, acf_params *ps, const char 
     if (z->H % step || z->W % step)
         return acf_fail(ACF_EUSAGE, "images of %lld x %lld pixels cannot be halved %d times, which %d scales do: pad them to multiples of %lld, or "
                         "use fewer scales", (long long)z->H, (long long)z->W, z->scales - 1, z->scales, (long long)step);
-    if (z->C < 1 || z->width < 1)
+    if (z->C < 1 || (z->scales && z->width < 1))
         return acf_fail(ACF_EUSAGE, "%lld channels and networks of width %lld; expected at least one", (long long)z->C, (long long)z->width);
     f->size = *z;
     for (int s = 0; s < z->scales; s++) ACF_TRY(declare_scale(f, ps, name, s));
