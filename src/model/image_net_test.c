@@ -132,6 +132,24 @@ static void observed_pixels_are_seen(void **state) {
     acf_image_lab_close(&l);
 }
 
+/* Also one that was done at an earlier scale: (8,13) leaves after the first, and networks that look one pixel aside reach it from (8,8), the
+ * only one that is modelled, on the third scale alone. */
+static void deeper_scales_see_what_has_left(void **state) {
+    (void)state;
+    enum { SIDE = 16, HERE = 8 * SIDE + 8, THERE = 8 * SIDE + 13 };
+    acf_image_lab l;
+    acf_image_sizes s = acf_image_lab_sizes(SIDE, 1, 3, &acf_image_normal);
+    s.blocks = 0;
+    acf_image_lab_open(&l, 1, &s, 1, ACF_IMAGE_ALL, 0.5);
+    l.b[HERE] = 0;
+    double before[SIDE * SIDE], after[SIDE * SIDE];
+    forward_once(&l, before);
+    l.x[THERE] += 1;
+    forward_once(&l, after);
+    assert_true(before[HERE] != after[HERE]);
+    acf_image_lab_close(&l);
+}
+
 /* What is not there may hold anything. */
 static void missing_pixels_are_never_read(void **state) {
     (void)state;
@@ -328,6 +346,7 @@ static void it_learns(void **state) {
 }
 
 ACF_TESTS(image_net, cmocka_unit_test(inverts_for_every_mask), cmocka_unit_test(logdet_is_that_of_the_jacobian),
-          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(missing_pixels_are_never_read),
+          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(deeper_scales_see_what_has_left),
+          cmocka_unit_test(missing_pixels_are_never_read),
           cmocka_unit_test(nothing_to_model_is_nothing), cmocka_unit_test(refuses_sizes_that_cannot_be_squeezed),
           cmocka_unit_test(gradients_of_all_parameters), cmocka_unit_test(same_bits_for_any_thread_count), cmocka_unit_test(it_learns))

@@ -56,9 +56,9 @@ static void gather_patches(acf_real *patch, const acf_real *x, const acf_conv_sh
     }
 }
 
-/* A row of patches is a pixel as it is. */
+/* A row of patches is a pixel as it is. (As many pixels on both sides: then there is no stride, or but one pixel.) */
 static bool is_plain(const acf_conv_shape *s) {
-    return s->kh == 1 && s->kw == 1 && s->stride == 1 && s->up == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo;
+    return s->kh == 1 && s->kw == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo;
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------------- */
