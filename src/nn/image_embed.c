@@ -5,7 +5,7 @@
 #include "ops/concat.h"
 #include "ops/paired.h"
 #include "ops/pool.h"
-#include "ops/spread.h"
+#include "ops/add_vector.h"
 
 #include <stdio.h>
 
@@ -30,5 +30,5 @@ acf_tensor *acf_image_embed_run(acf_tape *t, const acf_image_embed *e, acf_tenso
     for (int i = 0; i < e->levels; i++) h = acf_pool(t, ACF_POOL_MAX, acf_conv_layer_run(t, &e->down[i], h));
     if (t->failure.status) return &t->empty;
     h = acf_tensor_view(t, h, 2, (int64_t[]){h->dim[0], acf_tensor_width(h)});
-    return acf_spread(t, map, acf_linear(t, h, acf_p(e->w), acf_p(e->b), ACF_IDENTITY));
+    return acf_add_vector(t, map, acf_linear(t, h, acf_p(e->w), acf_p(e->b), ACF_IDENTITY));
 }
