@@ -319,7 +319,7 @@ static double train(const acf_image_sizes *s, int steps) {
     acf_params *ps = acf_image_net_params(l.net);
     for (int step = 1; step <= steps; step++) {
         draw_edges(&l, step);
-        double norm, size = 0;
+        double norm = 0, size = 0;
         for (int64_t i = 0; i < l.N * 64; i++) size += !l.b[i];
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
         acf_tape_begin(l.t, true);

@@ -10,7 +10,10 @@ void acf_choose_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *mask
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
         ACF_SIMD
-        for (int64_t i = c; i < acf_min(c + ACF_CHUNK, n); i++) y[i] = acf_mask_on(mask[i]) ? a[i] : b[i];
+        for (int64_t i = c; i < acf_min(c + ACF_CHUNK, n); i++) {
+            const acf_real on = a[i], off = b[i]; /* both are read: vector code */
+            y[i] = acf_mask_on(mask[i]) ? on : off;
+        }
     }
 }
 

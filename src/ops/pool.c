@@ -18,7 +18,6 @@ static window window_at(int64_t base, int64_t p, int64_t q, int64_t H, int64_t W
 /* y (C) of one window. A NaN stays visible: no comparison with it is true. */
 static void pool_pixel(acf_real *y, const acf_real *x, const window *w, acf_pool_kind kind, int64_t C) {
     const acf_real share = ACF_R(1.0) / (acf_real)w->n;
-    ACF_SIMD
     for (int64_t c = 0; c < C; c++) {
         acf_real best = x[w->at[0] + c];
         for (int k = 1; k < w->n; k++) {
