@@ -1,12 +1,16 @@
 /* Convolution of images: see conv2d.h; formulas in docs/math.md.
  *
- * Workload: N = 16 to 128 images of 4x4 to 64x64 pixels, 32 to 256 channels, kernels 1x1, 2x2, 2x3 and 3x3. A convolution is a
- * product of (N·Ho·Wo, kh·kw·Ci) patches with the weights. Patches are gathered block by block of rows, each block in a thread's own
- * piece of cache, and multiplied at once; the whole matrix of patches, kh·kw times the image, never exists. A 1x1 convolution is a
- * plain product.
+ * Workload: N = 16 to 128 images of 4x4 to 64x64 pixels, 32 to 512 channels, kernels 1x1, 2x3 and 3x3. All three products of a convolution
+ * are sums of outer products, and one tile of them, held in vector registers, does them all:
  *
- * Derivatives are products of the same kind: dx gathers patches of dy for weights that are turned round, and so needs no scattering;
- * dw multiplies the patches of x with dy. Blocks depend on the shape alone, and so do the bits. */
+ *     acc (rows, nv vectors) += Σ_t a_i[t] · b[t]        a few numbers that are broadcast, times a row of channels
+ *
+ *     y     a: pixels of x as a place of the kernel sees them, t over input channels;   b: weights (place, in, out)
+ *     dx    the same of dy, with the kernel turned round and its channels exchanged: nothing is scattered
+ *     dw    a: input channels of x, t over pixels of a row;                             b: dy
+ *
+ * So patches are read where they are and never gathered (y and dx of a 1x1 convolution are plain products). Weights are laid out for it once per call; blocks of them stay in a core's cache while
+ * pixels stream by. Blocks depend on the shape alone, and so do the bits. Beside im2col on OpenBLAS and oneDNN: docs/RESULTS.md. */
 #include "ops/conv2d.h"
 
 #include "ops/linear.h"
@@ -14,84 +18,214 @@
 #include <omp.h>
 #include <string.h>
 
-/* ---- patches ----------------------------------------------------------------------------------------------------------- */
+/* ---- the tile ------------------------------------------------------------------------------------------------------------ */
 
-#define BLOCK_NUMBERS 65536 /* of a block of patches: what stays in a core's own cache beside the weights */
-#define BLOCK_ROWS_MIN 64
+#ifdef __AVX512F__
+#define VECTOR_BYTES 64
+enum { VECTORS = 4, TALL = 8, FLAT = 6 }; /* 24 of 32 registers are sums */
+#else
+#define VECTOR_BYTES 32
+enum { VECTORS = 3, TALL = 6, FLAT = 4 }; /* 12 of 16 */
+#endif
+enum { LANES = VECTOR_BYTES / sizeof(acf_real), WIDE = VECTORS * LANES };
+#define TILE(nv) ((nv) <= 2 ? TALL : FLAT) /* rows of a tile that is nv vectors wide */
+typedef acf_real vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(acf_real)), may_alias));
 
-static int64_t patch_width(const acf_conv_shape *s) { return s->kh * s->kw * s->Ci; }
+#define INLINE static inline __attribute__((always_inline))
+
+/* acc += Σ_{t<n} a[i][t·sa] · b[t·sb ...]; nv is a constant where this is inlined. */
+INLINE void add_products(vec acc[TALL][VECTORS], const acf_real *const a[TALL], int64_t sa, const acf_real *b, int64_t sb, int64_t n, const int nv) {
+    for (int64_t t = 0; t < n; t++) {
+        vec row[VECTORS];
+        for (int j = 0; j < nv; j++) row[j] = *(const vec *)(b + t * sb + j * LANES);
+        for (int i = 0; i < TILE(nv); i++) {
+            const vec x = a[i][t * sa] - (vec){0}; /* the number in all lanes */
+            for (int j = 0; j < nv; j++) acc[i][j] += x * row[j];
+        }
+    }
+}
+
+/* A vector of which only the first n numbers are in memory; by value, so that sums stay in registers. */
+INLINE vec load_vector(const acf_real *from, int64_t n) {
+    if (n >= LANES) return *(const vec *)from;
+    vec v = {0};
+    for (int64_t k = 0; k < n; k++) v[k] = from[k];
+    return v;
+}
+
+INLINE void store_vector(acf_real *to, vec v, int64_t n) {
+    if (n >= LANES) *(vec *)to = v;
+    else
+        for (int64_t k = 0; k < n; k++) to[k] = v[k];
+}
+
+/* Sums to and from rows of `width` numbers. */
+INLINE void load_sums(vec acc[TALL][VECTORS], const acf_real *const y[TALL], int64_t width, const int nv) {
+    for (int i = 0; i < TILE(nv); i++)
+        for (int j = 0; j < nv; j++) acc[i][j] = load_vector(y[i] + j * LANES, width - j * LANES);
+}
+
+INLINE void store_sums(vec acc[TALL][VECTORS], acf_real *const y[TALL], int64_t width, const int nv) {
+    for (int i = 0; i < TILE(nv); i++)
+        for (int j = 0; j < nv; j++) store_vector(y[i] + j * LANES, acc[i][j], width - j * LANES);
+}
+
+/* ---- sizes and scratch ------------------------------------------------------------------------------------------------------- */
+
+#define TASK 192            /* output pixels that a thread takes at a time: a multiple of all tiles */
+#define WEIGHTS_NEAR 49152  /* numbers of a block of weights that stays in cache while a task's pixels pass */
+#define RUNS 64             /* rows of pixels whose products are summed before a tile is put away */
+#define NEAR 65536          /* pixels times channels of them, at most, so that they stay in cache */
+#define DW_PIECES 16        /* of the sum over pixels of dw, at most; */
+#define DW_NUMBERS 8388608  /* and numbers of all their sums */
+
+static int64_t places(const acf_conv_shape *s) { return s->kh * s->kw; }
 static int64_t pixels(const acf_conv_shape *s) { return s->N * s->Ho * s->Wo; }
+static int64_t padded(int64_t channels) { return acf_ceil_div(channels, LANES) * LANES; }
+static int64_t round16(int64_t n) { return acf_ceil_div(n, 16) * 16; } /* pieces of scratch begin where vectors like to */
 
-static int64_t block_rows(const acf_conv_shape *s) {
-    int64_t rows = acf_max(BLOCK_NUMBERS / acf_max(patch_width(s), 1), BLOCK_ROWS_MIN);
-    return acf_min(rows, acf_max(pixels(s), 1));
+/* The forward's scratch: weights, zeros that stand for what is outside the image, and for each thread a row nobody looks at and the table of a
+ * task's pixels. The table comes first: it holds pointers. */
+typedef struct desk {
+    const acf_real **table; /* (threads, TASK, places) */
+    acf_real *weights, *zeros, *spare;
+} desk;
+
+static size_t lay_out(const acf_device *dev, const acf_conv_shape *s, void *scratch, desk *d) {
+    const int64_t threads = acf_max(dev->threads, 1), pointers = round16(threads * TASK * places(s));
+    const int64_t weights = round16(places(s) * s->Ci * padded(s->Co)), zeros = round16(acf_max(s->Ci, WIDE));
+    d->table = scratch;
+    d->weights = (acf_real *)(d->table + pointers);
+    d->zeros = d->weights + weights;
+    d->spare = d->zeros + zeros;
+    return (size_t)pointers * sizeof *d->table + (size_t)(weights + zeros + threads * WIDE) * sizeof(acf_real);
 }
 
-/* One row of a patch, kw pixels of x's row `line` from column w0 on (line NULL: outside the image); left to right with `up`. */
-static void gather_line(acf_real *to, const acf_real *line, int64_t w0, const acf_conv_shape *s) {
-    const size_t pixel = (size_t)s->Ci * sizeof *to;
-    if (!line) {
-        memset(to, 0, (size_t)s->kw * pixel);
-    } else if (s->up == 1 && w0 >= 0 && w0 + s->kw <= s->W) {
-        memcpy(to, line + w0 * s->Ci, (size_t)s->kw * pixel);
-    } else {
-        for (int64_t j = 0; j < s->kw; j++) {
-            const int64_t w = w0 + j;
-            if (w >= 0 && w % s->up == 0 && w / s->up < s->W) memcpy(to + j * s->Ci, line + w / s->up * s->Ci, pixel);
-            else memset(to + j * s->Ci, 0, pixel);
-        }
+size_t acf_conv2d_fwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
+    desk d;
+    return lay_out(dev, s, (void *)ACF_HOST_ALIGN, &d); /* addresses are counted, not used */
+}
+
+/* ---- y, and dx ------------------------------------------------------------------------------------------------------------------ */
+
+/* to: for each block of WIDE outputs (place, in, out), what is missing of the last vector 0. `turned`: w belongs to the convolution whose dx this
+ * is, (in, places from the last to the first, out). */
+static void pack_weights(const acf_device *dev, acf_real *to, const acf_real *w, bool turned, const acf_conv_shape *s) {
+    const int64_t P = places(s), blocks = acf_ceil_div(s->Co, WIDE);
+    ACF_PARALLEL(dev, P * s->Ci * s->Co)
+    for (int64_t k = 0; k < blocks * P; k++) {
+        const int64_t o0 = k / P * WIDE, width = acf_min(WIDE, padded(s->Co) - o0), place = k % P;
+        acf_real *block = to + o0 * P * s->Ci + place * s->Ci * width;
+        for (int64_t o = 0; o < width; o++)
+            for (int64_t c = 0; c < s->Ci; c++) {
+                const int64_t at = turned ? (c * P + P - 1 - place) * s->Co + o0 + o : ((o0 + o) * P + place) * s->Ci + c;
+                block[c * width + o] = o0 + o < s->Co ? w[at] : 0;
+            }
     }
 }
 
-/* patch (r1 - r0, kh·kw·Ci): what output pixels [r0,r1) see of x. */
-static void gather_patches(acf_real *patch, const acf_real *x, const acf_conv_shape *s, int64_t r0, int64_t r1) {
-    const int64_t run = s->kw * s->Ci;
+/* Place h of an image that is spread out by `up`, on the image itself; -1: outside, or between its pixels. */
+INLINE int64_t source(int64_t h, int64_t H, int64_t up) {
+    if (up == 1) return h < H ? h : -1; /* below 0 stays so; no division for the many */
+    return h >= 0 && h % up == 0 && h / up < H ? h / up : -1;
+}
+
+/* Where pixels [r0,r1) of the result find what each place of the kernel multiplies. */
+static void look_up(const acf_real **table, const acf_real *x, const acf_real *zeros, const acf_conv_shape *s, int64_t r0, int64_t r1) {
+    int64_t n = r0 / (s->Ho * s->Wo), p = r0 / s->Wo % s->Ho, q = r0 % s->Wo;
     for (int64_t r = r0; r < r1; r++) {
-        const int64_t n = r / (s->Ho * s->Wo), p = r / s->Wo % s->Ho, q = r % s->Wo;
-        for (int64_t i = 0; i < s->kh; i++, patch += run) {
-            const int64_t h = p * s->stride + i - s->top;
-            const bool inside = h >= 0 && h % s->up == 0 && h / s->up < s->H;
-            gather_line(patch, inside ? x + (n * s->H + h / s->up) * s->W * s->Ci : NULL, q * s->stride - s->left, s);
+        for (int64_t i = 0; i < s->kh; i++) {
+            const int64_t h = source(p * s->stride - s->top + i, s->H, s->up);
+            for (int64_t j = 0; j < s->kw; j++) {
+                const int64_t w = source(q * s->stride - s->left + j, s->W, s->up);
+                *table++ = h >= 0 && w >= 0 ? x + ((n * s->H + h) * s->W + w) * s->Ci : zeros;
+            }
         }
+        if (++q == s->Wo) q = 0, p++;
+        if (p == s->Ho) p = 0, n++;
     }
 }
 
-/* A row of patches is a pixel as it is. (As many pixels on both sides: then there is no stride, or but one pixel.) */
-static bool is_plain(const acf_conv_shape *s) {
-    return s->kh == 1 && s->kw == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo;
+/* What a tile of pixels is made from. */
+typedef struct strip {
+    acf_real *y[TALL];               /* sums, of which `width` are real, */
+    const acf_real *start[TALL];     /* and what they begin with */
+    const acf_real *const *in[TALL]; /* rows of the table */
+    const acf_real *weights;       /* (places, Ci, nv·LANES) */
+    int64_t places, Ci, from, to;  /* input channels [from,to) */
+    int64_t width;
+} strip;
+
+INLINE void run_strip(const strip *k, const int nv) {
+    vec acc[TALL][VECTORS];
+    load_sums(acc, k->start, k->width, nv);
+    for (int64_t p = 0; p < k->places; p++) {
+        const acf_real *a[TALL];
+        for (int i = 0; i < TILE(nv); i++) a[i] = k->in[i][p] + k->from;
+        add_products(acc, a, 1, k->weights + (p * k->Ci + k->from) * nv * LANES, nv * LANES, k->to - k->from, nv);
+    }
+    store_sums(acc, k->y, k->width, nv);
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------------- */
-
-static int64_t patches_scratch(const acf_device *dev, const acf_conv_shape *s) {
-    return is_plain(s) ? 0 : acf_max(dev->threads, 1) * block_rows(s) * patch_width(s);
-}
-
-int64_t acf_conv2d_fwd_scratch(const acf_device *dev, const acf_conv_shape *s) { return patches_scratch(dev, s); }
-
-/* y (rows,Co) += patches of x · wᵀ, then act; with b NULL and `add` y is added to, else it starts as the bias or 0. */
-static void multiply_patches(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
-                             acf_act_kind act, bool add, const acf_conv_shape *s, acf_real *scratch) {
-    const int64_t K = patch_width(s), rows = block_rows(s), all = pixels(s), blocks = acf_ceil_div(all, rows);
-#pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, all * K))
-    for (int64_t k = 0; k < blocks; k++) {
-        const int64_t r0 = k * rows, n = acf_min(rows, all - r0);
-        acf_real *patch = scratch + omp_get_thread_num() * rows * K, *to = y + r0 * s->Co;
-        gather_patches(patch, x, s, r0, r0 + n);
-        for (int64_t r = 0; b && r < n; r++) memcpy(to + r * s->Co, b, (size_t)s->Co * sizeof *b);
-        acf_cpu_gemm_serial(&(acf_gemm){.tb = true, .M = n, .N = s->Co, .K = K, .alpha = 1, .a = patch, .lda = acf_max(K, 1), .b = w,
-                                        .ldb = acf_max(K, 1), .beta = b || add, .c = to, .ldc = acf_max(s->Co, 1)});
-        if (act != ACF_IDENTITY) acf_act_fwd_cpu(act, to, to, n * s->Co);
+static void any_strip(const strip *k) {
+    switch (acf_ceil_div(k->width, LANES)) {
+    case 1: run_strip(k, 1); break;
+    case 2: run_strip(k, 2); break;
+    case 3: run_strip(k, 3); break;
+#ifdef __AVX512F__
+    case 4: run_strip(k, 4); break;
+#endif
     }
 }
 
-void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
-                        acf_act_kind act, const acf_conv_shape *s, acf_real *scratch) {
-    if (is_plain(s)) acf_linear_fwd_cpu(dev, y, x, w, b, act, pixels(s), s->Ci, s->Co);
-    else multiply_patches(dev, y, x, w, b, act, false, s, scratch);
+/* All tiles of pixels [r0,r1) for outputs from o0 on and input channels [c0,c1); start (width): what each pixel begins with, NULL: what is there. */
+static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const acf_real *const *table, acf_real *spare, const acf_conv_shape *s,
+                      int64_t r0, int64_t r1, int64_t o0, int64_t c0, int64_t c1) {
+    const int64_t P = places(s), width = acf_min(WIDE, s->Co - o0), nv = acf_ceil_div(width, LANES);
+    for (int64_t r = r0; r < r1; r += TILE(nv)) {
+        strip k = {.weights = d->weights + o0 * P * s->Ci, .places = P, .Ci = s->Ci, .from = c0, .to = c1, .width = width};
+        for (int i = 0; i < TILE(nv); i++) {
+            k.y[i] = r + i < r1 ? y + (r + i) * s->Co + o0 : spare;
+            k.start[i] = start ? start : k.y[i];
+            k.in[i] = table + (acf_min(r + i, r1 - 1) - r0) * P;
+        }
+        any_strip(&k);
+    }
 }
 
-/* ---- backward ---------------------------------------------------------------------------------------------------------- */
+/* y (pixels,Co) = or += the convolution of x with the packed weights; act comes last. */
+static void convolve(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *b, acf_act_kind act, bool add, const acf_conv_shape *s,
+                     const desk *d) {
+    const int64_t all = pixels(s), tasks = acf_ceil_div(all, TASK), near = acf_max(WEIGHTS_NEAR / (places(s) * WIDE), 16);
+    memset(d->zeros, 0, (size_t)acf_max(s->Ci, WIDE) * sizeof *d->zeros);
+#pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, all * places(s) * s->Ci))
+    for (int64_t k = 0; k < tasks; k++) {
+        const int64_t r0 = k * TASK, r1 = acf_min(r0 + TASK, all);
+        const acf_real **table = d->table + omp_get_thread_num() * TASK * places(s);
+        acf_real *spare = d->spare + omp_get_thread_num() * WIDE;
+        look_up(table, x, d->zeros, s, r0, r1);
+        memset(spare, 0, WIDE * sizeof *spare);
+        for (int64_t o0 = 0; o0 < s->Co; o0 += WIDE)
+            for (int64_t c0 = 0; c0 == 0 || c0 < s->Ci; c0 += near) /* once also where there is nothing to add */
+                run_tiles(y, c0 || add ? NULL : b ? b + o0 : d->zeros, d, table, spare, s, r0, r1, o0, c0, acf_min(c0 + near, s->Ci));
+        if (act != ACF_IDENTITY) acf_act_fwd_cpu(act, y + r0 * s->Co, y + r0 * s->Co, (r1 - r0) * s->Co);
+    }
+}
+
+/* Pixels as they are: a plain product, which BLAS does as well. (As many pixels on both sides: then there is no stride, or but one pixel.) */
+static bool is_plain(const acf_conv_shape *s) { return places(s) == 1 && !s->top && !s->left && s->H == s->Ho && s->W == s->Wo; }
+
+void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b, acf_act_kind act,
+                        const acf_conv_shape *s, void *scratch) {
+    desk d;
+    if (is_plain(s)) {
+        acf_linear_fwd_cpu(dev, y, x, w, b, act, pixels(s), s->Ci, s->Co);
+        return;
+    }
+    lay_out(dev, s, scratch, &d);
+    pack_weights(dev, d.weights, w, false, s);
+    convolve(dev, y, x, b, act, false, s, &d);
+}
 
 /* dx as a convolution of dy: sizes change places, and a stride becomes zeros between dy's pixels. */
 static acf_conv_shape turned(const acf_conv_shape *s) {
@@ -99,71 +233,134 @@ static acf_conv_shape turned(const acf_conv_shape *s) {
                             .stride = 1, .up = s->stride, .top = s->kh - 1 - s->top, .left = s->kw - 1 - s->left};
 }
 
-/* turned (Ci,kh,kw,Co): w (Co,kh,kw,Ci) with its channels exchanged, from the last place of the kernel to the first. */
-static void turn_weights(acf_real *to, const acf_real *w, const acf_conv_shape *s) {
-    const int64_t places = s->kh * s->kw;
-    for (int64_t c = 0; c < s->Ci; c++)
-        for (int64_t k = 0; k < places; k++)
-            for (int64_t o = 0; o < s->Co; o++) to[(c * places + k) * s->Co + o] = w[(o * places + places - 1 - k) * s->Ci + c];
-}
+/* ---- dw -------------------------------------------------------------------------------------------------------------------------- */
 
-#define DW_PIECES 16        /* of the sum over pixels, at most; */
-#define DW_NUMBERS 4194304  /* and of all their sums */
-#define DW_BLOCKS 4         /* blocks of patches that make a piece worth while */
+/* Pixels of one row of dy, and of x as one place of the kernel sees them. */
+typedef struct run {
+    const acf_real *x, *dy;
+    int64_t n;
+} run;
+
+/* Rows of dy that are summed together. */
+static int64_t block_rows(const acf_conv_shape *s) {
+    const int64_t row = acf_max(s->Wo * acf_max(s->Ci, s->Co), 1);
+    return acf_max(1, acf_min(RUNS, NEAR / row));
+}
 
 static int64_t dw_pieces(const acf_conv_shape *s) {
-    const int64_t size = acf_max(patch_width(s) * s->Co, 1), blocks = acf_ceil_div(pixels(s), block_rows(s));
-    return acf_max(1, acf_min(acf_min(DW_PIECES, DW_NUMBERS / size), blocks / DW_BLOCKS));
+    const int64_t size = acf_max(places(s) * s->Ci * padded(s->Co), 1), blocks = acf_ceil_div(s->N * s->Ho, block_rows(s));
+    return acf_max(1, acf_min(acf_min(DW_PIECES, DW_NUMBERS / size), blocks));
 }
 
-/* part (Co,K) = dyᵀ · patches over blocks [k0,k1). */
-static void sum_patches(acf_real *part, const acf_real *dy, const acf_real *x, const acf_conv_shape *s, acf_real *patch, int64_t k0,
-                        int64_t k1) {
-    const int64_t K = patch_width(s), rows = block_rows(s);
-    for (int64_t k = k0; k < k1; k++) {
-        const int64_t r0 = k * rows, n = acf_min(rows, pixels(s) - r0);
-        gather_patches(patch, x, s, r0, r0 + n);
-        acf_cpu_gemm_serial(&(acf_gemm){.ta = true, .M = s->Co, .N = K, .K = n, .alpha = 1, .a = dy + r0 * s->Co, .lda = acf_max(s->Co, 1),
-                                        .b = patch, .ldb = acf_max(K, 1), .beta = k > k0, .c = part, .ldc = acf_max(K, 1)});
+/* Rows [r0,r1) as place (i,j) sees them: how many have anything inside the image. dy (r1 - r0, Wo, stride of `wide`). */
+static int find_runs(run *to, const acf_real *x, const acf_real *dy, int64_t wide, const acf_conv_shape *s, int64_t r0, int64_t r1, int64_t i, int64_t j) {
+    const int64_t first = s->left - j, q0 = first > 0 ? acf_ceil_div(first, s->stride) : 0;
+    const int64_t last = s->W - 1 + first, q1 = last < 0 ? 0 : acf_min(last / s->stride + 1, s->Wo); /* q·stride <= last */
+    int n = 0;
+    for (int64_t r = r0; r < r1 && q0 < q1; r++) {
+        const int64_t h = r % s->Ho * s->stride + i - s->top;
+        if (h < 0 || h >= s->H) continue;
+        to[n++] = (run){x + ((r / s->Ho * s->H + h) * s->W + q0 * s->stride - first) * s->Ci, dy + ((r - r0) * s->Wo + q0) * wide, q1 - q0};
+    }
+    return n;
+}
+
+/* to (rows of the sums) += over all runs x[c..] · dy. */
+INLINE void run_sums(acf_real *const to[TALL], const run *k, int runs, const int64_t channel[TALL], int64_t step, int64_t wide, int64_t o0, const int nv) {
+    vec acc[TALL][VECTORS];
+    load_sums(acc, (const acf_real *const *)to, nv * LANES, nv);
+    for (int m = 0; m < runs; m++) {
+        const acf_real *a[TALL];
+        for (int i = 0; i < TILE(nv); i++) a[i] = k[m].x + channel[i];
+        add_products(acc, a, step, k[m].dy + o0, wide, k[m].n, nv);
+    }
+    store_sums(acc, to, nv * LANES, nv);
+}
+
+/* sums (Ci,wide) of one place += the runs'. */
+static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, int64_t wide, const acf_conv_shape *s) {
+    const int64_t step = s->stride * s->Ci;
+    for (int64_t o0 = 0; o0 < wide; o0 += WIDE) {
+        const int64_t nv = acf_min(VECTORS, (wide - o0) / LANES);
+        for (int64_t c = 0; c < s->Ci; c += TILE(nv)) {
+            acf_real *to[TALL];
+            int64_t channel[TALL];
+            for (int i = 0; i < TILE(nv); i++) {
+                channel[i] = acf_min(c + i, s->Ci - 1);
+                to[i] = c + i < s->Ci ? sums + (c + i) * wide + o0 : spare;
+            }
+            switch (nv) {
+            case 1: run_sums(to, k, runs, channel, step, wide, o0, 1); break;
+            case 2: run_sums(to, k, runs, channel, step, wide, o0, 2); break;
+            case 3: run_sums(to, k, runs, channel, step, wide, o0, 3); break;
+#ifdef __AVX512F__
+            case 4: run_sums(to, k, runs, channel, step, wide, o0, 4); break;
+#endif
+            }
+        }
     }
 }
 
-/* dw (Co,K) += dyᵀ · patches: pieces of the pixels, each summed by one thread, then added up in order. */
-static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real *dy, const acf_real *x, const acf_conv_shape *s,
-                            acf_real *patches, acf_real *part) {
-    const int64_t K = patch_width(s), size = K * s->Co, blocks = acf_ceil_div(pixels(s), block_rows(s)), pieces = dw_pieces(s);
-    const int64_t each = acf_ceil_div(blocks, pieces), used = each ? acf_ceil_div(blocks, each) : 0;
-#pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, pixels(s) * K))
-    for (int64_t p = 0; p < used; p++)
-        sum_patches(part + p * size, dy, x, s, patches + omp_get_thread_num() * block_rows(s) * K, p * each,
-                    acf_min((p + 1) * each, blocks));
+/* A thread's part of the scratch of dw: rows of dy whose channels are padded to whole vectors, and a row nobody looks at. */
+static int64_t dy_room(const acf_conv_shape *s) { return round16(s->Co % LANES ? block_rows(s) * s->Wo * padded(s->Co) : 0) + WIDE; }
+
+/* sums (places,Ci,wide) += rows [r0,r1) of dy. */
+static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *room, const acf_conv_shape *s, int64_t r0, int64_t r1) {
+    const int64_t wide = padded(s->Co);
+    acf_real *spare = room + dy_room(s) - WIDE;
+    const acf_real *rows = dy + r0 * s->Wo * s->Co;
+    memset(spare, 0, WIDE * sizeof *spare);
+    for (int64_t p = 0; wide != s->Co && p < (r1 - r0) * s->Wo; p++) {
+        memcpy(room + p * wide, rows + p * s->Co, (size_t)s->Co * sizeof *room);
+        memset(room + p * wide + s->Co, 0, (size_t)(wide - s->Co) * sizeof *room);
+    }
+    if (wide != s->Co) rows = room;
+    for (int64_t k = 0; k < places(s); k++) {
+        run list[RUNS];
+        const int runs = find_runs(list, x, rows, wide, s, r0, r1, k / s->kw, k % s->kw);
+        sum_place(sums + k * s->Ci * wide, list, runs, spare, wide, s);
+    }
+}
+
+/* dw (Co,places,Ci) += pieces of the pixels, each summed by one thread, then added up in order. */
+static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real *dy, const acf_real *x, const acf_conv_shape *s, acf_real *scratch) {
+    const int64_t P = places(s), wide = padded(s->Co), size = P * s->Ci * wide, step = block_rows(s), blocks = acf_ceil_div(s->N * s->Ho, step);
+    const int64_t each = acf_ceil_div(blocks, dw_pieces(s)), used = each ? acf_ceil_div(blocks, each) : 0;
+    acf_real *room = scratch + round16(dw_pieces(s) * size);
+#pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, pixels(s) * P * s->Ci))
+    for (int64_t p = 0; p < used; p++) {
+        memset(scratch + p * size, 0, (size_t)size * sizeof *scratch);
+        for (int64_t k = p * each; k < acf_min((p + 1) * each, blocks); k++)
+            sum_block(scratch + p * size, dy, x, room + omp_get_thread_num() * dy_room(s), s, k * step, acf_min((k + 1) * step, s->N * s->Ho));
+    }
     ACF_PARALLEL(dev, used * size)
-    for (int64_t c = 0; c < size; c += ACF_CHUNK)
-        for (int64_t p = 0; p < used; p++) {
-            ACF_SIMD
-            for (int64_t i = c; i < acf_min(c + ACF_CHUNK, size); i++) dw[i] += part[p * size + i];
+    for (int64_t k = 0; k < P * s->Ci; k++)
+        for (int64_t o = 0; o < s->Co; o++) {
+            acf_real sum = 0;
+            for (int64_t p = 0; p < used; p++) sum += scratch[p * size + k * wide + o];
+            dw[o * P * s->Ci + k] += sum;
         }
 }
 
-int64_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
-    if (is_plain(s)) return 0;
+size_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s) {
     const acf_conv_shape back = turned(s);
-    const int64_t weights = patch_width(s) * s->Co;
-    return acf_max(patches_scratch(dev, s) + dw_pieces(s) * weights, patches_scratch(dev, &back) + weights);
+    const int64_t sums = round16(dw_pieces(s) * places(s) * s->Ci * padded(s->Co)) + acf_max(dev->threads, 1) * dy_room(s);
+    const size_t a = (size_t)sums * sizeof(acf_real), b = acf_conv2d_fwd_scratch(dev, &back);
+    return a > b ? a : b;
 }
 
 void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy, const acf_real *x,
-                        const acf_real *w, const acf_conv_shape *s, acf_real *scratch) {
-    if (is_plain(s)) {
-        acf_linear_bwd_cpu(dev, dx, dw, db, dy, NULL, x, w, NULL, ACF_IDENTITY, pixels(s), s->Ci, s->Co);
-        return;
-    }
-    if (dx) {
+                        const acf_real *w, const acf_conv_shape *s, void *scratch) {
+    if (dx && is_plain(s)) {
+        acf_linear_bwd_cpu(dev, dx, NULL, NULL, dy, NULL, x, w, NULL, ACF_IDENTITY, pixels(s), s->Ci, s->Co);
+    } else if (dx) {
         const acf_conv_shape back = turned(s);
-        turn_weights(scratch, w, s);
-        multiply_patches(dev, dx, dy, scratch, NULL, ACF_IDENTITY, true, &back, scratch + patch_width(s) * s->Co);
+        desk d;
+        lay_out(dev, &back, scratch, &d);
+        pack_weights(dev, d.weights, w, true, &back);
+        convolve(dev, dx, dy, NULL, ACF_IDENTITY, true, &back, &d);
     }
-    if (dw) weight_gradient(dev, dw, dy, x, s, scratch, scratch + patches_scratch(dev, s));
+    if (dw) weight_gradient(dev, dw, dy, x, s, scratch);
     if (db) acf_cpu_colsum(dev, db, dy, pixels(s), s->Co, s->Co);
 }
 
@@ -173,7 +370,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_conv2d_attrs *a = n->attr;
     const acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *scratch = acf_tape_reals(t, acf_conv2d_fwd_scratch(t->dev, &a->shape));
+    void *scratch = acf_arena_alloc(t->mem, acf_conv2d_fwd_scratch(t->dev, &a->shape));
+    if (!scratch) acf_tape_fail(t, n->op);
     ACF_TRY(acf_tape_status(t));
     acf_conv2d_fwd_cpu(t->dev, n->out[0]->data, x->data, w->data, b ? b->data : NULL, a->act, &a->shape, scratch);
     acf_arena_release(t->mem, mark);
@@ -191,7 +389,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     acf_tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *y = n->out[0];
     acf_real *dx = acf_grad(t, x), *dw = acf_grad(t, w), *db = acf_grad(t, b), *dy = y->grad;
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *scratch = acf_tape_reals(t, acf_conv2d_bwd_scratch(t->dev, &a->shape));
+    void *scratch = acf_arena_alloc(t->mem, acf_conv2d_bwd_scratch(t->dev, &a->shape));
+    if (!scratch) acf_tape_fail(t, n->op);
     acf_real *dpre = a->act == ACF_IDENTITY ? NULL : acf_tape_reals(t, acf_tensor_count(y));
     ACF_TRY(acf_tape_status(t));
     if (dpre) before_act(t->dev, dpre, dy, y->data, a->act, acf_tensor_count(y)), dy = dpre;

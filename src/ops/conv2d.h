@@ -36,15 +36,15 @@ typedef struct acf_conv_shape {
     int64_t stride, up, top, left;
 } acf_conv_shape;
 
-/* Numbers of scratch for the forward, and for the backward. */
-int64_t acf_conv2d_fwd_scratch(const acf_device *dev, const acf_conv_shape *s);
-int64_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s);
+/* Bytes of scratch for the forward, and for the backward; aligned as an arena's. */
+size_t acf_conv2d_fwd_scratch(const acf_device *dev, const acf_conv_shape *s);
+size_t acf_conv2d_bwd_scratch(const acf_device *dev, const acf_conv_shape *s);
 
 void acf_conv2d_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *w, const acf_real *b,
-                        acf_act_kind act, const acf_conv_shape *s, acf_real *scratch);
+                        acf_act_kind act, const acf_conv_shape *s, void *scratch);
 /* Adds to dx, dw, db; NULL = not needed. dy is the gradient before the activation (what acf_act_bwd_cpu makes of y's). */
 void acf_conv2d_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dw, acf_real *db, const acf_real *dy, const acf_real *x,
-                        const acf_real *w, const acf_conv_shape *s, acf_real *scratch);
+                        const acf_real *w, const acf_conv_shape *s, void *scratch);
 
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 
