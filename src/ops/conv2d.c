@@ -3,7 +3,7 @@
  * Workload: N = 16 to 128 images of 4x4 to 64x64 pixels, 32 to 512 channels, kernels 1x1, 2x3 and 3x3. All three products of a convolution
  * are sums of outer products, and one tile of them, held in vector registers, does them all:
  *
- *     acc (rows, nv vectors) += Σ_t a_i[t] · b[t]        a few numbers that are broadcast, times a row of channels
+ *     acc (TILE, nv vectors) += Σ_t a_i[t] · b[t]        TILE numbers that are broadcast, times a row of channels
  *
  *     y     a: pixels of x as a place of the kernel sees them, t over input channels;   b: weights (place, in, out)
  *     dx    the same of dy, with the kernel turned round and its channels exchanged: nothing is scattered
@@ -22,23 +22,22 @@
 
 #ifdef __AVX512F__
 #define VECTOR_BYTES 64
-enum { VECTORS = 4, TALL = 8, FLAT = 6 }; /* 24 of 32 registers are sums */
+enum { TILE = 6, VECTORS = 4 }; /* 24 of 32 registers are sums */
 #else
 #define VECTOR_BYTES 32
-enum { VECTORS = 3, TALL = 6, FLAT = 4 }; /* 12 of 16 */
+enum { TILE = 4, VECTORS = 3 }; /* 12 of 16 */
 #endif
 enum { LANES = VECTOR_BYTES / sizeof(acf_real), WIDE = VECTORS * LANES };
-#define TILE(nv) ((nv) <= 2 ? TALL : FLAT) /* rows of a tile that is nv vectors wide */
 typedef acf_real vec __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(acf_real)), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
 /* acc += Σ_{t<n} a[i][t·sa] · b[t·sb ...]; nv is a constant where this is inlined. */
-INLINE void add_products(vec acc[TALL][VECTORS], const acf_real *const a[TALL], int64_t sa, const acf_real *b, int64_t sb, int64_t n, const int nv) {
+INLINE void add_products(vec acc[TILE][VECTORS], const acf_real *const a[TILE], int64_t sa, const acf_real *b, int64_t sb, int64_t n, const int nv) {
     for (int64_t t = 0; t < n; t++) {
         vec row[VECTORS];
         for (int j = 0; j < nv; j++) row[j] = *(const vec *)(b + t * sb + j * LANES);
-        for (int i = 0; i < TILE(nv); i++) {
+        for (int i = 0; i < TILE; i++) {
             const vec x = a[i][t * sa] - (vec){0}; /* the number in all lanes */
             for (int j = 0; j < nv; j++) acc[i][j] += x * row[j];
         }
@@ -60,19 +59,19 @@ INLINE void store_vector(acf_real *to, vec v, int64_t n) {
 }
 
 /* Sums to and from rows of `width` numbers. */
-INLINE void load_sums(vec acc[TALL][VECTORS], const acf_real *const y[TALL], int64_t width, const int nv) {
-    for (int i = 0; i < TILE(nv); i++)
+INLINE void load_sums(vec acc[TILE][VECTORS], const acf_real *const y[TILE], int64_t width, const int nv) {
+    for (int i = 0; i < TILE; i++)
         for (int j = 0; j < nv; j++) acc[i][j] = load_vector(y[i] + j * LANES, width - j * LANES);
 }
 
-INLINE void store_sums(vec acc[TALL][VECTORS], acf_real *const y[TALL], int64_t width, const int nv) {
-    for (int i = 0; i < TILE(nv); i++)
+INLINE void store_sums(vec acc[TILE][VECTORS], acf_real *const y[TILE], int64_t width, const int nv) {
+    for (int i = 0; i < TILE; i++)
         for (int j = 0; j < nv; j++) store_vector(y[i] + j * LANES, acc[i][j], width - j * LANES);
 }
 
 /* ---- sizes and scratch ------------------------------------------------------------------------------------------------------- */
 
-#define TASK 192            /* output pixels that a thread takes at a time: a multiple of all tiles */
+#define TASK 192            /* output pixels that a thread takes at a time: a multiple of TILE */
 #define WEIGHTS_NEAR 49152  /* numbers of a block of weights that stays in cache while a task's pixels pass */
 #define RUNS 64             /* rows of pixels whose products are summed before a tile is put away */
 #define NEAR 65536          /* pixels times channels of them, at most, so that they stay in cache */
@@ -148,20 +147,20 @@ static void look_up(const acf_real **table, const acf_real *x, const acf_real *z
 
 /* What a tile of pixels is made from. */
 typedef struct strip {
-    acf_real *y[TALL];               /* sums, of which `width` are real, */
-    const acf_real *start[TALL];     /* and what they begin with */
-    const acf_real *const *in[TALL]; /* rows of the table */
+    acf_real *y[TILE];               /* sums, of which `width` are real, */
+    const acf_real *start[TILE];     /* and what they begin with */
+    const acf_real *const *in[TILE]; /* rows of the table */
     const acf_real *weights;       /* (places, Ci, nv·LANES) */
     int64_t places, Ci, from, to;  /* input channels [from,to) */
     int64_t width;
 } strip;
 
 INLINE void run_strip(const strip *k, const int nv) {
-    vec acc[TALL][VECTORS];
+    vec acc[TILE][VECTORS];
     load_sums(acc, k->start, k->width, nv);
     for (int64_t p = 0; p < k->places; p++) {
-        const acf_real *a[TALL];
-        for (int i = 0; i < TILE(nv); i++) a[i] = k->in[i][p] + k->from;
+        const acf_real *a[TILE];
+        for (int i = 0; i < TILE; i++) a[i] = k->in[i][p] + k->from;
         add_products(acc, a, 1, k->weights + (p * k->Ci + k->from) * nv * LANES, nv * LANES, k->to - k->from, nv);
     }
     store_sums(acc, k->y, k->width, nv);
@@ -181,10 +180,10 @@ static void any_strip(const strip *k) {
 /* All tiles of pixels [r0,r1) for outputs from o0 on and input channels [c0,c1); start (width): what each pixel begins with, NULL: what is there. */
 static void run_tiles(acf_real *y, const acf_real *start, const desk *d, const acf_real *const *table, acf_real *spare, const acf_conv_shape *s,
                       int64_t r0, int64_t r1, int64_t o0, int64_t c0, int64_t c1) {
-    const int64_t P = places(s), width = acf_min(WIDE, s->Co - o0), nv = acf_ceil_div(width, LANES);
-    for (int64_t r = r0; r < r1; r += TILE(nv)) {
-        strip k = {.weights = d->weights + o0 * P * s->Ci, .places = P, .Ci = s->Ci, .from = c0, .to = c1, .width = width};
-        for (int i = 0; i < TILE(nv); i++) {
+    const int64_t P = places(s);
+    for (int64_t r = r0; r < r1; r += TILE) {
+        strip k = {.weights = d->weights + o0 * P * s->Ci, .places = P, .Ci = s->Ci, .from = c0, .to = c1, .width = acf_min(WIDE, s->Co - o0)};
+        for (int i = 0; i < TILE; i++) {
             k.y[i] = r + i < r1 ? y + (r + i) * s->Co + o0 : spare;
             k.start[i] = start ? start : k.y[i];
             k.in[i] = table + (acf_min(r + i, r1 - 1) - r0) * P;
@@ -266,12 +265,12 @@ static int find_runs(run *to, const acf_real *x, const acf_real *dy, int64_t wid
 }
 
 /* to (rows of the sums) += over all runs x[c..] · dy. */
-INLINE void run_sums(acf_real *const to[TALL], const run *k, int runs, const int64_t channel[TALL], int64_t step, int64_t wide, int64_t o0, const int nv) {
-    vec acc[TALL][VECTORS];
+INLINE void run_sums(acf_real *const to[TILE], const run *k, int runs, const int64_t channel[TILE], int64_t step, int64_t wide, int64_t o0, const int nv) {
+    vec acc[TILE][VECTORS];
     load_sums(acc, (const acf_real *const *)to, nv * LANES, nv);
     for (int m = 0; m < runs; m++) {
-        const acf_real *a[TALL];
-        for (int i = 0; i < TILE(nv); i++) a[i] = k[m].x + channel[i];
+        const acf_real *a[TILE];
+        for (int i = 0; i < TILE; i++) a[i] = k[m].x + channel[i];
         add_products(acc, a, step, k[m].dy + o0, wide, k[m].n, nv);
     }
     store_sums(acc, to, nv * LANES, nv);
@@ -280,16 +279,15 @@ INLINE void run_sums(acf_real *const to[TALL], const run *k, int runs, const int
 /* sums (Ci,wide) of one place += the runs'. */
 static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, int64_t wide, const acf_conv_shape *s) {
     const int64_t step = s->stride * s->Ci;
-    for (int64_t o0 = 0; o0 < wide; o0 += WIDE) {
-        const int64_t nv = acf_min(VECTORS, (wide - o0) / LANES);
-        for (int64_t c = 0; c < s->Ci; c += TILE(nv)) {
-            acf_real *to[TALL];
-            int64_t channel[TALL];
-            for (int i = 0; i < TILE(nv); i++) {
+    for (int64_t o0 = 0; o0 < wide; o0 += WIDE)
+        for (int64_t c = 0; c < s->Ci; c += TILE) {
+            acf_real *to[TILE];
+            int64_t channel[TILE];
+            for (int i = 0; i < TILE; i++) {
                 channel[i] = acf_min(c + i, s->Ci - 1);
                 to[i] = c + i < s->Ci ? sums + (c + i) * wide + o0 : spare;
             }
-            switch (nv) {
+            switch (acf_min(VECTORS, (wide - o0) / LANES)) {
             case 1: run_sums(to, k, runs, channel, step, wide, o0, 1); break;
             case 2: run_sums(to, k, runs, channel, step, wide, o0, 2); break;
             case 3: run_sums(to, k, runs, channel, step, wide, o0, 3); break;
@@ -298,7 +296,6 @@ static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, i
 #endif
             }
         }
-    }
 }
 
 /* A thread's part of the scratch of dw: rows of dy whose channels are padded to whole vectors, and a row nobody looks at. */
