@@ -6,10 +6,10 @@
 #include "ops/ops.h"
 
 /* (M, C1 + C2 + ...) the rows of x[0], x[1], ... side by side: any number of tensors (M,C), or (M) for (M,1), plain or all packed
- * over the same subset. */
+ * over the same subset; or images (N,H,W,C), joined along their channels. */
 acf_tensor *acf_concat(acf_tape *t, int n, acf_tensor *const *x);
 
-/* (M,width) columns [from, from + width) of x (M,C). */
+/* (M,width) columns [from, from + width) of x (M,C); of images likewise, channels. */
 acf_tensor *acf_slice(acf_tape *t, acf_tensor *x, int64_t from, int64_t width);
 
 /* y (M,C) has x (M,width) in its columns [from, from + width); the other columns are not touched. */

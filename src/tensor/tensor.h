@@ -24,6 +24,14 @@ int64_t acf_tensor_count(const acf_tensor *x);
 int64_t acf_tensor_rows(const acf_tensor *x);
 int64_t acf_tensor_width(const acf_tensor *x);
 
+/* Seen along its last axis: the axis' length (1 for a scalar and for (M)), and how many such lines there are. Of an image: channels, pixels. */
+static inline int64_t acf_tensor_last(const acf_tensor *x) { return x->ndim > 1 ? x->dim[x->ndim - 1] : 1; }
+static inline int64_t acf_tensor_lines(const acf_tensor *x) {
+    int64_t n = 1;
+    for (int i = 0; i < (x->ndim > 1 ? x->ndim - 1 : x->ndim); i++) n *= x->dim[i];
+    return n;
+}
+
 bool acf_tensor_same_shape(const acf_tensor *a, const acf_tensor *b);
 
 /* The shape as text, such as "(256, 8)" or "(1024 packed, 3)"; returns buf. */

@@ -1,0 +1,152 @@
+/* Likelihoods of an image's latents: see image_like.h. */
+#include "like/image_like.h"
+
+#include "ops/chain_means.h"
+#include "ops/concat.h"
+#include "ops/gaussian.h"
+#include "ops/masked.h"
+#include "ops/mixture.h"
+#include "ops/paired.h"
+
+const acf_image_like_kind *const acf_image_like_kinds[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn, NULL};
+
+static acf_tensor *filled(acf_tape *t, const acf_image_cond *c, double value) {
+    return t->failure.status ? &t->empty : acf_tensor_const(t, NULL, value, 4, c->u->dim);
+}
+
+static acf_tensor *flat(acf_tape *t, acf_tensor *x) {
+    const int64_t n = acf_tensor_count(x);
+    return acf_tensor_view(t, x, 1, &n);
+}
+
+/* Image and place in it of every number of N pixels that are the same place of all images, one place after the other: cells of place p begin
+ * at p·N·C. With `whole`, image after image instead. */
+static acf_cells cells(acf_tape *t, const acf_image_like *k, int64_t N, bool whole) {
+    const int64_t size = k->H * k->W * k->C, all = N * size;
+    if (t->failure.status) return (acf_cells){0};
+    int32_t *host = acf_arena_alloc(t->host, (size_t)(2 * all) * sizeof *host), *there = acf_tape_ints(t, 2 * all);
+    if (!host) acf_tape_fail(t, NULL);
+    if (t->failure.status) return (acf_cells){0};
+    for (int64_t i = 0; i < all; i++) {
+        const int64_t pixel = i / (N * k->C), n = whole ? i / size : i / k->C % N;
+        host[i] = (int32_t)n, host[all + i] = (int32_t)(whole ? i % size : pixel * k->C + i % k->C);
+    }
+    if (acf_device_copy(t->dev, there, host, (size_t)(2 * all) * sizeof *host, ACF_TO_DEVICE) || acf_device_sync(t->dev)) acf_tape_fail(t, NULL);
+    return (acf_cells){there, there + all};
+}
+
+/* ---- Gaussians --------------------------------------------------------------------------------------------------------------------- */
+
+static acf_status normal_declare(acf_image_like *k, acf_params *ps, const char *name) {
+    (void)k, (void)ps, (void)name;
+    return ACF_OK;
+}
+
+static acf_status gaussian_declare(acf_image_like *k, acf_params *ps, const char *name) {
+    return acf_resnet_declare(&k->net, ps, name, &(acf_resnet_shape){3 * k->C, k->width, 2 * k->C, k->blocks, 0});
+}
+
+/* Mean and log-scale of every number. */
+static void normal_about(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale) {
+    (void)k;
+    *mean = filled(t, c, 0), *scale = filled(t, c, 0);
+}
+
+static void gaussian_about(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale) {
+    acf_tensor *p = acf_resnet_run(t, &k->net, acf_concat(t, 2, (acf_tensor *[]){acf_paired(t, ACF_RELU, c->given), c->b}));
+    *mean = acf_slice(t, p, 0, k->C), *scale = acf_slice(t, p, k->C, k->C);
+}
+
+typedef void (*about)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale);
+
+static acf_tensor *logp_of(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c, about say) {
+    acf_tensor *mean, *scale;
+    say(t, k, c, &mean, &scale);
+    return acf_sum_masked(t, acf_gaussian_logp(t, z, mean, scale, k->lo, k->hi), c->u);
+}
+
+static acf_tensor *mean_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, about say) {
+    acf_tensor *mean, *scale;
+    say(t, k, c, &mean, &scale);
+    return acf_choose(t, c->u, mean, c->given);
+}
+
+static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d, about say) {
+    acf_tensor *mean, *scale;
+    acf_draw here = *d;
+    say(t, k, c, &mean, &scale);
+    if (t->failure.status) return &t->empty;
+    here.at = cells(t, k, c->u->dim[0], true);
+    acf_tensor *z = acf_gaussian_sample(t, flat(t, mean), flat(t, scale), k->lo, k->hi, &here);
+    return t->failure.status ? &t->empty : acf_choose(t, c->u, acf_tensor_view(t, z, 4, c->u->dim), c->given);
+}
+
+#define GAUSSIAN(name)                                                                                                                          \
+    static acf_tensor *name##_logp(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c) {                               \
+        return logp_of(t, k, z, c, name##_about);                                                                                               \
+    }                                                                                                                                           \
+    static acf_tensor *name##_mean(acf_tape *t, const acf_image_like *k, const acf_image_cond *c) { return mean_of(t, k, c, name##_about); }     \
+    static acf_tensor *name##_sample(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {                         \
+        return sample_of(t, k, c, d, name##_about);                                                                                             \
+    }
+GAUSSIAN(normal)
+GAUSSIAN(gaussian)
+
+const acf_image_like_kind acf_image_normal = {"normal", normal_declare, normal_logp, normal_mean, normal_sample, true};
+const acf_image_like_kind acf_image_gaussian = {"gaussian", gaussian_declare, gaussian_logp, gaussian_mean, gaussian_sample, true};
+
+/* ---- PixelCNN ---------------------------------------------------------------------------------------------------------------------- */
+
+static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *name) {
+    if (k->components < 1 || k->components > ACF_MAX_COMPONENTS)
+        return acf_fail(ACF_EUSAGE, "%lld components; expected 1 to %d", (long long)k->components, ACF_MAX_COMPONENTS);
+    const acf_pixelcnn_shape shape = {k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks};
+    return acf_pixelcnn_declare(&k->pixel, ps, name, &shape);
+}
+
+static acf_tensor *pixel_logp(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c) {
+    acf_tensor *p = acf_pixelcnn_run(t, &k->pixel, z, c->given, c->b, c->pass);
+    p = acf_chain_means(t, p, z, k->components);
+    return acf_sum_masked(t, acf_mixture_logp(t, p, flat(t, z), k->components, k->lo, k->hi), c->u);
+}
+
+/* The numbers of one pixel (N,1,1,C): channel by channel, as each has its say in the next one's mixture. Numbers of later channels are made
+ * as well, and made again when their turn comes; those before come out the same again. */
+static acf_tensor *make_pixel(acf_tape *t, const acf_image_like *k, acf_tensor *p, acf_tensor *old, acf_tensor *u, const acf_draw *d) {
+    acf_tensor *pixel = old;
+    for (int64_t c = 0; c < k->C && !t->failure.status; c++) {
+        acf_tensor *m = acf_chain_means(t, p, pixel, k->components);
+        acf_tensor *v = d ? acf_mixture_sample(t, m, k->components, k->lo, k->hi, d) : acf_mixture_mean(t, m, k->components);
+        pixel = t->failure.status ? &t->empty : acf_choose(t, u, acf_tensor_view(t, v, 4, old->dim), old);
+    }
+    return pixel;
+}
+
+/* All modelled numbers in their order; d NULL: means. */
+static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
+    if (t->failure.status) return &t->empty;
+    ACF_ASSERT(!t->record);
+    const int64_t NC = c->u->dim[0] * k->C;
+    const acf_cells at = d ? cells(t, k, c->u->dim[0], false) : (acf_cells){0};
+    acf_pixel_walk *walk = acf_pixel_walk_new(t, &k->pixel, c->given, c->b);
+    for (int64_t h = 0; h < k->H && !t->failure.status; h++) {
+        acf_pixel_walk_row(t, walk, h);
+        for (int64_t w = 0; w < k->W && !t->failure.status; w++) {
+            const int64_t place = (h * k->W + w) * NC;
+            acf_draw here = d ? *d : (acf_draw){0};
+            if (d) here.at = (acf_cells){at.row + place, at.column + place};
+            acf_tensor *p = acf_pixel_walk_at(t, walk, w), *u = acf_window(t, c->u, (acf_region){h, w, 1, 1});
+            acf_tensor *old = acf_window(t, c->given, (acf_region){h, w, 1, 1});
+            acf_pixel_walk_set(t, walk, w, make_pixel(t, k, p, old, u, d ? &here : NULL));
+        }
+    }
+    return t->failure.status ? &t->empty : acf_pixel_walk_image(walk);
+}
+
+static acf_tensor *pixel_mean(acf_tape *t, const acf_image_like *k, const acf_image_cond *c) { return pixel_fill(t, k, c, NULL); }
+
+static acf_tensor *pixel_sample(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
+    return pixel_fill(t, k, c, d);
+}
+
+const acf_image_like_kind acf_image_pixelcnn = {"pixelcnn", pixel_declare, pixel_logp, pixel_mean, pixel_sample, false};

@@ -1,0 +1,43 @@
+/* Likelihoods of an image's latents z behind the transformations: the last factor of p(x_u | x_o). Only modelled numbers count; the others are
+ * conditions, or nothing.
+ *
+ *     normal      standard normal, each number by itself: what the transformations aim at
+ *     gaussian    a Gaussian for each number, mean and scale from what is observed (a residual network)
+ *     pixelcnn    number by number, by rows, pixels and channels: a mixture of K Gaussians whose parameters a gated PixelCNN computes from those
+ *                 before it and from what is observed; without transformations it is the paper's baseline
+ */
+#ifndef ACF_LIKE_IMAGE_LIKE_H
+#define ACF_LIKE_IMAGE_LIKE_H
+
+#include "flow/image_flow.h"
+#include "nn/pixelcnn.h"
+#include "ops/draw.h"
+
+typedef struct acf_image_like acf_image_like;
+
+/* mean and sample are (N,H,W,C) with the observed numbers in their places; the sample of a number is keyed by (seed, image id, its place in
+ * the image, draw). The pixelcnn's mean is chained: each number's mean given those of the numbers before; it and samples have no derivative. */
+typedef struct acf_image_like_kind {
+    const char *name;
+    acf_status (*declare)(acf_image_like *k, acf_params *ps, const char *name);
+    acf_tensor *(*logp)(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c); /* (N) */
+    acf_tensor *(*mean)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c);
+    acf_tensor *(*sample)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d); /* d->at is not used */
+    bool mean_has_gradient;
+} acf_image_like_kind;
+
+struct acf_image_like {
+    const acf_image_like_kind *kind;
+    int64_t H, W, C;
+    int64_t width;             /* of its network */
+    int blocks, embed_blocks;  /* of its network, and of the one that reads what is observed */
+    int64_t components;        /* K */
+    double lo, hi;             /* bounds of log-scales */
+    acf_resnet net;            /* of `gaussian` */
+    acf_pixelcnn pixel;
+};
+
+extern const acf_image_like_kind acf_image_normal, acf_image_gaussian, acf_image_pixelcnn;
+extern const acf_image_like_kind *const acf_image_like_kinds[]; /* ended by NULL */
+
+#endif

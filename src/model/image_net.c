@@ -1,0 +1,162 @@
+/* The image model: see image_net.h. Composes; every derivative is in ops/. */
+#include "model/image_net.h"
+
+#include "ops/arith.h"
+#include "ops/masked.h"
+
+#define LOG_SCALE_MIN (-7.0) /* of likelihoods, in encoded units */
+#define LOG_SCALE_MAX 7.0
+#define SIDE_MAX 4096
+
+struct acf_image_net {
+    acf_device *dev;
+    acf_params *ps;
+    acf_image_sizes size;
+    acf_image_flow flow;
+    acf_image_like like;
+};
+
+acf_params *acf_image_net_params(acf_image_net *net) { return net->ps; }
+const acf_image_sizes *acf_image_net_sizes(const acf_image_net *net) { return &net->size; }
+
+/* ---- creation ------------------------------------------------------------------------------------------------------------------ */
+
+static acf_status declare(acf_image_net *net) {
+    const acf_image_sizes *s = &net->size;
+    const acf_image_flow_size flow = {s->H, s->W, s->C, s->scales, s->blocks, s->width};
+    ACF_TRY(acf_image_flow_declare(&net->flow, net->ps, "flow", &flow));
+    net->like = (acf_image_like){.kind = s->like, .H = s->H, .W = s->W, .C = s->C, .width = s->like_width, .blocks = s->like_blocks,
+                                 .embed_blocks = s->embed_blocks, .components = s->components, .lo = LOG_SCALE_MIN, .hi = LOG_SCALE_MAX};
+    return s->like->declare(&net->like, net->ps, "likelihood");
+}
+
+acf_status acf_image_net_declare(acf_device *dev, const acf_image_sizes *s, acf_image_net **out) {
+    acf_status status = ACF_OK;
+    if (s->H < 1 || s->W < 1 || s->H > SIDE_MAX || s->W > SIDE_MAX || s->C < 1 || s->C > 4)
+        return acf_fail(ACF_EUSAGE, "images of %lld x %lld pixels and %lld channels; expected 1 to %d, and 1 to 4", (long long)s->H, (long long)s->W,
+                        (long long)s->C, SIDE_MAX);
+    acf_image_net *net = acf_alloc_zero(sizeof *net, "an image model");
+    if (!net) return ACF_EMEMORY;
+    net->dev = dev, net->size = *s;
+    ACF_TRY_DONE(acf_params_create(dev, &net->ps));
+    ACF_TRY_DONE(declare(net));
+    *out = net;
+done:
+    if (status) acf_image_net_free(net);
+    return status;
+}
+
+acf_status acf_image_net_build(acf_image_net *net, uint64_t seed, bool train) { return acf_params_build(net->ps, seed, train); }
+
+void acf_image_net_free(acf_image_net *net) {
+    if (!net) return;
+    acf_params_free(net->ps);
+    acf_release(net);
+}
+
+/* ---- a batch as the network sees it -------------------------------------------------------------------------------------------------- */
+
+struct acf_image_view {
+    const acf_image_net *net;
+    acf_image_query q;
+    acf_tensor *x; /* (N,H,W,C); 0 where neither given nor modelled */
+    acf_image_cond cond;
+    acf_pass pass;
+    const uint64_t *id; /* (N) on the device; NULL: as in the query */
+};
+
+/* Four images on the host: x, what is given of it, b and u; pixels that are neither are 0 in all of them. */
+static void expand(acf_real *const to[4], const acf_image_query *q, int64_t pixels, int64_t C) {
+    for (int64_t p = 0; p < pixels; p++) {
+        const bool b = q->b[p], u = !b && (!q->m || q->m[p]);
+        for (int64_t i = p * C; i < (p + 1) * C; i++) {
+            to[0][i] = b || u ? q->x[i] : 0;
+            to[1][i] = b ? q->x[i] : 0;
+            to[2][i] = b, to[3][i] = u;
+        }
+    }
+}
+
+static void see(acf_tape *t, acf_image_view *v) {
+    const acf_image_sizes *s = &v->net->size;
+    const int64_t dim[4] = {v->q.N, s->H, s->W, s->C}, n = v->q.N * s->H * s->W * s->C;
+    acf_real *host = acf_arena_alloc(t->host, (size_t)(4 * n) * sizeof *host);
+    if (!host) {
+        acf_tape_fail(t, NULL);
+        return;
+    }
+    expand((acf_real *const[4]){host, host + n, host + 2 * n, host + 3 * n}, &v->q, v->q.N * s->H * s->W, s->C);
+    v->x = acf_tensor_input(t, host, 4, dim);
+    v->cond.given = acf_tensor_input(t, host + n, 4, dim);
+    v->cond.b = acf_tensor_input(t, host + 2 * n, 4, dim);
+    v->cond.u = acf_tensor_input(t, host + 3 * n, 4, dim);
+}
+
+/* The ids on the device; NULL stays NULL. */
+static const uint64_t *place_ids(acf_tape *t, const acf_image_query *q) {
+    const size_t bytes = (size_t)q->N * sizeof *q->id;
+    uint64_t *id = q->id ? acf_arena_alloc(t->mem, bytes) : NULL;
+    if (q->id && (!id || acf_device_copy(t->dev, id, q->id, bytes, ACF_TO_DEVICE))) acf_tape_fail(t, NULL);
+    return id;
+}
+
+acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const acf_image_query *q, const acf_pass *pass) {
+    acf_image_view *v = t->failure.status ? NULL : acf_arena_alloc(t->host, sizeof *v);
+    if (!v) {
+        acf_tape_fail(t, NULL);
+        return NULL;
+    }
+    *v = (acf_image_view){.net = net, .q = *q, .id = place_ids(t, q)};
+    if (pass) v->pass = *pass, v->pass.row_id = v->id, v->cond.pass = &v->pass;
+    see(t, v);
+    return t->failure.status ? NULL : v;
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------------------------- */
+
+acf_tensor *acf_image_net_forward(acf_tape *t, const acf_image_view *v, acf_tensor **logdet) {
+    if (logdet) *logdet = &t->empty;
+    return v ? acf_image_flow_forward(t, &v->net->flow, v->x, &v->cond, logdet) : &t->empty;
+}
+
+acf_tensor *acf_image_net_inverse(acf_tape *t, const acf_image_view *v, acf_tensor *z) {
+    return v ? acf_image_flow_inverse(t, &v->net->flow, z, &v->cond, NULL) : &t->empty;
+}
+
+acf_tensor *acf_image_net_logp(acf_tape *t, const acf_image_view *v) {
+    if (!v) return &t->empty;
+    acf_tensor *logdet, *z = acf_image_net_forward(t, v, &logdet);
+    return acf_add(t, v->net->like.kind->logp(t, &v->net->like, z, &v->cond), logdet);
+}
+
+static acf_tensor *best_guess(acf_tape *t, const acf_image_view *v) {
+    return acf_image_net_inverse(t, v, v->net->like.kind->mean(t, &v->net->like, &v->cond));
+}
+
+acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v) {
+    if (!v) return &t->empty;
+    if (!v->net->like.kind->mean_has_gradient) return NULL;
+    return acf_sum_masked(t, acf_square(t, acf_sub(t, best_guess(t, v), v->x)), v->cond.u);
+}
+
+/* The modelled numbers of x to the host. */
+static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_real *out) {
+    ACF_TRY(acf_tape_check(t, x));
+    const int64_t n = acf_tensor_count(x), C = v->net->size.C;
+    acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
+    if (!host || acf_device_copy(t->dev, host, x->data, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(t->dev))
+        return acf_tape_fail(t, NULL);
+    for (int64_t i = 0; i < n; i++)
+        if (!v->q.b[i / C] && (!v->q.m || v->q.m[i / C])) out[i] = host[i];
+    return ACF_OK;
+}
+
+acf_status acf_image_net_draw(acf_tape *t, const acf_image_view *v, const acf_draw *d, acf_real *out) {
+    if (!v) return acf_tape_status(t);
+    const acf_draw here = {.seed = d->seed, .draw = d->draw, .row_id = v->id};
+    return put(t, v, acf_image_net_inverse(t, v, v->net->like.kind->sample(t, &v->net->like, &v->cond, &here)), out);
+}
+
+acf_status acf_image_net_guess(acf_tape *t, const acf_image_view *v, acf_real *out) {
+    return v ? put(t, v, best_guess(t, v), out) : acf_tape_status(t);
+}

@@ -1,0 +1,150 @@
+/* The image model's density is one: it integrates to 1, and draws are draws from it. On 4x4 images with random weights, by importance sampling.
+ *
+ * A normal q is fitted to draws of the model, given one image's observed pixels. Then
+ *
+ *     E_q[p(x)/q(x)] = 1     with q a little wider than p: the density integrates to 1
+ *     E_p[q(x)/p(x)] = 1     with q a little narrower, over draws of the model: they have that density
+ */
+#include "model/image_net.h"
+
+#include "harness/image_lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 4, MOST = 16, BATCH = 500 };
+
+/* The fitted normal over n modelled numbers: mean and the lower triangle of its covariance's factor. */
+typedef struct normal {
+    int n, at[MOST];
+    double mean[MOST], factor[MOST * MOST];
+} normal;
+
+/* Draws for all images of the lab, which are copies of the first; keyed by draw number. */
+static void draw(acf_image_lab *l, uint32_t which, acf_real *out) {
+    acf_tape_begin(l->t, false);
+    if (acf_image_net_draw(l->t, acf_image_net_view(l->t, l->net, &l->q, NULL), &(acf_draw){.seed = 12, .draw = which}, out)) fail_msg("%s", acf_error());
+}
+
+static void score(acf_image_lab *l, double *logp) {
+    acf_tape_begin(l->t, false);
+    acf_tensor *y = acf_image_net_logp(l->t, acf_image_net_view(l->t, l->net, &l->q, NULL));
+    if (acf_tape_status(l->t)) fail_msg("%s", acf_error());
+    for (int64_t n = 0; n < l->N; n++) logp[n] = (double)y->data[n];
+}
+
+static void factorise(double *a, int n) {
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++) {
+            double sum = a[i * n + j];
+            for (int k = 0; k < j; k++) sum -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
+        }
+}
+
+static void fit_normal(acf_image_lab *l, normal *q, int rounds) {
+    double count = 0;
+    *q = (normal){.n = 0};
+    for (int i = 0; i < SIDE * SIDE; i++)
+        if (acf_image_lab_modelled(l, i)) q->at[q->n++] = i;
+    for (int r = 0; r < rounds; r++) {
+        draw(l, (uint32_t)r, l->x);
+        for (int64_t s = 0; s < l->N; s++, count += 1)
+            for (int i = 0; i < q->n; i++) {
+                const acf_real *x = l->x + s * SIDE * SIDE;
+                q->mean[i] += (double)x[q->at[i]];
+                for (int j = 0; j <= i; j++) q->factor[i * q->n + j] += (double)(x[q->at[i]] * x[q->at[j]]);
+            }
+    }
+    for (int i = 0; i < q->n; i++) q->mean[i] /= count;
+    for (int i = 0; i < q->n; i++)
+        for (int j = 0; j <= i; j++) q->factor[i * q->n + j] = q->factor[i * q->n + j] / count - q->mean[i] * q->mean[j];
+    factorise(q->factor, q->n);
+}
+
+/* log q of an image, its standard deviations times `wide`. */
+static double log_normal(const normal *q, const acf_real *x, double wide) {
+    double e[MOST], sum = 0;
+    for (int i = 0; i < q->n; i++) {
+        e[i] = (double)x[q->at[i]] - q->mean[i];
+        for (int j = 0; j < i; j++) e[i] -= q->factor[i * q->n + j] * e[j];
+        e[i] /= q->factor[i * q->n + i];
+        sum -= 0.5 * e[i] * e[i] / (wide * wide) + log(q->factor[i * q->n + i] * wide) + 0.918938533204672742;
+    }
+    return sum;
+}
+
+static void draw_normal(const normal *q, acf_real *x, double wide, uint64_t row) {
+    double e[MOST];
+    for (int i = 0; i < q->n; i++) {
+        double v = q->mean[i];
+        e[i] = wide * acf_rng_normal((acf_place){.seed = 21, .row = row, .column = (uint32_t)i, .stream = ACF_STREAM_TEST});
+        for (int j = 0; j <= i; j++) v += q->factor[i * q->n + j] * e[j];
+        x[q->at[i]] = (acf_real)v;
+    }
+}
+
+/* Mean of e^w, and its standard error. */
+typedef struct average {
+    double sum, square, n;
+} average;
+
+static void take(average *a, double log_weight) {
+    const double w = exp(log_weight);
+    a->sum += w, a->square += w * w, a->n += 1;
+}
+
+/* Within 1 %, and the estimate must be good enough to tell. */
+static void check(const average *a, const char *like, int mask, const char *what) {
+    const double mean = a->sum / a->n, error = sqrt((a->square / a->n - mean * mean) / a->n);
+    if (fabs(mean - 1) < 0.01 && error < 0.006) return;
+    fail_msg("%s, mask %d: %s is %.4f, give or take %.4f; expected 1", like, mask, what, mean, error);
+}
+
+/* A PixelCNN of random weights throws what it drew back at itself, which no normal is like: its mixtures are made to differ less. */
+static void calm(acf_param *g) {
+    for (int64_t i = 0; g && i < acf_tensor_count(&g->t); i++) g->t.data[i] *= ACF_R(0.1);
+}
+
+static void check_density(const acf_image_sizes *s, acf_image_mask mask, double away, int rounds) {
+    acf_image_lab l;
+    normal q;
+    double logp[BATCH];
+    average whole = {0}, drawn = {0};
+    acf_image_lab_open(&l, 1, s, BATCH, mask, away);
+    for (int64_t n = 1; n < BATCH; n++) { /* one image, many times */
+        memcpy(l.x + n * SIDE * SIDE, l.x, SIDE * SIDE * sizeof *l.x);
+        memcpy(l.b + n * SIDE * SIDE, l.b, SIDE * SIDE), memcpy(l.m + n * SIDE * SIDE, l.m, SIDE * SIDE);
+    }
+    calm(acf_params_find(acf_image_net_params(l.net), "likelihood.head.g"));
+    fit_normal(&l, &q, 8);
+    for (int r = 0; r < rounds; r++) {
+        for (int64_t n = 0; n < BATCH; n++) draw_normal(&q, l.x + n * SIDE * SIDE, 1.15, (uint64_t)(r * BATCH + n));
+        score(&l, logp);
+        for (int64_t n = 0; n < BATCH; n++) take(&whole, logp[n] - log_normal(&q, l.x + n * SIDE * SIDE, 1.15));
+        draw(&l, (uint32_t)(100 + r), l.x);
+        score(&l, logp);
+        for (int64_t n = 0; n < BATCH; n++) take(&drawn, log_normal(&q, l.x + n * SIDE * SIDE, 0.85) - logp[n]);
+    }
+    check(&whole, s->like->name, (int)mask, "the integral of the density");
+    check(&drawn, s->like->name, (int)mask, "the mean of q/p over draws");
+    acf_image_lab_close(&l);
+}
+
+static void densities_integrate_to_one(void **state) {
+    (void)state;
+    if (sizeof(acf_real) == 8) acf_skip("runs in float, which is what users get");
+    const struct {
+        const acf_image_like_kind *like;
+        acf_image_mask mask;
+        int rounds;
+    } questions[] = {{&acf_image_normal, ACF_IMAGE_NONE, 100},  {&acf_image_normal, ACF_IMAGE_SOME, 70},     {&acf_image_normal, ACF_IMAGE_PADDED, 70},
+                     {&acf_image_gaussian, ACF_IMAGE_LEFT, 70}, {&acf_image_pixelcnn, ACF_IMAGE_NONE, 60}, {&acf_image_pixelcnn, ACF_IMAGE_SOME, 60}};
+    for (int i = 0; i < 6; i++) {
+        acf_image_sizes s = acf_image_lab_sizes(SIDE, 1, 2, questions[i].like);
+        check_density(&s, questions[i].mask, 0.05, questions[i].rounds);
+    }
+}
+
+ACF_TESTS(image_truth, cmocka_unit_test(densities_integrate_to_one))

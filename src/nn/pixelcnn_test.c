@@ -1,0 +1,143 @@
+/* The PixelCNN: what it may look at, and that pixel by pixel it says what it says at once. */
+#include "nn/pixelcnn.h"
+
+#include "harness/lab.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 2, H = 5, W = 6, OUT = 4 };
+
+typedef struct bench {
+    acf_lab l;
+    acf_params *ps;
+    acf_pixelcnn net;
+    int64_t C;
+    acf_real z[N * H * W * 3], given[N * H * W * 3], b[N * H * W * 3];
+} bench;
+
+static void open_bench(bench *k, int64_t C, int blocks) {
+    memset(k, 0, sizeof *k);
+    acf_lab_open(&k->l, 2, 1, 1, ACF_MASK_ALL, 3);
+    k->C = C;
+    assert_int_equal(acf_params_create(k->l.dev, &k->ps), ACF_OK);
+    const acf_pixelcnn_shape shape = {H, W, C, 6, OUT, blocks, 1};
+    if (acf_pixelcnn_declare(&k->net, k->ps, "net", &shape) || acf_params_build(k->ps, 3, false)) fail_msg("%s", acf_error());
+    for (int64_t i = 0; i < k->ps->total; i++) k->ps->value[i] += (acf_real)acf_lab_random(4, i, -0.3, 0.3);
+    for (int64_t i = 0; i < N * H * W * C; i++) {
+        k->z[i] = (acf_real)acf_lab_random(5, i, -2, 2);
+        k->b[i] = acf_lab_random(6, i / C, 0, 1) < 0.4;
+        k->given[i] = k->b[i] > 0 ? k->z[i] : 0;
+    }
+}
+
+static void close_bench(bench *k) {
+    acf_params_free(k->ps);
+    acf_lab_close(&k->l);
+}
+
+static acf_tensor *image(bench *k, const acf_real *x) { return acf_tensor_input(k->l.t, x, 4, (int64_t[]){N, H, W, k->C}); }
+
+static acf_tensor *run(bench *k) {
+    acf_tensor *p = acf_pixelcnn_run(k->l.t, &k->net, image(k, k->z), image(k, k->given), image(k, k->b), NULL);
+    if (acf_tape_status(k->l.t)) fail_msg("%s", acf_error());
+    return p;
+}
+
+/* A pixel that is not observed is seen by all behind it in the same row or below within reach, and by none before it, nor by itself. */
+static void pixels_see_those_before(void **state) {
+    (void)state;
+    bench k;
+    open_bench(&k, 1, 3);
+    memset(k.b, 0, sizeof k.b), memset(k.given, 0, sizeof k.given);
+    acf_real before[H * W * OUT];
+    memcpy(before, run(&k)->data, sizeof before);
+    for (int64_t at = 0; at < H * W; at++) {
+        const acf_real was = k.z[at];
+        k.z[at] += 1;
+        acf_lab_begin(&k.l, false);
+        const acf_real *after = run(&k)->data;
+        for (int64_t i = 0; i < H * W; i++) {
+            const bool same = memcmp(after + i * OUT, before + i * OUT, OUT * sizeof *after) == 0;
+            if (i <= at && !same) fail_msg("what is said of pixel %d depends on pixel %d", (int)i, (int)at);
+            /* Three blocks, two kernels each: 6 rows up and 6 columns aside, beside the first kernel's. */
+            if (i > at && same) fail_msg("what is said of pixel %d does not depend on pixel %d", (int)i, (int)at);
+        }
+        k.z[at] = was;
+    }
+    close_bench(&k);
+}
+
+/* An observed pixel is seen by all, also by those before it. */
+static void observed_pixels_are_seen_by_all(void **state) {
+    (void)state;
+    bench k;
+    open_bench(&k, 1, 1);
+    acf_real before[H * W * OUT];
+    memcpy(before, run(&k)->data, sizeof before);
+    const int64_t last = H * W - 1;
+    k.b[last] = 1, k.given[last] = k.z[last];
+    acf_lab_begin(&k.l, false);
+    memcpy(before, run(&k)->data, sizeof before);
+    k.given[last] += 1;
+    acf_lab_begin(&k.l, false);
+    const acf_real *after = run(&k)->data;
+    for (int64_t i = 0; i < H * W; i++) assert_true(memcmp(after + i * OUT, before + i * OUT, OUT * sizeof *after) != 0);
+    close_bench(&k);
+}
+
+/* Pixel by pixel, with what was computed before kept: the same numbers, up to rounding. */
+static void a_walk_says_the_same(void **state) {
+    (void)state;
+    for (int blocks = 0; blocks <= 3; blocks++) {
+        bench k;
+        open_bench(&k, 3, blocks);
+        acf_real whole[N * H * W * OUT];
+        memcpy(whole, run(&k)->data, sizeof whole);
+        acf_lab_begin(&k.l, false);
+        acf_tape *t = k.l.t;
+        acf_tensor *z = image(&k, k.z), *b = image(&k, k.b);
+        acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, image(&k, k.given), b);
+        assert_non_null(walk);
+        for (int64_t h = 0; h < H; h++) {
+            acf_pixel_walk_row(t, walk, h);
+            for (int64_t w = 0; w < W; w++) {
+                acf_tensor *p = acf_pixel_walk_at(t, walk, w);
+                if (acf_tape_status(t)) fail_msg("%s", acf_error());
+                for (int64_t n = 0; n < N; n++)
+                    for (int64_t o = 0; o < OUT; o++)
+                        acf_assert_close((double)p->data[n * OUT + o], (double)whole[((n * H + h) * W + w) * OUT + o],
+                                         sizeof(acf_real) == 8 ? 1e-12 : 2e-5, "number about a pixel");
+                acf_pixel_walk_set(t, walk, w, acf_window(t, z, (acf_region){h, w, 1, 1}));
+            }
+        }
+        assert_int_equal(acf_tape_status(t), ACF_OK);
+        assert_memory_equal(acf_pixel_walk_image(walk)->data, k.z, (size_t)(N * H * W * 3) * sizeof(acf_real));
+        close_bench(&k);
+    }
+}
+
+/* Memory does not grow with the image: one row's pixels use again what the first one's had. */
+static void a_walk_does_not_grow(void **state) {
+    (void)state;
+    bench k;
+    open_bench(&k, 1, 2);
+    acf_tape *t = k.l.t;
+    acf_tensor *z = image(&k, k.z);
+    acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, image(&k, k.given), image(&k, k.b));
+    size_t used = 0;
+    for (int64_t h = 0; h < H; h++) {
+        acf_pixel_walk_row(t, walk, h);
+        for (int64_t w = 0; w < W; w++) {
+            acf_pixel_walk_at(t, walk, w);
+            acf_pixel_walk_set(t, walk, w, acf_window(t, z, (acf_region){h, w, 1, 1}));
+            if (h == 0 && w == 0) used = acf_arena_used(t->mem);
+            assert_int_equal(acf_arena_used(t->mem), used);
+        }
+    }
+    assert_int_equal(acf_tape_status(t), ACF_OK);
+    close_bench(&k);
+}
+
+ACF_TESTS(pixelcnn, cmocka_unit_test(pixels_see_those_before), cmocka_unit_test(observed_pixels_are_seen_by_all),
+          cmocka_unit_test(a_walk_says_the_same), cmocka_unit_test(a_walk_does_not_grow))

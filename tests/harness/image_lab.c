@@ -1,0 +1,58 @@
+/* A small image model: see image_lab.h. */
+#include "harness/image_lab.h"
+
+#include "base/rng.h"
+
+#include <stdlib.h>
+
+acf_image_sizes acf_image_lab_sizes(int64_t side, int64_t C, int scales, const acf_image_like_kind *like) {
+    return (acf_image_sizes){.H = side, .W = side, .C = C, .scales = scales, .blocks = 1, .width = 4, .like = like, .like_width = 5, .like_blocks = 2,
+                             .embed_blocks = 1, .components = 2};
+}
+
+static bool given(const acf_image_lab *l, acf_image_mask mask, int64_t n, int64_t h, int64_t w) {
+    const bool chosen = acf_lab_random(77, (n * l->H + h) * l->W + w, 0, 1) < 0.5;
+    switch (mask) {
+    case ACF_IMAGE_SOME:
+    case ACF_IMAGE_PADDED: return chosen;
+    case ACF_IMAGE_UPPER: return h < l->H / 2;
+    case ACF_IMAGE_LEFT: return w < l->W / 2;
+    case ACF_IMAGE_HOLE: return !(h >= 1 && h < l->H - 1 && w >= l->W / 2);
+    case ACF_IMAGE_ONE: return (h * l->W + w) != (n * 5 + 3) % (l->H * l->W);
+    case ACF_IMAGE_ALL: return true;
+    default: return false;
+    }
+}
+
+void acf_image_lab_mask(acf_image_lab *l, acf_image_mask mask) {
+    for (int64_t i = 0; i < l->N * l->H * l->W; i++) {
+        const int64_t n = i / (l->H * l->W), h = i / l->W % l->H, w = i % l->W;
+        l->m[i] = mask != ACF_IMAGE_PADDED || (h < l->H - 1 && w < l->W - 1);
+        l->b[i] = l->m[i] && given(l, mask, n, h, w);
+    }
+}
+
+bool acf_image_lab_modelled(const acf_image_lab *l, int64_t i) { return l->m[i / l->C] && !l->b[i / l->C]; }
+
+void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away) {
+    *l = (acf_image_lab){.N = N, .H = s->H, .W = s->W, .C = s->C};
+    const int64_t pixels = N * s->H * s->W;
+    assert_int_equal(acf_device_open_cpu(threads, &l->dev), ACF_OK);
+    assert_int_equal(acf_tape_create(l->dev, NULL, &l->t), ACF_OK);
+    if (acf_image_net_declare(l->dev, s, &l->net) || acf_image_net_build(l->net, 5, true)) fail_msg("%s", acf_error());
+    acf_params *ps = acf_image_net_params(l->net);
+    for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random(4, i, -away, away);
+    l->x = malloc((size_t)(pixels * s->C) * sizeof *l->x), l->b = malloc((size_t)pixels), l->m = malloc((size_t)pixels);
+    assert_true(l->x && l->b && l->m);
+    for (int64_t i = 0; i < pixels * s->C; i++)
+        l->x[i] = (acf_real)acf_rng_normal((acf_place){.seed = 9, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
+    acf_image_lab_mask(l, mask);
+    l->q = (acf_image_query){N, l->x, l->b, l->m, NULL};
+}
+
+void acf_image_lab_close(acf_image_lab *l) {
+    acf_image_net_free(l->net);
+    acf_tape_free(l->t);
+    acf_device_close(l->dev);
+    free(l->x), free(l->b), free(l->m);
+}
