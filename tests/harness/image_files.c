@@ -1,4 +1,4 @@
-/* Image files for tests: see image_lab.h. */
+/* Image files for tests: see image_files.h. */
 #include "harness/image_files.h"
 
 #include <png.h>
