@@ -167,7 +167,7 @@ static int cut(void *ctx, const acf_fit_report *r) {
 static acf_model *make_model(acf_device *dev, const acf_table *t, const char *const *settings, acf_holdout **hold) {
     acf_train_lab l;
     acf_encoder *e;
-    acf_model *m;
+    acf_model *m = NULL;
     acf_train_lab_open(&l, 1, settings);
     if (acf_train_prepare(t, NULL, l.o, hold, &e) || acf_fitted_create(dev, l.o, e, 5, true, &m)) fail_msg("%s", acf_error());
     acf_device_close(l.dev);

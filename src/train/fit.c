@@ -17,6 +17,7 @@ typedef struct run {
     double saved;        /* tr->seconds when a checkpoint was last tried */
     acf_failure trouble; /* why the last try failed, ACF_OK when it did not; at the end, why the second pass was given up */
     volatile sig_atomic_t stop;
+    bool broken; /* a second pass could not begin: the trainer's state is worth nothing */
 } run;
 
 acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
@@ -152,7 +153,7 @@ static acf_status end_without_memory(run *r) {
     const char *path = r->how->checkpoint;
     acf_failure why;
     acf_failure_save(&why);
-    if (!path || r->tr->state.step == 0) return why.status;
+    if (!path || r->broken || r->tr->state.step == 0) return why.status;
     if (acf_checkpoint_save(r->tr, path) == ACF_OK)
         return acf_fail(ACF_EMEMORY, "%s; '%s' has the state after step %lld: set resume to go on from it, with a smaller batch or more memory",
                         why.sentence, path, (long long)r->tr->state.step);
@@ -174,7 +175,9 @@ static acf_status run_passes(run *r, acf_train_end *end) {
     const acf_train_hooks hooks = {.report = report, .ctx = r, .stop = &r->stop};
     ACF_TRY(acf_trainer_run(r->tr, &hooks, end));
     if (acf_refit_due(r->tr, *end)) {
+        r->broken = true;
         ACF_TRY(acf_refit_begin(r->tr, *end));
+        r->broken = false;
         ACF_TRY(acf_trainer_run(r->tr, &hooks, end));
     }
     return r->tr->pass == 2 && *end == ACF_END_STEPS ? acf_refit_check(r->tr) : ACF_OK;
