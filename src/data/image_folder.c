@@ -27,9 +27,8 @@ typedef struct folder {
     int64_t n, other;
     acf_images *im;
     int64_t H, W, model; /* size of the first readable file, as stored, and its number */
-    int64_t at;          /* the first file that failed, n: none; and how */
-    acf_failure first;
-    bool *good;          /* (n) */
+    acf_failure first;   /* what was wrong with the first broken one */
+    uint8_t *status;     /* (n) how reading each went */
 } folder;
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
@@ -106,13 +105,6 @@ static int channels_of_most(const folder *f, const acf_device *dev, int64_t vote
 
 /* ---- pictures ------------------------------------------------------------------------------------------------------------- */
 
-/* Keeps the failure of the first file in order. Called by one thread at a time. */
-static void remember(folder *f, int64_t i) {
-    if (i >= f->at) return;
-    f->at = i;
-    acf_failure_save(&f->first);
-}
-
 /* The first file that can be read decides the size; those before it are broken. */
 static acf_status find_model(folder *f) {
     char path[PATH_CAP];
@@ -121,7 +113,7 @@ static acf_status find_model(folder *f) {
         acf_status status = acf_raster_read(path_of(path, f, f->model), &r);
         if (status == ACF_EMEMORY || (status != ACF_OK && f->plan->strict)) return status;
         if (status != ACF_OK) {
-            remember(f, f->model);
+            if (f->model == 0) acf_failure_save(&f->first);
             continue;
         }
         f->H = r.H, f->W = r.W;
@@ -131,7 +123,7 @@ static acf_status find_model(folder *f) {
     return acf_fail(f->first.status, "%s: none of its %lld images can be read; the first: %.400s", f->path, (long long)f->n, f->first.sentence);
 }
 
-/* File i to its slot. */
+/* File i to its slot. Fails as acf_raster_read, and with ACF_ESHAPE where the picture is sound but does not fit the others or the plan. */
 static acf_status load(const folder *f, int64_t i) {
     char path[PATH_CAP];
     acf_raster r;
@@ -139,7 +131,8 @@ static acf_status load(const folder *f, int64_t i) {
     const acf_images *im = f->im;
     ACF_TRY(acf_raster_read(path_of(path, f, i), &r));
     acf_status status = acf_image_plan_size(f->plan, path, r.H, r.W, &h, &w);
-    if (status == ACF_OK && (h != im->H || w != im->W))
+    if (status != ACF_OK) status = ACF_ESHAPE;
+    else if (h != im->H || w != im->W)
         status = acf_fail(ACF_ESHAPE, "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; give a size to resize or crop all to", path,
                           (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
     if (status == ACF_OK) status = acf_image_plan_apply(f->plan, path, r.pixel, r.H, r.W, r.C, (int)im->C, im->pixel + i * im->H * im->W * im->C);
@@ -148,21 +141,27 @@ static acf_status load(const folder *f, int64_t i) {
 }
 
 /* A file may be left out for what it is, not for what the user asked or the machine lacks. */
-static bool may_be_skipped(acf_status status) { return status == ACF_EDATA || status == ACF_EIO; }
+static bool may_be_skipped(const folder *f, int64_t i) { return !f->plan->strict && (f->status[i] == ACF_EDATA || f->status[i] == ACF_EIO); }
 
+/* Threads keep how each file went, not why; the first that matters is then read again for its sentence. */
 static acf_status load_all(folder *f, const acf_device *dev) {
-    folder grave = *f; /* the failure, if any, that ends it all */
-    grave.at = f->n;
     _Pragma("omp parallel for schedule(dynamic, 16) num_threads(acf_threads_for(dev, f->n * 4096))")
+    for (int64_t i = 0; i < f->n; i++) f->status[i] = (uint8_t)load(f, i);
     for (int64_t i = 0; i < f->n; i++) {
-        acf_status status = load(f, i);
-        f->good[i] = status == ACF_OK;
-        if (status == ACF_OK) continue;
-        _Pragma("omp critical(acf_image_folder)") remember(may_be_skipped(status) && !f->plan->strict ? f : &grave, i);
+        if (f->status[i] == ACF_OK || may_be_skipped(f, i)) continue;
+        acf_failure why;
+        f->status[i] = (uint8_t)load(f, i);
+        if (f->status[i] == ACF_OK) continue;
+        acf_failure_save(&why);
+        if (why.status == ACF_ESHAPE) why.status = ACF_EDATA;
+        return acf_failure_restore(&why);
     }
-    if (grave.at == f->n) return ACF_OK;
-    if (grave.first.status == ACF_ESHAPE) grave.first.status = ACF_EDATA;
-    return acf_failure_restore(&grave.first);
+    for (int64_t i = 0; i < f->n; i++)
+        if (f->status[i] != ACF_OK) {
+            if (load(f, i) != ACF_OK) acf_failure_save(&f->first);
+            break;
+        }
+    return ACF_OK;
 }
 
 /* Moves the good ones together, with their names. */
@@ -173,7 +172,7 @@ static acf_status close_gaps(folder *f) {
     im->file = acf_arena_alloc(im->text, (size_t)f->n * sizeof *im->file);
     if (!im->file) return ACF_EMEMORY;
     for (int64_t i = 0; i < f->n; i++) {
-        if (!f->good[i]) continue;
+        if (f->status[i] != ACF_OK) continue;
         const size_t length = strlen(f->name[i]) + 1;
         char *name = acf_arena_alloc(im->text, length);
         if (!name) return ACF_EMEMORY;
@@ -203,11 +202,10 @@ static acf_status open_listed(folder *f, const acf_device *dev) {
     ACF_TRY(list_names(f));
     acf_failure_save(&before);
     const int C = f->plan->channels ? f->plan->channels : channels_of_most(f, dev, votes);
-    f->at = f->n;
     ACF_TRY(find_model(f));
     ACF_TRY(acf_img_reserve(f->path, f->plan, f->n, f->H, f->W, C, &f->im));
-    f->good = acf_alloc((size_t)f->n * sizeof *f->good, "names of files");
-    if (!f->good) return ACF_EMEMORY;
+    f->status = acf_alloc((size_t)f->n, "names of files");
+    if (!f->status) return ACF_EMEMORY;
     ACF_TRY(load_all(f, dev));
     ACF_TRY(close_gaps(f));
     write_note(f, votes);
@@ -224,6 +222,6 @@ acf_status acf_img_open_folder(const acf_device *dev, const char *path, const ac
     if (status == ACF_OK) *out = f->im;
     else acf_img_free(f->im);
     if (f->text) acf_arena_free(f->text);
-    acf_release(f->name), acf_release(f->good), acf_release(f);
+    acf_release(f->name), acf_release(f->status), acf_release(f);
     return status;
 }

@@ -189,6 +189,9 @@ static void sizes_must_agree_or_be_made_to(void **state) {
     assert_int_equal(acf_img_open(dev, folder.path, NULL, &im), ACF_EDATA);
     snprintf(expected, sizeof expected, "%s/c.png: it has 6 x 4 pixels, but a.png in the same folder has 4 x 6; give a size to resize or crop all to", folder.path);
     assert_string_equal(acf_error(), expected);
+    assert_int_equal(acf_img_open(dev, folder.path, &(acf_image_plan){.crop = {0, 0, 3, 5}}, &im), ACF_EDATA); /* sound, but too low for the box */
+    snprintf(expected, sizeof expected, "%s/c.png: it has 6 x 4 pixels, but is to be cropped to columns 0 to 3 and rows 0 to 5; crop less", folder.path);
+    assert_string_equal(acf_error(), expected);
     im = opened(folder.path, &(acf_image_plan){.width = 5, .height = 5});
     assert_true(im->N == 3 && im->H == 5 && im->W == 5);
     acf_img_free(im);
