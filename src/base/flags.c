@@ -59,7 +59,19 @@ static acf_status read_flag(reader *r, const acf_flag *f, const char *shown, con
     return ACF_OK;
 }
 
-/* --name or --name=value. A true-or-false option takes no second argument: "--flag file" leaves the file alone. */
+/* A true-or-false option takes no second argument: "--flag file" leaves the file alone. So "--flag false" would turn it on and take `false` for a
+ * file; a file that is really called so goes behind "--" or has its folder before it. */
+static acf_status read_bool(reader *r, const char *name, const char *joined) {
+    static const char *const words[] = {"true", "yes", "on", "false", "no", "off"};
+    const char *next = joined || r->next == r->argc ? "" : r->argv[r->next];
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(next, words[i]) == 0)
+            return acf_fail(ACF_EUSAGE, "option '--%s' has no value of its own in '%s'; write '--%s%s' or '--%s=%s'", name, next, i < 3 ? "" : "no-",
+                            name, name, next);
+    return acf_opts_set(r->options, name, joined ? joined : "true");
+}
+
+/* --name or --name=value. */
 static acf_status read_long(reader *r, const char *arg) {
     char shown[NAME_ROOM + 2];
     const char *name = shown + 2, *equals = strchr(arg, '='), *value = NULL;
@@ -71,7 +83,7 @@ static acf_status read_long(reader *r, const char *arg) {
     const acf_flag *f = find_flag(r, name);
     if (f) return read_flag(r, f, shown, joined);
     const acf_option *d = acf_opts_find(r->options, name);
-    if (d && d->type == ACF_OPTION_BOOL) return acf_opts_set(r->options, name, joined ? joined : "true");
+    if (d && d->type == ACF_OPTION_BOOL) return read_bool(r, name, joined);
     if (d) {
         ACF_TRY(take_value(r, shown, joined, &value));
         return acf_opts_set(r->options, name, value);

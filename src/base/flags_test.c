@@ -93,6 +93,8 @@ static void mistakes_are_named(void **state) {
         {"-o", "option '-o' needs a value"},
         {"--json=1", "option '--json' takes no value"},
         {"--no-long-format=1", "option '--no-long-format' takes no value"},
+        {"--long-format false", "option '--long-format' has no value of its own in 'false'; write '--no-long-format' or '--long-format=false'"},
+        {"--long-format yes x.csv", "option '--long-format' has no value of its own in 'yes'; write '--long-format' or '--long-format=yes'"},
         {"--json --json", "option '--json' is given twice"},
         {"-x", "unknown option '-x'; an argument that begins with a dash goes behind '--'"},
         {"--epochs=5000", "option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},

@@ -28,6 +28,7 @@ acf_status acf_encoder_create(const acf_column *column, int64_t D, acf_encoder *
     if (!(e->column = acf_columns_copy(column, D)) || !(e->mean = zeros(D, sizeof *e->mean)) ||
         !(e->scale = zeros(D, sizeof *e->scale)) || !(e->log_jacobian = zeros(D, sizeof *e->log_jacobian)) ||
         !(e->resolution = zeros(D, sizeof *e->resolution)) || !(e->warp = zeros(D, sizeof *e->warp)) ||
+        !(e->repertoire = zeros(D, sizeof *e->repertoire)) ||
         !(e->least = zeros(D, sizeof *e->least)) || !(e->most = zeros(D, sizeof *e->most)) ||
         !(e->observed = zeros(D, sizeof *e->observed)) || !(e->first = zeros(D, sizeof *e->first)) ||
         !(e->count = zeros(classes, sizeof *e->count)) ||
@@ -48,8 +49,9 @@ acf_status acf_encoder_create(const acf_column *column, int64_t D, acf_encoder *
 void acf_encoder_free(acf_encoder *e) {
     if (!e) return;
     for (int64_t j = 0; e->warp && j < e->D; j++) acf_warp_free(&e->warp[j]);
+    for (int64_t j = 0; e->repertoire && j < e->D; j++) acf_repertoire_free(&e->repertoire[j]);
     acf_release(e->column);
-    acf_release(e->resolution), acf_release(e->warp), acf_release(e->least), acf_release(e->most);
+    acf_release(e->resolution), acf_release(e->repertoire), acf_release(e->warp), acf_release(e->least), acf_release(e->most);
     acf_release(e->mean), acf_release(e->scale), acf_release(e->log_jacobian);
     acf_release(e->observed), acf_release(e->first), acf_release(e->count), acf_release(e->categorical);
     acf_release(e);
@@ -194,7 +196,10 @@ static acf_status shape_column(shaping *s, int64_t j, double *value, int64_t n) 
     acf_encoder *e = s->e;
     if (e->column[j].classes > 0 || n == 0) return ACF_OK;
     qsort(value, (size_t)n, sizeof *value, by_value);
-    if (s->how->dequantise) e->resolution[j] = acf_resolution_find(value, n);
+    if (s->how->dequantise) {
+        e->resolution[j] = acf_resolution_find(value, n);
+        ACF_TRY(acf_repertoire_find(value, n, e->resolution[j], &e->repertoire[j]));
+    }
     set_range(e, j, s->least[j], s->most[j]);
     if (!s->how->warp) return ACF_OK;
     for (int64_t k = 0; k < n; k++) value[k] = (value[k] - e->mean[j]) / e->scale[j];
@@ -258,6 +263,7 @@ double acf_dequantise(const acf_encoder *e, int64_t j, double x, uint64_t seed, 
 
 /* Rounded first: the ends of the range were observed, and may be no multiples. NaN stays NaN. */
 double acf_encoder_round(const acf_encoder *e, int64_t j, double x) {
+    if (e->repertoire[j].n) return acf_repertoire_nearest(&e->repertoire[j], x);
     x = acf_resolution_round(e->resolution[j], x);
     x = x < e->least[j] ? e->least[j] : x;
     return x > e->most[j] ? e->most[j] : x;

@@ -11,7 +11,8 @@
  *                            is at most log(P(x) / h), P(x) the model's probability of that value, and near it
  *     a drawn y              is rounded to the nearest multiple of h
  *
- * and whatever is decoded stays within the observed range: of a column with a step exactly, of others within a margin.
+ * and whatever is decoded stays within the observed range: of a column with a step exactly, of others within a margin. In a column of few
+ * values it is one of them (repertoire.h).
  *
  * It is fitted on what training may see and nothing else (split.h), and the model file stores it, so that a query years
  * later is scaled by the same numbers, to the last bit. */
@@ -19,6 +20,7 @@
 #define ACF_DATA_ENCODE_H
 
 #include "base/json.h"
+#include "data/repertoire.h"
 #include "data/resolution.h"
 #include "data/split.h"
 #include "data/table.h"
@@ -32,6 +34,7 @@ typedef struct acf_encoder {
     double *mean, *scale; /* (D) of the observed cells; categorical: 0 and 1 */
     double *log_jacobian; /* (D) log |dt/dx| = -log scale: add it to a log-density of t for one of x */
     acf_resolution *resolution; /* (D) none: values are taken as they are */
+    acf_repertoire *repertoire; /* (D) none: any value */
     acf_warp *warp;       /* (D) of t; the identity where there is none */
     double *least, *most; /* (D) what a decoded real stays within; -INFINITY and INFINITY: anything */
     int64_t *observed;    /* (D) cells it was fitted on */
@@ -53,13 +56,13 @@ void acf_encoder_set_scale(acf_encoder *e, int64_t j, double scale);
 
 static inline const char *acf_encoder_kind(const acf_column *c) { return c->classes > 0 ? "categorical" : "real"; }
 
-/* What acf_encoder_shape is to find besides the range. */
+/* What acf_encoder_shape is to find besides the range; dequantise: resolution and repertoire. */
 typedef struct acf_encoding {
     bool warp, dequantise;
 } acf_encoding;
 
-/* Finds range, resolution and warp of the real columns of a fitted encoder, from the same cells. The range is that of all of them,
- * widened by its n-th part where there is no step (a fresh value falls outside with probability 2/(n+1)); resolution and warp look
+/* Finds range, resolution, repertoire and warp of the real columns of a fitted encoder, from the same cells. The range is that of all of them,
+ * widened by its n-th part where there is no step (a fresh value falls outside with probability 2/(n+1)); the others look
  * at ACF_ENCODE_CELLS cells of a column at most, evenly spaced. Fails: ACF_EMEMORY; then e is good for nothing but acf_encoder_free. */
 #define ACF_ENCODE_CELLS 131072
 acf_status acf_encoder_shape(acf_encoder *e, const acf_table *t, const acf_rows *rows, const acf_holdout *hold,
@@ -84,7 +87,7 @@ static inline double acf_encode_log_slope(const acf_encoder *e, int64_t j, doubl
 #define ACF_NOISE_FIXED UINT32_MAX
 double acf_dequantise(const acf_encoder *e, int64_t j, double x, uint64_t seed, uint64_t row_id, uint32_t draw);
 
-/* The value of column j that z stands for: within the column's range and at a multiple of its step; of a categorical column
+/* The value of column j that z stands for: within the column's range and at a multiple of its step, or one of its values; of a categorical column
  * always a valid code. NaN stays NaN in a real column and is code 0 in a categorical one. */
 double acf_decode(const acf_encoder *e, int64_t j, acf_real z);
 
@@ -92,8 +95,8 @@ double acf_decode(const acf_encoder *e, int64_t j, acf_real z);
 double acf_encoder_round(const acf_encoder *e, int64_t j, double x);
 
 /* As JSON, {"columns": [{"name", "kind": "real", "mean", "scale", "observed", "least", "most", "step": {"every", "decimals"},
- * "warp": {"t": [...], "z": [...]}} or {"name", "kind": "categorical", "counts"}, ...]}; name, range, step and warp are left out
- * where there is none. What is read back is equal bit for bit.
+ * "values": [...], "warp": {"t": [...], "z": [...]}} or {"name", "kind": "categorical", "counts"}, ...]}; name, range, step, values and
+ * warp are left out where there is none. What is read back is equal bit for bit.
  * to_json gives *out (json_decref). Fails: ACF_EMEMORY. from_json trusts nothing; gives *out.
  * Fails: from.status with the column and key, ACF_EMEMORY. */
 acf_status acf_encoder_to_json(const acf_encoder *e, json_t **out);

@@ -14,7 +14,7 @@ static json_t *numbers_to_json(const double *x, int32_t n) {
     return ok ? list : NULL;
 }
 
-/* Range, step and warp of a real column, what there is of them. */
+/* Range, step, values and warp of a real column, what there is of them. */
 static bool shape_to_json(const acf_encoder *e, int64_t j, json_t *o) {
     const acf_warp *w = &e->warp[j];
     bool ok = true;
@@ -23,6 +23,8 @@ static bool shape_to_json(const acf_encoder *e, int64_t j, json_t *o) {
     if (e->resolution[j].every)
         ok = ok && json_object_set_new(o, "step", json_pack("{s:I, s:i}", "every", (json_int_t)e->resolution[j].every, "decimals",
                                                             e->resolution[j].decimals)) == 0;
+    if (e->repertoire[j].n)
+        ok = ok && json_object_set_new(o, "values", numbers_to_json(e->repertoire[j].value, e->repertoire[j].n)) == 0;
     if (w->n)
         ok = ok && json_object_set_new(o, "warp", json_pack("{s:o, s:o}", "t", numbers_to_json(w->t, w->n), "z",
                                                             numbers_to_json(w->z, w->n))) == 0;
@@ -142,14 +144,25 @@ static acf_status read_warp(acf_json_source from, const json_t *o, acf_warp *out
     return ACF_OK;
 }
 
-/* Range, step and warp: files written before there were any have none. */
+static acf_status read_values(acf_json_source from, const json_t *list, acf_repertoire *out) {
+    size_t n = json_array_size(list);
+    if (n < 2 || n > ACF_REPERTOIRE_MAX)
+        return acf_fail(from.status, "%s: 'values' must be a list of 2 to %d numbers", from.name, ACF_REPERTOIRE_MAX);
+    ACF_TRY(acf_repertoire_create((int32_t)n, out));
+    ACF_TRY(read_numbers(from, "values", list, out->value));
+    if (!acf_repertoire_valid(out)) return acf_fail(from.status, "%s: the numbers of 'values' must be finite and ascend", from.name);
+    return ACF_OK;
+}
+
+/* Range, step, values and warp: files written before there were any have none. */
 static acf_status read_shape(acf_json_source from, const json_t *o, acf_encoder *e, int64_t j) {
     ACF_TRY(read_bound(from, o, "least", &e->least[j]));
     ACF_TRY(read_bound(from, o, "most", &e->most[j]));
     if (!(e->least[j] <= e->most[j]))
         return acf_fail(from.status, "%s: 'least' is %g and 'most' %g; expected a range", from.name, e->least[j], e->most[j]);
-    const json_t *step = json_object_get(o, "step"), *warp = json_object_get(o, "warp");
+    const json_t *step = json_object_get(o, "step"), *values = json_object_get(o, "values"), *warp = json_object_get(o, "warp");
     if (step) ACF_TRY(read_step(from, step, &e->resolution[j]));
+    if (values) ACF_TRY(read_values(from, values, &e->repertoire[j]));
     return warp ? read_warp(from, warp, &e->warp[j]) : ACF_OK;
 }
 

@@ -112,13 +112,17 @@ static bool same_warp(const acf_warp *a, const acf_warp *b) {
     return a->n == b->n && (n == 0 || (memcmp(a->t, b->t, n) == 0 && memcmp(a->z, b->z, n) == 0));
 }
 
+static bool same_repertoire(const acf_repertoire *a, const acf_repertoire *b) {
+    return a->n == b->n && (a->n == 0 || memcmp(a->value, b->value, (size_t)a->n * sizeof *a->value) == 0);
+}
+
 static bool same_encoder(const acf_encoder *a, const acf_encoder *b) {
     size_t n = (size_t)a->D * sizeof(double);
     int64_t classes = 0;
     for (int64_t j = 0; j < a->D; j++) {
         classes += a->column[j].classes;
         if (a->resolution[j].every != b->resolution[j].every || a->resolution[j].decimals != b->resolution[j].decimals) return false;
-        if (!same_warp(&a->warp[j], &b->warp[j])) return false;
+        if (!same_warp(&a->warp[j], &b->warp[j]) || !same_repertoire(&a->repertoire[j], &b->repertoire[j])) return false;
     }
     return a->D == b->D && memcmp(a->least, b->least, n) == 0 && memcmp(a->most, b->most, n) == 0 && memcmp(a->mean, b->mean, n) == 0 && memcmp(a->scale, b->scale, n) == 0 &&
            memcmp(a->log_jacobian, b->log_jacobian, n) == 0 && memcmp(a->observed, b->observed, n) == 0 &&
@@ -219,6 +223,10 @@ static void wrong_json_gets_a_sentence(void **state) {
         {REAL ", \"step\": {\"every\": 1, \"decimals\": 19}}]}",
          "m: column 0: 'step' is 1 with 19 decimals; expected 1 or more, with 0 to 18"},
         {REAL ", \"step\": 3}]}", "m: column 0: this is a whole number, expected an object with 'every'"},
+        {REAL ", \"values\": [1]}]}", "m: column 0: 'values' must be a list of 2 to 256 numbers"},
+        {REAL ", \"values\": 3}]}", "m: column 0: 'values' must be a list of 2 to 256 numbers"},
+        {REAL ", \"values\": [1, 1]}]}", "m: column 0: the numbers of 'values' must be finite and ascend"},
+        {REAL ", \"values\": [1, \"x\"]}]}", "m: column 0: 'values' is text, expected a number"},
         {REAL ", \"warp\": {\"t\": [0, 1]}}]}", "m: column 0: 'z' is missing"},
         {REAL ", \"warp\": {\"t\": [0, 1], \"z\": [0]}}]}",
          "m: column 0: 'warp' must have two lists, 't' and 'z', of 2 to 64 numbers each"},
@@ -246,6 +254,30 @@ static void wrong_json_gets_a_sentence(void **state) {
         json_decref(in);
         assert_int_equal(acf_alloc_live(), live);
     }
+}
+
+/* A column of few values: what is decoded is one of them, and the file says which. Off where nothing is dequantised. */
+static void few_values_are_all_that_is_decoded(void **state) {
+    (void)state;
+    enum { N = 200 };
+    double x[N];
+    for (int i = 0; i < N; i++) x[i] = i % 20 ? 0 : i % 40 ? 0.83 : 0.5;
+    acf_table *t = table(x, N, 1, NULL);
+    acf_encoder *e = shaped(t, NULL, NULL), *back = NULL;
+    json_t *out = NULL;
+    for (int i = 0; i < 1000; i++) {
+        const double y = acf_decode(e, 0, (acf_real)(-5 + 0.01 * i));
+        assert_true(y == 0 || y == 0.5 || y == 0.83);
+    }
+    assert_true(acf_encoder_round(e, 0, 0.3) == 0.5 && acf_encoder_round(e, 0, 0.7) == 0.83 && acf_encoder_round(e, 0, -3) == 0);
+    assert_int_equal(acf_encoder_to_json(e, &out), ACF_OK);
+    assert_int_equal(acf_encoder_from_json((acf_json_source){"test", ACF_EMODEL}, out, &back), ACF_OK);
+    assert_true(back->repertoire[0].n == 3 && same_encoder(e, back));
+    json_decref(out), acf_encoder_free(back), acf_encoder_free(e);
+    e = fitted(t, NULL, NULL);
+    assert_int_equal(acf_encoder_shape(e, t, NULL, NULL, &(acf_encoding){.warp = true}), ACF_OK);
+    assert_int_equal(e->repertoire[0].n, 0);
+    acf_encoder_free(e), acf_tab_free(t);
 }
 
 /* ---- resolution, warp and range ----------------------------------------------------------------------------------- */
@@ -424,7 +456,7 @@ static void memory_may_run_out(void **state) {
     acf_tab_free(t);
 }
 
-ACF_TESTS(encode, cmocka_unit_test(columns_are_understood), cmocka_unit_test(decoded_values_could_be_observed),
+ACF_TESTS(encode, cmocka_unit_test(few_values_are_all_that_is_decoded), cmocka_unit_test(columns_are_understood), cmocka_unit_test(decoded_values_could_be_observed),
           cmocka_unit_test(noise_is_uniform_and_keyed), cmocka_unit_test(slopes_are_those_of_encoding),
           cmocka_unit_test(large_columns_are_sampled), cmocka_unit_test(moments_and_counts), cmocka_unit_test(hard_columns_are_exact),
           cmocka_unit_test(values_go_and_come_back), cmocka_unit_test(densities_are_in_the_users_units),
