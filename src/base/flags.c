@@ -66,7 +66,7 @@ static acf_status read_bool(reader *r, const char *name, const char *joined) {
     const char *next = joined || r->next == r->argc ? "" : r->argv[r->next];
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(next, words[i]) == 0)
-            return acf_fail(ACF_EUSAGE, "option '--%s' has no value of its own in '%s'; write '--%s%s' or '--%s=%s'", name, next, i < 3 ? "" : "no-",
+            return acf_fail(ACF_EUSAGE, "option '--%s' takes its value joined, but '%s' stands apart; write '--%s%s' or '--%s=%s'", name, next, i < 3 ? "" : "no-",
                             name, name, next);
     return acf_opts_set(r->options, name, joined ? joined : "true");
 }
