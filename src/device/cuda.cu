@@ -20,6 +20,7 @@ typedef struct cuda_state {
     cudaEvent_t forked, joined, marks[ACF_MARKS];
     bool aside, left_behind; /* it is where work goes now; there is some of it */
     acf_products *products;
+    acf_dnn *dnn;
     void *scratch, *scratch_beside;
     struct shared {
         unsigned tickets[ACF_TICKETS], tickets_beside[ACF_TICKETS];
@@ -49,6 +50,8 @@ int32_t *acf_cuda_left_out(const acf_device *dev) { return &state_of(dev)->share
 acf_fault *acf_cuda_fault(const acf_device *dev) { return &state_of(dev)->shared->fault; }
 void *acf_cuda_scratch(const acf_device *dev) { return state_of(dev)->aside ? state_of(dev)->scratch_beside : state_of(dev)->scratch; }
 acf_products *acf_cuda_products(const acf_device *dev) { return state_of(dev)->products; }
+acf_dnn *acf_cuda_dnn(const acf_device *dev) { return state_of(dev)->dnn; }
+bool acf_cuda_is_aside(const acf_device *dev) { return state_of(dev)->aside; }
 
 /* ---- failures --------------------------------------------------------------------------------------------------------- */
 
@@ -310,6 +313,7 @@ static void cuda_close(acf_device *dev) {
     cudaSetDevice(s->n);
     if (s->stream) cudaStreamSynchronize(s->stream);
     acf_products_free(s->products);
+    acf_dnn_free(s->dnn);
     if (s->scratch) cudaFree(s->scratch);
     if (s->scratch_beside) cudaFree(s->scratch_beside);
     if (s->beside) cudaStreamDestroy(s->beside);
@@ -350,6 +354,7 @@ static acf_status prepare(acf_device *dev) {
     ACF_CUDA(cudaMalloc((void **)&s->shared, sizeof *s->shared));
     ACF_CUDA(cudaMemsetAsync(s->shared, 0, sizeof *s->shared, s->stream));
     ACF_CUDA(cudaHostAlloc((void **)&s->fault, sizeof *s->fault, cudaHostAllocDefault));
+    ACF_TRY(acf_dnn_create(&s->dnn));
     return acf_products_create(&s->products);
 }
 

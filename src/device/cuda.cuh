@@ -27,6 +27,12 @@ acf_status acf_products_create(acf_products **out);
 void acf_products_free(acf_products *p);
 acf_products *acf_cuda_products(const acf_device *dev);
 
+/* cuda_dnn.cu: cuDNN, where it is, and its plans; NULL is allowed. */
+typedef struct acf_dnn acf_dnn;
+acf_status acf_dnn_create(acf_dnn **out);
+void acf_dnn_free(acf_dnn *d);
+acf_dnn *acf_cuda_dnn(const acf_device *dev);
+
 /* For the plugin's entry: false when another copy of the library is served already. */
 bool acf_cuda_serve(const acf_services *host);
 
@@ -50,6 +56,8 @@ cudaStream_t acf_cuda_stream(const acf_device *dev);
 /* In a captured step, turns to a second stream, behind all that was enqueued before, with scratch and tickets of its own; and back. acf_cuda_join waits
  * for it. Kernels say it by acf_cuda_aside (ops/ops.cuh). */
 acf_status acf_cuda_turn(const acf_device *dev, bool aside);
+/* Work goes to the second stream now. */
+bool acf_cuda_is_aside(const acf_device *dev);
 
 /* Multiprocessors, for kernels whose grid is the machine and not the data. */
 int acf_cuda_processors(const acf_device *dev);

@@ -4,6 +4,7 @@
 #include "ops/chain_means.h"
 #include "ops/concat.h"
 #include "ops/gaussian.h"
+#include "ops/image_parts.h"
 #include "ops/masked.h"
 #include "ops/mixture.h"
 #include "ops/paired.h"
@@ -17,22 +18,6 @@ static acf_tensor *filled(acf_tape *t, const acf_image_cond *c, double value) {
 static acf_tensor *flat(acf_tape *t, acf_tensor *x) {
     const int64_t n = acf_tensor_count(x);
     return acf_tensor_view(t, x, 1, &n);
-}
-
-/* Image and place in it of every number of N pixels that are the same place of all images, one place after the other: cells of place p begin
- * at p·N·C. With `whole`, image after image instead. */
-static acf_cells cells(acf_tape *t, const acf_image_like *k, int64_t N, bool whole) {
-    const int64_t size = k->H * k->W * k->C, all = N * size;
-    if (t->failure.status) return (acf_cells){0};
-    int32_t *host = acf_arena_alloc(t->host, (size_t)(2 * all) * sizeof *host), *there = acf_tape_ints(t, 2 * all);
-    if (!host) acf_tape_fail(t, NULL);
-    if (t->failure.status) return (acf_cells){0};
-    for (int64_t i = 0; i < all; i++) {
-        const int64_t pixel = i / (N * k->C), n = whole ? i / size : i / k->C % N;
-        host[i] = (int32_t)n, host[all + i] = (int32_t)(whole ? i % size : pixel * k->C + i % k->C);
-    }
-    if (acf_device_copy(t->dev, there, host, (size_t)(2 * all) * sizeof *host, ACF_TO_DEVICE) || acf_device_sync(t->dev)) acf_tape_fail(t, NULL);
-    return (acf_cells){there, there + all};
 }
 
 /* ---- Gaussians --------------------------------------------------------------------------------------------------------------------- */
@@ -76,7 +61,7 @@ static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_ima
     acf_draw here = *d;
     say(t, k, c, &mean, &scale);
     if (t->failure.status) return &t->empty;
-    here.at = cells(t, k, c->u->dim[0], true);
+    here.at = acf_image_cells(t, c->u->dim[0], k->H * k->W, k->C, true);
     acf_tensor *z = acf_gaussian_sample(t, flat(t, mean), flat(t, scale), k->lo, k->hi, &here);
     return t->failure.status ? &t->empty : acf_choose(t, c->u, acf_tensor_view(t, z, 4, c->u->dim), c->given);
 }
@@ -122,23 +107,33 @@ static acf_tensor *make_pixel(acf_tape *t, const acf_image_like *k, acf_tensor *
     return pixel;
 }
 
-/* All modelled numbers in their order; d NULL: means. */
+/* The pixels of a row that was begun, one by one. at: the row's numbers, for draws. */
+static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_pixel_walk *walk, int64_t h, const acf_draw *d, acf_cells at) {
+    const int64_t NC = c->u->dim[0] * k->C;
+    for (int64_t w = 0; w < k->W && !t->failure.status; w++) {
+        acf_draw here = d ? *d : (acf_draw){0};
+        if (d) here.at = (acf_cells){at.row + w * NC, at.column + w * NC};
+        acf_tensor *p = acf_pixel_walk_at(t, walk, w), *u = acf_window(t, c->u, (acf_region){h, w, 1, 1});
+        acf_tensor *old = acf_window(t, c->given, (acf_region){h, w, 1, 1});
+        acf_pixel_walk_set(t, walk, w, make_pixel(t, k, p, old, u, d ? &here : NULL));
+    }
+}
+
+/* All modelled numbers in their order; d NULL: means. A GPU makes a row at once, where that fits. */
 static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
     if (t->failure.status) return &t->empty;
     ACF_ASSERT(!t->record);
-    const int64_t NC = c->u->dim[0] * k->C;
-    const acf_cells at = d ? cells(t, k, c->u->dim[0], false) : (acf_cells){0};
+    const int64_t line = c->u->dim[0] * k->W * k->C, A = acf_chain_width(k->C, k->components);
+    const bool at_once = t->dev->kind == ACF_DEVICE_CUDA && acf_pixel_row_fits(k->width, k->C, A, k->components, k->blocks);
+    const acf_pixel_row how = {.u = c->u, .given = c->given, .K = k->components, .lo = k->lo, .hi = k->hi};
+    const acf_cells all = d ? acf_image_cells(t, c->u->dim[0], k->H * k->W, k->C, false) : (acf_cells){0};
     acf_pixel_walk *walk = acf_pixel_walk_new(t, &k->pixel, c->given, c->b);
     for (int64_t h = 0; h < k->H && !t->failure.status; h++) {
+        acf_draw here = d ? *d : (acf_draw){0};
+        if (d) here.at = (acf_cells){all.row + h * line, all.column + h * line};
         acf_pixel_walk_row(t, walk, h);
-        for (int64_t w = 0; w < k->W && !t->failure.status; w++) {
-            const int64_t place = (h * k->W + w) * NC;
-            acf_draw here = d ? *d : (acf_draw){0};
-            if (d) here.at = (acf_cells){at.row + place, at.column + place};
-            acf_tensor *p = acf_pixel_walk_at(t, walk, w), *u = acf_window(t, c->u, (acf_region){h, w, 1, 1});
-            acf_tensor *old = acf_window(t, c->given, (acf_region){h, w, 1, 1});
-            acf_pixel_walk_set(t, walk, w, make_pixel(t, k, p, old, u, d ? &here : NULL));
-        }
+        if (at_once) acf_pixel_walk_fill(t, walk, how, d ? &here : NULL);
+        else fill_row(t, k, c, walk, h, d, here.at);
     }
     return t->failure.status ? &t->empty : acf_pixel_walk_image(walk);
 }

@@ -2,6 +2,7 @@
 #include "model/image_net.h"
 
 #include "ops/arith.h"
+#include "ops/image_parts.h"
 #include "ops/masked.h"
 
 #define LOG_SCALE_MIN (-7.0) /* of likelihoods, in encoded units */
@@ -65,39 +66,23 @@ struct acf_image_view {
     const uint64_t *id; /* (N) on the device; NULL: as in the query */
 };
 
-/* Four images on the host: x, what is given of it, b and u; pixels that are neither are 0 in all of them. */
-static void expand(acf_real *const to[4], const acf_image_query *q, int64_t pixels, int64_t C) {
-    for (int64_t p = 0; p < pixels; p++) {
-        const bool b = q->b[p], u = !b && (!q->m || q->m[p]);
-        for (int64_t i = p * C; i < (p + 1) * C; i++) {
-            to[0][i] = b || u ? q->x[i] : 0;
-            to[1][i] = b ? q->x[i] : 0;
-            to[2][i] = b, to[3][i] = u;
-        }
-    }
+/* Host memory on the device; where it is there already, and NULL, it stays what it is. */
+static const void *place(acf_tape *t, const acf_image_query *q, const void *data, int64_t n, size_t size) {
+    if (!data || q->there || t->failure.status) return data;
+    void *copy = acf_arena_alloc(t->mem, (size_t)n * size);
+    if (!copy || acf_device_copy(t->dev, copy, data, (size_t)n * size, ACF_TO_DEVICE)) acf_tape_fail(t, NULL);
+    return copy;
 }
 
 static void see(acf_tape *t, acf_image_view *v) {
     const acf_image_sizes *s = &v->net->size;
-    const int64_t dim[4] = {v->q.N, s->H, s->W, s->C}, n = v->q.N * s->H * s->W * s->C;
-    acf_real *host = acf_arena_alloc(t->host, (size_t)(4 * n) * sizeof *host);
-    if (!host) {
-        acf_tape_fail(t, NULL);
-        return;
-    }
-    expand((acf_real *const[4]){host, host + n, host + 2 * n, host + 3 * n}, &v->q, v->q.N * s->H * s->W, s->C);
-    v->x = acf_tensor_input(t, host, 4, dim);
-    v->cond.given = acf_tensor_input(t, host + n, 4, dim);
-    v->cond.b = acf_tensor_input(t, host + 2 * n, 4, dim);
-    v->cond.u = acf_tensor_input(t, host + 3 * n, 4, dim);
-}
-
-/* The ids on the device; NULL stays NULL. */
-static const uint64_t *place_ids(acf_tape *t, const acf_image_query *q) {
-    const size_t bytes = (size_t)q->N * sizeof *q->id;
-    uint64_t *id = q->id ? acf_arena_alloc(t->mem, bytes) : NULL;
-    if (q->id && (!id || acf_device_copy(t->dev, id, q->id, bytes, ACF_TO_DEVICE))) acf_tape_fail(t, NULL);
-    return id;
+    const acf_image_query *q = &v->q;
+    const int64_t dim[4] = {q->N, s->H, s->W, s->C}, pixels = q->N * s->H * s->W;
+    const acf_real *x = place(t, q, q->x, pixels * s->C, sizeof *x);
+    const uint8_t *b = place(t, q, q->b, pixels, sizeof *b), *m = place(t, q, q->m, pixels, sizeof *m);
+    if (t->failure.status) return;
+    const acf_image_parts p = acf_image_split(t, acf_tensor_wrap(t, (acf_real *)x, 4, dim), b, m);
+    v->x = p.x, v->cond.given = p.given, v->cond.b = p.b, v->cond.u = p.u;
 }
 
 acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const acf_image_query *q, const acf_pass *pass) {
@@ -106,7 +91,7 @@ acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const 
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    *v = (acf_image_view){.net = net, .q = *q, .id = place_ids(t, q)};
+    *v = (acf_image_view){.net = net, .q = *q, .id = place(t, q, q->id, q->N, sizeof *q->id)};
     if (pass) v->pass = *pass, v->pass.row_id = v->id, v->cond.pass = &v->pass;
     see(t, v);
     return t->failure.status ? NULL : v;
@@ -142,6 +127,7 @@ acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v) {
 /* The modelled numbers of x to the host. */
 static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_real *out) {
     ACF_TRY(acf_tape_check(t, x));
+    ACF_ASSERT(!v->q.there || !t->dev->plugin); /* its masks are read */
     const int64_t n = acf_tensor_count(x), C = v->net->size.C;
     acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
     if (!host || acf_device_copy(t->dev, host, x->data, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(t->dev))
@@ -151,12 +137,17 @@ static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_r
     return ACF_OK;
 }
 
+acf_tensor *acf_image_net_answer(acf_tape *t, const acf_image_view *v, const acf_draw *d) {
+    if (!v) return &t->empty;
+    if (!d) return best_guess(t, v);
+    const acf_draw here = {.seed = d->seed, .draw = d->draw, .now = d->now, .row_id = v->id};
+    return acf_image_net_inverse(t, v, v->net->like.kind->sample(t, &v->net->like, &v->cond, &here));
+}
+
 acf_status acf_image_net_draw(acf_tape *t, const acf_image_view *v, const acf_draw *d, acf_real *out) {
-    if (!v) return acf_tape_status(t);
-    const acf_draw here = {.seed = d->seed, .draw = d->draw, .row_id = v->id};
-    return put(t, v, acf_image_net_inverse(t, v, v->net->like.kind->sample(t, &v->net->like, &v->cond, &here)), out);
+    return v ? put(t, v, acf_image_net_answer(t, v, d), out) : acf_tape_status(t);
 }
 
 acf_status acf_image_net_guess(acf_tape *t, const acf_image_view *v, acf_real *out) {
-    return v ? put(t, v, best_guess(t, v), out) : acf_tape_status(t);
+    return v ? put(t, v, acf_image_net_answer(t, v, NULL), out) : acf_tape_status(t);
 }

@@ -30,13 +30,15 @@ void acf_image_net_free(acf_image_net *net);
 acf_params *acf_image_net_params(acf_image_net *net);
 const acf_image_sizes *acf_image_net_sizes(const acf_image_net *net);
 
-/* Images and what is asked of them, in host memory. */
+/* Images and what is asked of them, in host memory; or with `there`, in that of the device: then nothing is copied, so that a step can be
+ * captured (tensor/replay.h), and the arrays stay until the tape's next begin. */
 typedef struct acf_image_query {
     int64_t N;
     const acf_real *x;   /* (N,H,W,C) encoded */
     const uint8_t *b;    /* (N,H,W): given */
     const uint8_t *m;    /* (N,H,W): there; NULL: all are */
     const uint64_t *id;  /* (N) global numbers, which key draws and dropout; NULL: 0, 1, 2 ... */
+    bool there;
 } acf_image_query;
 
 /* What a batch looks like to the network: made once per step. Lives on the tape. pass NULL: inference. NULL after a failure, which the
@@ -55,8 +57,11 @@ acf_tensor *acf_image_net_inverse(acf_tape *t, const acf_image_view *v, acf_tens
  * has no derivative (pixelcnn). */
 acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v);
 
-/* out (N,H,W,C) on the host: the modelled numbers are drawn, or are the best guess; others are left alone. Tape not recording. d->at and
- * d->row_id are not used: the query has the ids. */
+/* (N,H,W,C) on the device: the modelled numbers are drawn, or with d NULL are the best guess; others are as given, or 0. Tape not recording.
+ * d->at and d->row_id are not used: the query has the ids. */
+acf_tensor *acf_image_net_answer(acf_tape *t, const acf_image_view *v, const acf_draw *d);
+
+/* The same to out (N,H,W,C) on the host, its modelled numbers alone; the query was there, too. */
 acf_status acf_image_net_draw(acf_tape *t, const acf_image_view *v, const acf_draw *d, acf_real *out);
 acf_status acf_image_net_guess(acf_tape *t, const acf_image_view *v, acf_real *out);
 

@@ -58,6 +58,7 @@ acf_status acf_pixelcnn_declare(acf_pixelcnn *n, acf_params *ps, const char *nam
 /* ---- the two streams, anywhere ------------------------------------------------------------------------------------------------ */
 
 /* Inputs of the layers that look around: the image, then two for each block of each stream. */
+_Static_assert(ACF_PIXEL_BLOCKS <= ACF_ROW_BLOCKS, "a row has room for every block");
 #define SLOTS (1 + 4 * ACF_PIXEL_BLOCKS)
 enum { SLOT_IMAGE, SLOT_FIRST };
 enum { SLOT_VIN, SLOT_VOUT, SLOT_HIN, SLOT_HOUT, SLOT_EACH };
@@ -197,6 +198,20 @@ void acf_pixel_walk_set(acf_tape *t, acf_pixel_walk *k, int64_t c, acf_tensor *p
     acf_paste(t, k->z, pixel, here.top, c);
     acf_paste(t, k->s.canvas[SLOT_IMAGE], picture(t, pixel, acf_window(t, k->b, here)), here.top, c);
     if (!t->failure.status) acf_tape_rewind(t, k->row_made);
+}
+
+void acf_pixel_walk_fill(acf_tape *t, acf_pixel_walk *k, acf_pixel_row how, const acf_draw *d) {
+    const stage *s = &k->s;
+    if (t->failure.status) return;
+    const acf_conv_layer *layer = s->n->layer;
+    how.row = s->at.top, how.blocks = s->n->shape.blocks, how.first = k->row.first, how.image = s->canvas[SLOT_IMAGE], how.z = k->z;
+    how.left = s->kernel[ACF_PIXEL_LEFT], how.left_bias = acf_p(layer[ACF_PIXEL_LEFT].b);
+    how.head = s->kernel[ACF_PIXEL_HEAD], how.head_bias = acf_p(layer[ACF_PIXEL_HEAD].b);
+    for (int i = 0; i < how.blocks; i++) {
+        const int in = layer_of(i, ACF_PIXEL_HIN), out = layer_of(i, ACF_PIXEL_HOUT);
+        how.block[i] = (acf_row_block){s->kernel[in], acf_p(layer[in].b), s->kernel[out], acf_p(layer[out].b), k->row.aux[i], k->row.cond[i]};
+    }
+    acf_pixel_row_run(t, &how, d);
 }
 
 acf_tensor *acf_pixel_walk_image(acf_pixel_walk *k) { return k->z; }

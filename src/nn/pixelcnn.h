@@ -16,6 +16,7 @@
 
 #include "nn/image_embed.h"
 #include "nn/pass.h"
+#include "ops/pixel_row.h"
 #include "ops/window.h"
 
 #define ACF_PIXEL_BLOCKS 16
@@ -53,6 +54,9 @@ void acf_pixel_walk_row(acf_tape *t, acf_pixel_walk *k, int64_t r);
 acf_tensor *acf_pixel_walk_at(acf_tape *t, acf_pixel_walk *k, int64_t c);
 /* and what it is, (N,1,1,C). What was made since acf_pixel_walk_at dies. */
 void acf_pixel_walk_set(acf_tape *t, acf_pixel_walk *k, int64_t c, acf_tensor *pixel);
+/* The whole row that was begun, at once, instead of the two above: every pixel is drawn from the mixtures that the network says, or with d NULL is
+ * their mean (ops/pixel_row.h). Of `how` u, given, K, lo and hi are read; d->at has the row's numbers. */
+void acf_pixel_walk_fill(acf_tape *t, acf_pixel_walk *k, acf_pixel_row how, const acf_draw *d);
 /* The image as it is now, (N,H,W,C). */
 acf_tensor *acf_pixel_walk_image(acf_pixel_walk *k);
 

@@ -2,6 +2,9 @@
 #include "nn/pixelcnn.h"
 
 #include "harness/lab.h"
+#include "ops/chain_means.h"
+#include "ops/masked.h"
+#include "ops/mixture.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,12 +19,12 @@ typedef struct bench {
     acf_real z[N * H * W * 3], given[N * H * W * 3], b[N * H * W * 3];
 } bench;
 
-static void open_bench(bench *k, int64_t C, int blocks) {
+static void open_bench_out(bench *k, int64_t C, int blocks, int64_t out) {
     memset(k, 0, sizeof *k);
     acf_lab_open(&k->l, 2, 1, 1, ACF_MASK_ALL, 3);
     k->C = C;
     assert_int_equal(acf_params_create(k->l.dev, &k->ps), ACF_OK);
-    const acf_pixelcnn_shape shape = {H, W, C, 6, OUT, blocks, 1};
+    const acf_pixelcnn_shape shape = {H, W, C, 6, out, blocks, 1};
     if (acf_pixelcnn_declare(&k->net, k->ps, "net", &shape) || acf_params_build(k->ps, 3, false)) fail_msg("%s", acf_error());
     for (int64_t i = 0; i < k->ps->total; i++) k->ps->value[i] += (acf_real)acf_lab_random(4, i, -0.3, 0.3);
     for (int64_t i = 0; i < N * H * W * C; i++) {
@@ -30,6 +33,8 @@ static void open_bench(bench *k, int64_t C, int blocks) {
         k->given[i] = k->b[i] > 0 ? k->z[i] : 0;
     }
 }
+
+static void open_bench(bench *k, int64_t C, int blocks) { open_bench_out(k, C, blocks, OUT); }
 
 static void close_bench(bench *k) {
     acf_params_free(k->ps);
@@ -117,6 +122,43 @@ static void a_walk_says_the_same(void **state) {
     }
 }
 
+/* A row at once is the row pixel by pixel. */
+static void a_row_at_once_is_the_same(void **state) {
+    (void)state;
+    enum { K = 2, C = 3, A = C * 3 * K + 3 * K };
+    for (int blocks = 0; blocks <= 3; blocks++) {
+        bench k;
+        open_bench_out(&k, C, blocks, A);
+        acf_tape *t = k.l.t;
+        acf_real done[2][N * H * W * C];
+        for (int at_once = 0; at_once < 2; at_once++) {
+            acf_lab_begin(&k.l, false);
+            acf_real modelled[N * H * W * C];
+            for (int i = 0; i < N * H * W * C; i++) modelled[i] = 1 - k.b[i];
+            acf_tensor *given = image(&k, k.given), *u = image(&k, modelled);
+            acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, given, image(&k, k.b));
+            assert_non_null(walk);
+            for (int64_t h = 0; h < H; h++) {
+                acf_pixel_walk_row(t, walk, h);
+                if (at_once) acf_pixel_walk_fill(t, walk, (acf_pixel_row){.u = u, .given = given, .K = K, .lo = -3, .hi = 3}, NULL);
+                for (int64_t w = 0; w < W && !at_once; w++) {
+                    acf_tensor *p = acf_pixel_walk_at(t, walk, w), *old = acf_window(t, given, (acf_region){h, w, 1, 1}), *now = old;
+                    for (int c = 0; c < C; c++) {
+                        acf_tensor *mean = acf_mixture_mean(t, acf_chain_means(t, p, now, K), K);
+                        now = acf_choose(t, acf_window(t, u, (acf_region){h, w, 1, 1}), acf_tensor_view(t, mean, 4, old->dim), old);
+                    }
+                    acf_pixel_walk_set(t, walk, w, now);
+                }
+            }
+            if (acf_tape_status(t)) fail_msg("%s", acf_error());
+            memcpy(done[at_once], acf_pixel_walk_image(walk)->data, sizeof done[at_once]);
+        }
+        for (int i = 0; i < N * H * W * C; i++)
+            acf_assert_close((double)done[1][i], (double)done[0][i], sizeof(acf_real) == 8 ? 1e-11 : 2e-4, "a number of the row");
+        close_bench(&k);
+    }
+}
+
 /* Memory does not grow with the image: one row's pixels use again what the first one's had. */
 static void a_walk_does_not_grow(void **state) {
     (void)state;
@@ -140,4 +182,4 @@ static void a_walk_does_not_grow(void **state) {
 }
 
 ACF_TESTS(pixelcnn, cmocka_unit_test(pixels_see_those_before), cmocka_unit_test(observed_pixels_are_seen_by_all),
-          cmocka_unit_test(a_walk_says_the_same), cmocka_unit_test(a_walk_does_not_grow))
+          cmocka_unit_test(a_walk_says_the_same), cmocka_unit_test(a_row_at_once_is_the_same), cmocka_unit_test(a_walk_does_not_grow))

@@ -27,4 +27,12 @@ static __device__ inline int64_t acf_true_rows(const int32_t *rows, int64_t capa
  * backward waits for it. Only where the step's memory lasts (acf_tape.lasting); elsewhere this does nothing. */
 static inline acf_status acf_cuda_aside(const acf_tape *t, bool on) { return t->lasting ? acf_cuda_turn(t->dev, on) : ACF_OK; }
 
+/* The operation before n that made x; NULL: none did, so that nothing of this backward waits for x's gradient. */
+static inline const acf_op *acf_made_by(const acf_node *n, const acf_tensor *x) {
+    for (const acf_node *p = n->before; p; p = p->before)
+        for (int k = 0; k < p->n_out; k++)
+            if (p->out[k]->data == x->data) return p->op; /* a view has the same numbers */
+    return NULL;
+}
+
 #endif

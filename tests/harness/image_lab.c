@@ -34,25 +34,40 @@ void acf_image_lab_mask(acf_image_lab *l, acf_image_mask mask) {
 
 bool acf_image_lab_modelled(const acf_image_lab *l, int64_t i) { return l->m[i / l->C] && !l->b[i / l->C]; }
 
-void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away) {
-    *l = (acf_image_lab){.N = N, .H = s->H, .W = s->W, .C = s->C};
+/* Weights away from their initial values, the same on every device. */
+static void move_weights(acf_image_lab *l, double away) {
+    acf_params *ps = acf_image_net_params(l->net);
+    acf_real *value = acf_lab_fetch(l->dev, ps->value, ps->total);
+    for (int64_t i = 0; i < ps->total; i++) value[i] += (acf_real)acf_lab_random(4, i, -away, away);
+    if (acf_device_copy(l->dev, ps->value, value, (size_t)ps->total * sizeof *value, ACF_TO_DEVICE) || acf_device_sync(l->dev))
+        fail_msg("%s", acf_error());
+    free(value);
+}
+
+void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away) {
+    *l = (acf_image_lab){.dev = dev, .N = N, .H = s->H, .W = s->W, .C = s->C};
     const int64_t pixels = N * s->H * s->W;
-    assert_int_equal(acf_device_open_cpu(threads, &l->dev), ACF_OK);
     assert_int_equal(acf_tape_create(l->dev, NULL, &l->t), ACF_OK);
     if (acf_image_net_declare(l->dev, s, &l->net) || acf_image_net_build(l->net, 5, true)) fail_msg("%s", acf_error());
-    acf_params *ps = acf_image_net_params(l->net);
-    for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random(4, i, -away, away);
+    move_weights(l, away);
     l->x = malloc((size_t)(pixels * s->C) * sizeof *l->x), l->b = malloc((size_t)pixels), l->m = malloc((size_t)pixels);
     assert_true(l->x && l->b && l->m);
     for (int64_t i = 0; i < pixels * s->C; i++)
         l->x[i] = (acf_real)acf_rng_normal((acf_place){.seed = 9, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
     acf_image_lab_mask(l, mask);
-    l->q = (acf_image_query){N, l->x, l->b, l->m, NULL};
+    l->q = (acf_image_query){.N = N, .x = l->x, .b = l->b, .m = l->m};
+}
+
+void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away) {
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(threads, &dev), ACF_OK);
+    acf_image_lab_open_on(l, dev, s, N, mask, away);
+    l->owned = dev;
 }
 
 void acf_image_lab_close(acf_image_lab *l) {
     acf_image_net_free(l->net);
     acf_tape_free(l->t);
-    acf_device_close(l->dev);
+    acf_device_close(l->owned);
     free(l->x), free(l->b), free(l->m);
 }

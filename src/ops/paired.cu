@@ -1,0 +1,85 @@
+/* Units along the channels on the GPU: see paired.h. One pass each way, bound by memory. */
+#include "ops/act.cuh"
+
+extern "C" {
+#include "ops/paired.h"
+}
+
+/* ---- both signs ----------------------------------------------------------------------------------------------------------- */
+
+/* y (M,2C) from x (M,C). */
+static __global__ void paired_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, acf_act_kind act, int64_t M, int64_t C) {
+    ACF_EACH(i, M * C) {
+        const acf_cell at = acf_cell_of(i, C);
+        const int64_t plus = 2 * at.row * C + at.column;
+        const acf_real v = x[i];
+        y[plus] = acf_act_value(act, v), y[plus + C] = acf_act_value(act, -v);
+    }
+}
+
+/* dx += dy₊ act'(x) - dy₋ act'(-x). */
+static __global__ void paired_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ y, acf_act_kind act,
+                                  int64_t M, int64_t C) {
+    ACF_EACH(i, M * C) {
+        const acf_cell at = acf_cell_of(i, C);
+        const int64_t plus = 2 * at.row * C + at.column, minus = plus + C;
+        dx[i] += dy[plus] * acf_act_slope(act, y[plus]) - dy[minus] * acf_act_slope(act, y[minus]);
+    }
+}
+
+static acf_status paired_forward(acf_tape *t, acf_node *n) {
+    const acf_tensor *x = n->in[0];
+    paired_fwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, x->data, ((const acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x), acf_tensor_last(x));
+    return ACF_LAUNCHED("paired");
+}
+
+static acf_status paired_backward(acf_tape *t, acf_node *n) {
+    acf_tensor *x = n->in[0], *y = n->out[0];
+    acf_real *dx = acf_grad(t, x);
+    if (!dx) return acf_tape_status(t);
+    paired_bwd<<<acf_each_blocks(acf_tensor_count(x)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dx, y->grad, y->data, ((const acf_act_attrs *)n->attr)->kind, acf_tensor_lines(x), acf_tensor_last(x));
+    return ACF_LAUNCHED("paired");
+}
+
+ACF_CUDA_OP(paired, paired_forward, paired_backward);
+
+/* ---- gate ----------------------------------------------------------------------------------------------------------------- */
+
+/* y (M,C) = a sigmoid(b), x (M,2C) = [a | b]. */
+static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, int64_t M, int64_t C) {
+    ACF_EACH(i, M * C) {
+        const acf_cell at = acf_cell_of(i, C);
+        const int64_t a = 2 * at.row * C + at.column;
+        y[i] = x[a] * acf_act_value(ACF_SIGMOID, x[a + C]);
+    }
+}
+
+static __global__ void gated_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ x, int64_t M, int64_t C) {
+    ACF_EACH(i, M * C) {
+        const acf_cell at = acf_cell_of(i, C);
+        const int64_t a = 2 * at.row * C + at.column;
+        const acf_real open = acf_act_value(ACF_SIGMOID, x[a + C]), d = dy[i];
+        dx[a] += d * open;
+        dx[a + C] += d * x[a] * open * (1 - open);
+    }
+}
+
+static acf_status gated_forward(acf_tape *t, acf_node *n) {
+    const acf_tensor *y = n->out[0];
+    gated_fwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(y->data, n->in[0]->data, acf_tensor_lines(y),
+                                                                                               acf_tensor_last(y));
+    return ACF_LAUNCHED("gated");
+}
+
+static acf_status gated_backward(acf_tape *t, acf_node *n) {
+    const acf_tensor *y = n->out[0];
+    acf_real *dx = acf_grad(t, n->in[0]);
+    if (!dx) return acf_tape_status(t);
+    gated_bwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, y->grad, n->in[0]->data, acf_tensor_lines(y),
+                                                                                               acf_tensor_last(y));
+    return ACF_LAUNCHED("gated");
+}
+
+ACF_CUDA_OP(gated, gated_forward, gated_backward);
