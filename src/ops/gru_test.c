@@ -101,14 +101,14 @@ static void naive_one_step(const acf_lab *l, double *const *out) {
 }
 
 static const acf_case cases[] = {
-    {"one layer", build_seq, naive_seq, .variant = SEQ, .recurrent = true},
-    {"one layer with conditioning", build_seq, naive_seq, .variant = SEQ_COND, .recurrent = true},
-    {"two layers with conditioning", build_seq, naive_seq, .variant = STACK, .recurrent = true, .big_N = 300},
-    {"two layers with dropout", build_seq, naive_seq, .variant = DROPPED, .recurrent = true, .big_N = 300},
-    {"more inputs than units", build_seq, naive_seq, .variant = WIDE, .recurrent = true},
+    {"one layer", build_seq, naive_seq, .variant = SEQ, .recurrent = 1},
+    {"one layer with conditioning", build_seq, naive_seq, .variant = SEQ_COND, .recurrent = 1},
+    {"two layers with conditioning", build_seq, naive_seq, .variant = STACK, .recurrent = 1, .big_N = 300},
+    {"two layers with dropout", build_seq, naive_seq, .variant = DROPPED, .recurrent = 1, .big_N = 300},
+    {"more inputs than units", build_seq, naive_seq, .variant = WIDE, .recurrent = 1},
     {"step", build_step, naive_one_step, .variant = STEP},
     {"step with conditioning", build_step, naive_one_step, .variant = STEP_COND},
-    {"two layers, large of 256 units", build_seq, naive_seq, .variant = STACK_256, .recurrent = true, .big_N = 300},
+    {"two layers, large of 256 units", build_seq, naive_seq, .variant = STACK_256, .recurrent = 1, .big_N = 300},
     {"step, large of 256 units", build_step, naive_one_step, .variant = STEP_256, .big_N = 300},
     /* From the zero state wh is never multiplied, so a NaN in it cannot show. */
     {"first step, from zero", build_step, naive_one_step, .variant = STEP_FIRST, .hides_nonfinite = true},

@@ -351,10 +351,10 @@ static double rounding(acf_precision p, double n) {
 }
 
 /* What products in the device's precision cost, beside which the tolerance of a case does not count: their factors are rounded once, and
- * in a recurrence again at each of at most D steps. Float is the tolerance of the case. */
+ * in a recurrence again by each product of at most D steps. Float is the tolerance of the case. */
 static double precision_tolerance(const acf_lab *l) {
     const acf_precision p = l->dev->precision;
-    return p == ACF_PRECISION_FLOAT ? 0 : rounding(p, l->c->recurrent ? (double)l->D : 1);
+    return p == ACF_PRECISION_FLOAT ? 0 : rounding(p, l->c->recurrent ? (double)(l->c->recurrent * l->D) : 1);
 }
 
 /* The part of the largest gradient that an element may be off by in float: a recurrence adds up T terms of which each has come through the

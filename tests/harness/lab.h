@@ -56,7 +56,8 @@ typedef struct acf_case {
     void (*naive)(const acf_lab *l, double *const *out); /* expected results; NULL where an identity test stands for it */
     int variant;                                         /* what build and naive switch on */
     double tol;           /* float tolerance of `values`, relative to 1 + |expected|; 0: 2e-5 */
-    bool recurrent;       /* each of the D steps works on what the one before made: on another device rounding adds up over them */
+    int recurrent;        /* each of the D steps works on what the one before made, through so many products: on another device rounding adds up
+                           * over them; 0: there are no steps */
     bool no_grad;         /* has no derivative: skip `gradients` */
     const char *no_device; /* why the job `device` cannot run it; NULL: it can */
     bool hides_nonfinite; /* a NaN input may legitimately not reach the output */
