@@ -46,12 +46,6 @@ acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
     return complete_options(o, out);
 }
 
-/* `auto` is the CPU: not every operation of these models has kernels for a GPU. */
-static acf_status open_device(const acf_options *o, acf_device **out) {
-    const char *name = acf_options_text(o, "device");
-    return acf_device_open(strcmp(name, "auto") == 0 ? "cpu" : name, false, (int)acf_options_int(o, "threads"), out);
-}
-
 acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
     ACF_NEED(out);
     *out = NULL;
@@ -65,7 +59,7 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     ACF_TRY(acf_options_for_images(o, &config));
     ACF_TRY_DONE(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
-    ACF_TRY_DONE(open_device(o, &dev));
+    ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
     const int64_t shape[3] = {im->H, im->W, im->C};
     status = acf_fitted_create_images(dev, config, shape, im->bits, (uint64_t)acf_options_int(config, "seed"), true, &m);
     config = NULL; /* the model's, also when it failed */

@@ -31,9 +31,10 @@ acf_status acf_model_save(const acf_model *m, const char *path) {
     return acf_fitted_save(m, path);
 }
 
-/* Takes dev over, also on failure. */
-static acf_status load_on(acf_device *dev, const char *path, acf_model **out) {
+static acf_status load(const char *path, const acf_options *o, bool recurrent, acf_model **out) {
+    acf_device *dev;
     acf_model *m;
+    ACF_TRY(open_device(o, recurrent, &dev));
     acf_status status = acf_fitted_load(dev, path, &m);
     if (status) {
         acf_device_close(dev);
@@ -44,28 +45,15 @@ static acf_status load_on(acf_device *dev, const char *path, acf_model **out) {
     return ACF_OK;
 }
 
-static acf_status load(const char *path, const acf_options *o, bool recurrent, acf_model **out) {
-    acf_device *dev;
-    ACF_TRY(open_device(o, recurrent, &dev));
-    return load_on(dev, path, out);
-}
-
 acf_status acf_model_load(const char *path, const acf_options *o, acf_model **out) {
     ACF_NEED(path);
     ACF_NEED(out);
-    acf_device *dev;
     acf_model *m;
     ACF_TRY(load(path, o, false, &m));
     /* `auto` chose as if there were no GRUs: what the model is made of is known now. */
-    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && acf_net_recurrent(m->config)) {
+    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && !m->image && acf_net_recurrent(m->config)) {
         acf_fitted_free(m);
         ACF_TRY(load(path, o, true, &m));
-    }
-    /* And not every operation of a model of images has kernels for one. */
-    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && m->image) {
-        acf_fitted_free(m);
-        ACF_TRY(acf_device_open_cpu(o ? (int)acf_options_int(o, "threads") : 0, &dev));
-        ACF_TRY(load_on(dev, path, &m));
     }
     acf_status status = acf_door_answers(m, o);
     if (status) acf_fitted_free(m);
