@@ -1,4 +1,4 @@
-/* acflow: one model of a table that answers every conditional question p(x_u | x_o).
+/* acflow: one model of a table, or of images, that answers every conditional question p(x_u | x_o).
  *
  * This header is the whole public interface and its manual: what is not here is not promised.
  *
@@ -469,6 +469,58 @@ ACF_API acf_status acf_images_name(const acf_images *im, int64_t i, char *out, s
  * ACF_EMEMORY. */
 ACF_API acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap, size_t *needed);
+
+/* Learns a model of the images, as acf_model_fit does of a table: the same options of training, callback, checkpoints and failures, but for the
+ * second pass, which there is none. Options of its own: `preset` (tiny, mnist, omniglot, celeba64, olivetti, cifar), `image-scales` and others up to
+ * `image-components`, and `image-masks`, which pixels are hidden in training. The fraction `valid` of the images is held out; scores in reports
+ * are nats per image. */
+ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out);
+
+/* The options as the preset and then o say: with them images are read as acf_model_fit_images wants them (`image-pad`, `image-size`, `image-bits` of
+ * a preset). Gives *out; free with acf_options_free. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+ACF_API acf_status acf_options_for_images(const acf_options *o, acf_options **out);
+
+/* Reads images for a model: what was done to the images it was made from (`image-size`, `image-bits`, ...) is done to these, unless o says
+ * otherwise. Fails also: ACF_EDATA (another size), ACF_EUSAGE (the model is of a table). */
+ACF_API acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_options *o, acf_images **out);
+
+/* images images of the model's size, all black: to draw new ones from. Gives *out. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+ACF_API acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out);
+
+/* Whether a model is one of images (1) or of a table (0). */
+ACF_API int acf_model_is_images(const acf_model *m);
+
+/* given (images, rows, columns): 1 where a mask of the mixture leaves a pixel, 0 where it hides it; masks as for acf_plot_masks, or the path of a PNG
+ * or JPEG whose white is hidden. Fails: ACF_EUSAGE, ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
+ACF_API acf_status acf_images_masks(const acf_images *im, const char *masks, uint64_t seed, uint8_t *given);
+
+/* A model of images and the memory to ask it with: one per thread. Keeps m. Gives *out; free with acf_image_session_free. */
+typedef struct acf_image_session acf_image_session;
+ACF_API acf_status acf_image_session_create(const acf_model *m, acf_image_session **out);
+ACF_API void acf_image_session_free(acf_image_session *s); /* NULL is allowed */
+
+/* Questions: given (images, rows, columns) is not 0 where a pixel is given; the others are asked for; NULL: nothing is given. Levels that come back
+ * are as in the images, given ones bit for bit. All fail with: ACF_EDATA (images of another size than the model's), ACF_ENUMERIC, ACF_EMEMORY. */
+
+/* out (images): log p(asked | given), in nats; of levels, dequantised by noise that stays the same. Over the numbers asked for times log 2, and
+ * negative, that is bits per dimension. */
+ACF_API acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out);
+
+/* out (images, rows, columns, channels): a draw; it depends on (seed, image number, draw) alone. */
+ACF_API acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed, uint32_t draw, uint8_t *out);
+
+/* The same with the best guess, the inverse of the latent mean; and as real numbers, not rounded to levels. */
+ACF_API acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given, uint8_t *out);
+ACF_API acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out);
+
+/* out (steps + 1, images, rows, columns, channels): a Gibbs chain, which begins with `first`, levels of the images' shape (NULL: the images); each step
+ * draws one half anew given the other: top, left, bottom, right, and again. Fails also: ACF_EUSAGE (steps below 1). */
+ACF_API acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out);
+
+/* Levels, shape (images, rows, columns, channels), as a PNG file: a sheet of them, `across` in a row, every pixel zoom x zoom, with gap pixels
+ * between and around; or one after the other, each for ms milliseconds, as an animation. Fails: ACF_EUSAGE, ACF_EIO, ACF_EMEMORY. */
+ACF_API acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t across, int64_t zoom, int64_t gap);
+ACF_API acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t zoom, int ms);
 
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 

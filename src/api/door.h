@@ -16,6 +16,12 @@
             return acf_fail(ACF_EUSAGE, "%s: '%s' is NULL with a capacity of %zu", __func__, #out, (size_t)(cap));     \
     } while (0)
 
+/* Questions about columns are none that a model of images answers. */
+#define ACF_NEED_TABLE(m)                                                                                              \
+    do {                                                                                                               \
+        if ((m)->image) return acf_fail(ACF_EUSAGE, "the model is one of images, not of a table: ask it about images");     \
+    } while (0)
+
 /* The option 'answers' of o (NULL: its default) becomes the model's. Fails: ACF_EDEVICE. */
 acf_status acf_door_answers(struct acf_model *m, const struct acf_options *o);
 

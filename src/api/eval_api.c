@@ -18,6 +18,7 @@ acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const ac
                         acf_fit_callback callback, void *ctx, acf_evaluation **out) {
     ACF_NEED(truth);
     ACF_NEED(o);
+    if (m) ACF_NEED_TABLE(m);
     ACF_NEED(out);
     if (!acf_opts_find(o, "eval-hide"))
         return acf_fail(ACF_EUSAGE, "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");

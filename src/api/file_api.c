@@ -13,6 +13,7 @@
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 static acf_status need_schema(const acf_model *m) {
+    ACF_NEED_TABLE(m);
     if (m->schema) return ACF_OK;
     return acf_fail(ACF_EMODEL, "this model was made from a matrix in memory, so it does not know the columns of a file; make one from a file");
 }

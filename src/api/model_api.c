@@ -51,7 +51,7 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
     acf_model *m;
     ACF_TRY(load(path, o, false, &m));
     /* `auto` chose as if there were no GRUs: what the model is made of is known now. */
-    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && acf_net_recurrent(m->config)) {
+    if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && !m->image && acf_net_recurrent(m->config)) {
         acf_fitted_free(m);
         ACF_TRY(load(path, o, true, &m));
     }
@@ -67,6 +67,7 @@ acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED(m);
     ACF_NEED(out);
     acf_session *s;
+    ACF_NEED_TABLE(m);
     ACF_TRY(acf_ask_create(m->dev, m, acf_config_rows(m->encoder->D), &s));
     acf_status status = acf_ask_precision(s, m->answers);
     if (status) acf_ask_free(s);

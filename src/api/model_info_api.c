@@ -1,10 +1,10 @@
 /* What a model is, as numbers, as JSON for programs and as lines for people: see acflow.h. */
 #include "api/door.h"
-#include "model/model.h"
+#include "model/image_model.h"
 
-int64_t acf_model_columns(const acf_model *m) { return m ? m->encoder->D : 0; }
+int64_t acf_model_columns(const acf_model *m) { return m && m->encoder ? m->encoder->D : 0; }
 
-static bool has_column(const acf_model *m, int64_t j) { return m && j >= 0 && j < m->encoder->D; }
+static bool has_column(const acf_model *m, int64_t j) { return j >= 0 && j < acf_model_columns(m); }
 
 const char *acf_model_column_name(const acf_model *m, int64_t column) {
     return has_column(m, column) ? m->encoder->column[column].name : NULL;
@@ -17,7 +17,7 @@ int32_t acf_model_column_classes(const acf_model *m, int64_t column) {
 /* Without the gaps of the slab. */
 int64_t acf_model_parameters(const acf_model *m) {
     int64_t n = 0;
-    const acf_params *ps = m ? acf_net_params(m->net) : NULL;
+    const acf_params *ps = m ? acf_fitted_params(m) : NULL;
     for (int i = 0; ps && i < ps->n; i++) n += acf_tensor_count(&ps->list[i]->t);
     return n;
 }
@@ -28,10 +28,10 @@ acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *nee
     ACF_NEED_ROOM(out, cap);
     acf_status status = ACF_OK;
     json_t *encoder = NULL, *options = NULL, *training = NULL, *all = NULL;
-    ACF_TRY_DONE(acf_encoder_to_json(m->encoder, &encoder));
-    ACF_TRY_DONE(acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &options));
+    ACF_TRY_DONE(m->image ? acf_image_model_to_json(m, &encoder) : acf_encoder_to_json(m->encoder, &encoder));
+    ACF_TRY_DONE(acf_opts_to_json(m->config, m->image ? ACF_OPTS_IMAGE : ACF_OPTS_RECORDED, &options));
     if (m->record.known) ACF_TRY_DONE(acf_fit_record_to_json(&m->record, &training));
-    all = json_pack("{s:O, s:O, s:I, s:O?}", "columns", json_object_get(encoder, "columns"), "options", options, "parameters",
+    all = json_pack("{s:O, s:O, s:I, s:O?}", m->image ? "images" : "columns", m->image ? encoder : json_object_get(encoder, "columns"), "options", options, "parameters",
                     (json_int_t)acf_model_parameters(m), "training", training);
     if (!all) {
         status = acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
@@ -58,18 +58,25 @@ static void column_line(const acf_column *c, int64_t j, acf_text *t) {
     acf_text_addf(t, ", column %lld\n", (long long)j);
 }
 
+static void image_line(const acf_model *m, acf_text *t) {
+    const acf_image_sizes *s = acf_image_net_sizes(m->image);
+    acf_text_addf(t, "images: %lld x %lld pixels (width, height), %s, %d bits\n", (long long)s->W, (long long)s->H, s->C == 1 ? "grey" : "colour", m->bits);
+}
+
 acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed) {
     ACF_NEED(m);
     ACF_NEED_ROOM(out, cap);
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "parameters: %lld\ntraining: ", (long long)acf_model_parameters(m));
-    acf_fit_record_text(&m->record, &t);
-    acf_text_addf(&t, "\ncolumns: %lld\n", (long long)m->encoder->D);
-    for (int64_t j = 0; j < m->encoder->D; j++) column_line(&m->encoder->column[j], j, &t);
+    acf_fit_record_text(&m->record, m->image, &t);
+    acf_text_add(&t, "\n");
+    if (m->image) image_line(m, &t);
+    else acf_text_addf(&t, "columns: %lld\n", (long long)m->encoder->D);
+    for (int64_t j = 0; j < acf_model_columns(m); j++) column_line(&m->encoder->column[j], j, &t);
     acf_text_add(&t, "options:\n");
     for (int i = 0; i < acf_opts_count(m->config); i++) {
         const acf_option *d = acf_opts_row(m->config, i);
-        if (!(d->flags & ACF_OPTION_RECORDED)) continue;
+        if (!(d->flags & (m->image ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED))) continue;
         acf_text_addf(&t, "  %-*s ", WIDTH, d->name);
         ACF_TRY(acf_opts_write(m->config, d->name, &t));
         acf_text_add(&t, "\n");

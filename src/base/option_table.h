@@ -4,7 +4,8 @@
  *
  *   name, type, min, max, default, choices, environment variable, flags, help
  *
- * Six groups: what concerns any program, how tables and how images are read, what a model is made of, how it is trained, how it is evaluated.
+ * Seven groups: what concerns any program, how tables and how images are read, what a model of tables and one of images is made of, how it is
+ * trained, how it is evaluated.
  * Choices are in the order of the enum that reads them. */
 #ifndef ACF_BASE_OPTION_TABLE_H
 #define ACF_BASE_OPTION_TABLE_H
@@ -38,24 +39,24 @@
 
 /* What is done to images on reading, in this order: docs/images.md. */
 #define ACF_IMAGE_OPTIONS(X)                                                                                           \
-    X("image-channels", CHOICE, 0, 0, "auto", "auto|grey|colour", NULL, 0,                                             \
+    X("image-channels", CHOICE, 0, 0, "auto", "auto|grey|colour", NULL, ACF_OPTION_IMAGE,                                             \
       "images are made grey, or colour; auto is what most files of a folder are")                                      \
-    X("image-crop", TEXT, 0, 63, "", NULL, NULL, 0,                                                                    \
+    X("image-crop", TEXT, 0, 63, "", NULL, NULL, ACF_OPTION_IMAGE,                                                                    \
       "box that is cut out of every image, left,top,right,bottom in pixels; empty is none")                            \
-    X("image-centre", BOOL, 0, 0, "false", NULL, NULL, 0,                                                              \
+    X("image-centre", BOOL, 0, 0, "false", NULL, NULL, ACF_OPTION_IMAGE,                                                              \
       "then its middle, in the proportions of image-size, or a square")                                                \
-    X("image-size", TEXT, 0, 31, "", NULL, NULL, 0,                                                                    \
+    X("image-size", TEXT, 0, 31, "", NULL, NULL, ACF_OPTION_IMAGE,                                                                    \
       "pixels that images are scaled to, 64x48 (width, height) or 64; empty leaves them")                              \
-    X("image-pad", INT, 0, 32768, "0", NULL, NULL, 0, "zeros around images up to a multiple of so many pixels; 0 is none") \
-    X("image-bits", INT, 1, 8, "8", NULL, NULL, 0, "bits of a channel that are kept")                                  \
+    X("image-pad", INT, 0, 32768, "0", NULL, NULL, ACF_OPTION_IMAGE, "zeros around images up to a multiple of so many pixels; 0 is none") \
+    X("image-bits", INT, 1, 8, "8", NULL, NULL, ACF_OPTION_IMAGE, "bits of a channel that are kept")                                  \
     X("image-turn", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken turned by 90, 180 and 270 degrees")     \
     X("image-limit", INT, 0, 281474976710656, "0", NULL, NULL, 0, "images that are read at most; 0 is all")            \
     X("strict", BOOL, 0, 0, "false", NULL, NULL, 0,                                                                    \
       "a folder with an image that cannot be read is refused; else that image is left out")
 
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
-    X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar", NULL, ACF_OPTION_RECORDED,                       \
-      "which set of model sizes to start from")                                                                        \
+    X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar|tiny|mnist|omniglot|celeba64|olivetti|cifar", NULL, ACF_OPTION_BOTH,                       \
+      "which set of model sizes to start from; tiny and what follows it are of images")                                                                        \
     X("encode", CHOICE, 0, 0, "warp", "standard|warp", NULL, ACF_OPTION_RECORDED,                                      \
       "real columns are standardised, or also bent towards a normal distribution")                                     \
     X("dequantise", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                               \
@@ -88,39 +89,55 @@
     X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
       "every GRU layer sees the observed values, not only the first")
 
+/* What a model of images is made of: docs/images.md. */
+#define ACF_IMAGE_MODEL_OPTIONS(X)                                                                                     \
+    X("image-scales", INT, 0, 8, "2", NULL, NULL, ACF_OPTION_IMAGE,                                                    \
+      "scales of the transformations, each half as wide and high as the one before; 0 is no transformation")           \
+    X("image-blocks", INT, 0, 64, "2", NULL, NULL, ACF_OPTION_IMAGE, "residual blocks in the network of a coupling")   \
+    X("image-width", INT, 1, 4096, "32", NULL, NULL, ACF_OPTION_IMAGE, "its channels at the first scale")              \
+    X("image-likelihood", CHOICE, 0, 0, "gaussian", "normal|gaussian|pixelcnn", NULL, ACF_OPTION_IMAGE,                \
+      "density behind them: standard normal, a Gaussian for each pixel, or pixel by pixel")                            \
+    X("image-like-width", INT, 1, 4096, "32", NULL, NULL, ACF_OPTION_IMAGE, "channels of the likelihood's network")    \
+    X("image-like-blocks", INT, 0, 64, "2", NULL, NULL, ACF_OPTION_IMAGE, "its blocks")                                \
+    X("image-embed-blocks", INT, 0, 64, "1", NULL, NULL, ACF_OPTION_IMAGE,                                             \
+      "residual blocks of the network that tells pixelcnn what is observed")                                           \
+    X("image-components", INT, 1, 1024, "10", NULL, NULL, ACF_OPTION_IMAGE, "Gaussians in pixelcnn's mixtures")        \
+    X("image-masks", TEXT, 1, 1023, "paper-mnist", NULL, NULL, ACF_OPTION_IMAGE,                                       \
+      "which pixels training hides: a mixture of mcar:P, rect:A-B, left, ..., or its name (acflow plot masks draws it)")
+
 /* Steps are counted in 32 bits where they key random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \
-    X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                              \
+    X("batch", INT, 1, 1048576, "256", NULL, NULL, ACF_OPTION_BOTH | ACF_OPTION_AUTO,                              \
       "rows of a training step at most; an epoch is cut into equal steps; unless set, fewer above 256 columns; auto: what "    \
       "free memory and the table allow, up to 4096 on a GPU")                                                          \
-    X("steps", INT, 0, 4294967295, "5000", NULL, NULL, ACF_OPTION_RECORDED, "training steps at most; 0 is no limit")   \
-    X("epochs", INT, 0, 4294967295, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
+    X("steps", INT, 0, 4294967295, "5000", NULL, NULL, ACF_OPTION_BOTH, "training steps at most; 0 is no limit")   \
+    X("epochs", INT, 0, 4294967295, "0", NULL, NULL, ACF_OPTION_BOTH,                                              \
       "passes over the table at most; 0 is no limit")                                                                  \
-    X("lr", REAL, 0, 10, "0.002", NULL, NULL, ACF_OPTION_RECORDED, "step size of Adam after warm-up")                  \
-    X("warmup", INT, 0, 1000000000, "100", NULL, NULL, ACF_OPTION_RECORDED,                                            \
+    X("lr", REAL, 0, 10, "0.002", NULL, NULL, ACF_OPTION_BOTH, "step size of Adam after warm-up")                  \
+    X("warmup", INT, 0, 1000000000, "100", NULL, NULL, ACF_OPTION_BOTH,                                            \
       "steps over which the step size rises from 0 to lr")                                                             \
-    X("decay", CHOICE, 0, 0, "cosine", "constant|linear|cosine", NULL, ACF_OPTION_RECORDED,                            \
+    X("decay", CHOICE, 0, 0, "cosine", "constant|linear|cosine", NULL, ACF_OPTION_BOTH,                            \
       "how the step size falls from warm-up to the last step")                                                         \
-    X("decay-to", REAL, 0, 1, "0.02", NULL, NULL, ACF_OPTION_RECORDED, "fraction of lr that decay ends with")          \
-    X("clip", REAL, 0, 1e30, "5", NULL, NULL, ACF_OPTION_RECORDED,                                                     \
+    X("decay-to", REAL, 0, 1, "0.02", NULL, NULL, ACF_OPTION_BOTH, "fraction of lr that decay ends with")          \
+    X("clip", REAL, 0, 1e30, "5", NULL, NULL, ACF_OPTION_BOTH,                                                     \
       "largest norm of a step's gradient; 0 is no limit")                                                              \
-    X("weight-decay", REAL, 0, 10, "0.01", NULL, NULL, ACF_OPTION_RECORDED,                                            \
+    X("weight-decay", REAL, 0, 10, "0.01", NULL, NULL, ACF_OPTION_BOTH,                                            \
       "weight matrices shrink by lr times this a step")                                                                \
-    X("dropout", REAL, 0, 0.95, "0.05", NULL, NULL, ACF_OPTION_RECORDED,                                               \
+    X("dropout", REAL, 0, 0.95, "0.05", NULL, NULL, ACF_OPTION_BOTH,                                               \
       "fraction of hidden numbers set to zero in training, in MLPs and between GRU layers")                                                            \
-    X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_RECORDED,                                          \
+    X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_BOTH,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
       "which columns are given: a sum of bernoulli:P, uniform, marginal:P, partial:P, joint, each with an optional *WEIGHT")      \
-    X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_RECORDED,                                              \
+    X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_BOTH,                                              \
       "weight of the best guess's squared error in the loss")                                                          \
     X("loss-per", CHOICE, 0, 0, "row", "row|column", NULL, ACF_OPTION_RECORDED,                                        \
       "the loss counts rows, or each row divided by its modelled columns")                                             \
-    X("valid", REAL, 0, 0.9, "0.1", NULL, NULL, ACF_OPTION_RECORDED,                                                   \
+    X("valid", REAL, 0, 0.9, "0.1", NULL, NULL, ACF_OPTION_BOTH,                                                   \
       "fraction of the observed cells held out for validation")                                                        \
-    X("valid-every", INT, 0, 1000000000, "0", NULL, NULL, ACF_OPTION_RECORDED,                                         \
+    X("valid-every", INT, 0, 1000000000, "0", NULL, NULL, ACF_OPTION_BOTH,                                         \
       "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
-    X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_RECORDED,                                           \
+    X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_BOTH,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
     X("refit", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                    \
       "after training with held-out cells, fit anew to all cells for twice as many steps as were best; tables of at most "   \
@@ -130,9 +147,9 @@
     X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
       "seconds between checkpoints; 0 writes one only at the end and when training is interrupted")                    \
     X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
-    X("precision", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, ACF_OPTION_RECORDED,                                \
+    X("precision", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, ACF_OPTION_BOTH,                                \
       "numbers that training steps multiply; tf32 needs a GPU, bf16 a GPU or a CPU with AVX512-BF16; both are faster") \
-    X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_RECORDED, "what all random numbers come from")
+    X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_BOTH, "what all random numbers come from")
 
 #define ACF_EVAL_OPTIONS(X)                                                                                            \
     X("eval-hide", REAL, 0, 0.95, "0.2", NULL, NULL, 0, "fraction of the observed cells that an evaluation hides")     \

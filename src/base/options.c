@@ -17,7 +17,7 @@
 #define ROW(name_, type_, min_, max_, standard_, choices_, env_, flags_, help_)                                        \
     {name_, ACF_OPTION_##type_, min_, max_, standard_, help_, choices_, env_, flags_},
 const acf_option acf_option_table[] = {ACF_GENERAL_OPTIONS(ROW) ACF_FILE_OPTIONS(ROW) ACF_IMAGE_OPTIONS(ROW) ACF_MODEL_OPTIONS(ROW)
-                                       ACF_TRAIN_OPTIONS(ROW) ACF_EVAL_OPTIONS(ROW)};
+                                       ACF_IMAGE_MODEL_OPTIONS(ROW) ACF_TRAIN_OPTIONS(ROW) ACF_EVAL_OPTIONS(ROW)};
 const int acf_option_count = sizeof acf_option_table / sizeof acf_option_table[0];
 #define ONE(...) +1
 const int acf_option_general = ACF_GENERAL_OPTIONS(ONE);
@@ -363,7 +363,7 @@ static json_t *value_to_json(const acf_option *d, const value *v) {
 /* The environment counts as a default: it says what this machine is, not what this run should do. */
 static bool wanted(const acf_option *d, const value *v, acf_opts_which which) {
     if (which == ACF_OPTS_CHANGED) return v->origin >= ACF_FROM_FILE;
-    return which == ACF_OPTS_ALL || (d->flags & ACF_OPTION_RECORDED);
+    return which == ACF_OPTS_ALL || (d->flags & (which == ACF_OPTS_IMAGE ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED));
 }
 
 acf_status acf_opts_to_json(const acf_options *o, acf_opts_which which, json_t **out) {

@@ -24,9 +24,9 @@ typedef enum acf_option_type {
     ACF_OPTION_CHOICE /* one of `choices`; the value is its index */
 } acf_option_type;
 
-/* Flags. RECORDED: a model file stores this option. AUTO: a whole number above 0, or the word `auto`, which reads as ACF_INT_AUTO and is whoever
- * uses the option to settle. */
-enum { ACF_OPTION_RECORDED = 1, ACF_OPTION_AUTO = 2 };
+/* Flags. RECORDED: a file of a table model stores this option. IMAGE: one of an image model does. AUTO: a whole number above 0, or the word `auto`,
+ * which reads as ACF_INT_AUTO and is whoever uses the option to settle. */
+enum { ACF_OPTION_RECORDED = 1, ACF_OPTION_AUTO = 2, ACF_OPTION_IMAGE = 4, ACF_OPTION_BOTH = ACF_OPTION_RECORDED | ACF_OPTION_IMAGE };
 #define ACF_INT_AUTO 0
 
 typedef struct acf_option {
@@ -63,8 +63,8 @@ acf_status acf_opts_set_from(acf_options *o, const char *name, const char *value
  * Fails: from.status, ACF_EMEMORY. */
 acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin);
 
-/* Which options to write: every one, those a file or the user set, or those a model file stores. */
-typedef enum acf_opts_which { ACF_OPTS_ALL, ACF_OPTS_CHANGED, ACF_OPTS_RECORDED } acf_opts_which;
+/* Which options to write: every one, those a file or the user set, or those the file of a table model, or of an image model, stores. */
+typedef enum acf_opts_which { ACF_OPTS_ALL, ACF_OPTS_CHANGED, ACF_OPTS_RECORDED, ACF_OPTS_IMAGE } acf_opts_which;
 
 /* The values as an object that acf_opts_from_json reads back exactly. Gives *out. Fails: ACF_EMEMORY. */
 acf_status acf_opts_to_json(const acf_options *o, acf_opts_which which, json_t **out);

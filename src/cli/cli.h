@@ -18,7 +18,7 @@ typedef struct cli_command {
     int n_flags;
 } cli_command;
 
-extern const cli_command cli_fit, cli_impute, cli_score, cli_sample, cli_eval, cli_info, cli_synth, cli_plot;
+extern const cli_command cli_fit, cli_impute, cli_score, cli_sample, cli_eval, cli_gibbs, cli_info, cli_synth, cli_plot;
 
 /* Levels of --log-level, in its order. */
 typedef enum cli_level { CLI_QUIET, CLI_ERROR, CLI_WARN, CLI_INFO, CLI_DEBUG } cli_level;

@@ -1,14 +1,15 @@
 /* acflow eval: how well hidden cells are found again. */
-#include "cli/job.h"
 #include "cli/output.h"
+#include "cli/pictures.h"
 
 #include <stdlib.h>
 
-static const char *output, *model_path, *shown_path, *json, *log_path;
+static const char *output, *model_path, *shown_path, *json, *log_path, *mask;
 static const cli_flag flags[] = {
     {"model", 'm', "FILE", "score this model as it is, instead of fitting one to what is not hidden", &model_path},
     {"holes", 0, "FILE", "the same table with holes: its missing cells are asked for, instead of hiding some at random", &shown_path},
     {"json", 0, NULL, "everything as JSON", &json},
+    {"mask", 0, "MASK", "of images, what is hidden: a mixture, or a PNG whose white is (paper-mnist)", &mask},
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
     {"output", 'o', "FILE", "where the report goes; - or nothing is standard output", &output},
 };
@@ -17,10 +18,12 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "eval", "TABLE [OPTIONS]",
     "Hides cells of the table, fits a model to the others and asks it for them: error of the single value, sharpness and coverage of the draws,\n"
-    "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.",
+    "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.\n"
+    "Of images, with --model: likelihood of what masks hide and of whole images, PSNR and squared error of the best guess.",
     "  acflow eval patients.csv\n"
     "  acflow eval patients.csv --eval-hide 0.5 --json -o report.json\n"
-    "  acflow eval truth.csv --holes holes.csv --model m.safetensors\n",
+    "  acflow eval truth.csv --holes holes.csv --model m.safetensors\n"
+    "  acflow eval test/ --model faces.safetensors --mask left\n",
     CLI_ALL};
 
 /* ^C ends training early; the report is then on what was learned so far. */
@@ -56,7 +59,11 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest != 1) code = cli_usage("eval", job.n_rest ? "eval takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
-    else code = score(&job, argv[0]);
+    else if (mask || acf_images_recognise(argv[0])) {
+        if (!model_path) code = cli_usage("eval", "which model? --model FILE; acflow fit makes one of other images");
+        else if (shown_path) code = cli_usage("eval", "--holes is for tables; images have --mask");
+        else code = cli_eval_pictures(&job, argv[0], model_path, mask ? mask : "paper-mnist", json != NULL, output);
+    } else code = score(&job, argv[0]);
     cli_job_close(&job);
     return code;
 }

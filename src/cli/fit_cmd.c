@@ -1,5 +1,5 @@
-/* acflow fit: a model from a table with holes. */
-#include "cli/job.h"
+/* acflow fit: a model from a table with holes, or from images. */
+#include "cli/pictures.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +14,15 @@ static const cli_flag flags[] = {
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "fit", "TABLE -o MODEL [OPTIONS]",
+    "fit", "TABLE or IMAGES -o MODEL [OPTIONS]",
     "Learns one model of the table, which may have holes: CSV, TSV and the like, plain or gzip, an NPY matrix, or - for standard input.\n"
-    "Columns are typed from their cells and shown. The model answers every question about the columns: see impute, score, sample.",
+    "Columns are typed from their cells and shown. The model answers every question about the columns: see impute, score, sample.\n"
+    "Images are a folder of PNG or JPEG files, one such file, an idx file as MNIST's, or .npy of bytes in 3 or 4 dimensions; --preset says what model.",
     "  acflow fit patients.csv -o patients.safetensors\n"
     "  acflow fit patients.csv -o m.safetensors --types zip=category,id=identifier --missing -999\n"
     "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000      ^C ends it;\n"
-    "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000 --resume     goes on\n",
+    "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000 --resume     goes on\n"
+    "  acflow fit faces/ --preset tiny --image-size 32 -o faces.safetensors\n",
     CLI_ALL};
 
 /* Trains, then saves; the checkpoint has done its service once the model is there. */
@@ -47,9 +49,9 @@ static int run(int argc, char **argv) {
     if (job.n_rest != 1) code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
     else if (!output) code = cli_usage("fit", "where should the model go? -o FILE");
     else if (strcmp(output, argv[0]) == 0) code = cli_usage("fit", "the model would overwrite its table '%s'", output);
-    else code = fit(&job, argv[0]);
+    else code = acf_images_recognise(argv[0]) ? cli_fit_pictures(&job, argv[0], output, log_path) : fit(&job, argv[0]);
     cli_job_close(&job);
     return code;
 }
 
-const cli_command cli_fit = {"fit", "learn a model of a table with holes", run, &page, flags, FLAGS};
+const cli_command cli_fit = {"fit", "learn a model of a table with holes, or of images", run, &page, flags, FLAGS};

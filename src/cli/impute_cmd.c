@@ -1,12 +1,12 @@
-/* acflow impute: the table with its holes filled. */
-#include "cli/job.h"
+/* acflow impute: the table with its holes filled, or images. */
+#include "cli/pictures.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *output, *model_path, *save_path, *draws_text, *stacked, *interval_text, *guess, *draw_one, *log_path;
+static const char *output, *model_path, *save_path, *draws_text, *stacked, *interval_text, *guess, *draw_one, *log_path, *mask;
 static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the completed table goes; - or nothing is standard output", &output},
     {"model", 'm', "FILE", "a model from acflow fit; without one a model is fitted to this table first", &model_path},
@@ -16,6 +16,7 @@ static const cli_flag flags[] = {
     {"draw", 0, NULL, "one draw instead of the mean: a completed table with the right spread", &draw_one},
     {"best-guess", 0, NULL, "the paper's best guess instead of the mean", &guess},
     {"intervals", 0, "P", "behind each numeric column the ends of its P % interval, such as 90", &interval_text},
+    {"mask", 0, "MASK", "of images, what is hidden: a PNG whose white is, or a mixture such as left or rect:0.1-0.5 (docs/images.md)", &mask},
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -25,11 +26,13 @@ static const cli_page page = {
     "impute", "TABLE [-o FILE] [OPTIONS]",
     "Fills the holes of a table. Observed cells come back byte for byte; what is filled in looks like its column: whole numbers stay\n"
     "whole and in range, decimals are as many as there were, categories are categories. Filled in is the mean of what the model expects (the most\n"
-    "probable category), unless --draw, --draws or --best-guess says otherwise.",
+    "probable category), unless --draw, --draws or --best-guess says otherwise.\n"
+    "Of images: -o is a folder, which gets NAME.1.png, NAME.2.png, ... for --draws, NAME.guess.png, and sheet.png: input, draws, best guess, and what was hidden.",
     "  acflow impute patients.csv -o complete.csv\n"
     "  acflow impute new.csv --model patients.safetensors -o complete.csv --intervals 90\n"
     "  acflow impute patients.csv --draws 20 --long -o draws.csv       in R: mice::as.mids(read.csv(\"draws.csv\"))\n"
-    "  acflow impute patients.csv --save-model m.safetensors > complete.csv\n",
+    "  acflow impute patients.csv --save-model m.safetensors > complete.csv\n"
+    "  acflow impute photo.png --mask hole.png --model faces.safetensors --draws 8 -o out/\n",
     CLI_ALL};
 
 typedef struct plan {
@@ -108,16 +111,29 @@ static int make_plan(const cli_job *job, plan *p) {
     return -1;
 }
 
+/* Hidden pixels of images. */
+static int inpaint(const cli_job *job, const char *path) {
+    long long draws = 1;
+    if (!model_path) return cli_usage("impute", "by which model? --model FILE; acflow fit makes one of images");
+    if (!mask) return cli_usage("impute", "what is hidden? --mask FILE, or a mixture such as left");
+    if (!output) return cli_usage("impute", "where should the images go? -o FOLDER");
+    if (stacked || interval_text || guess || draw_one || save_path)
+        return cli_usage("impute", "--long, --intervals, --best-guess, --draw and --save-model are for tables; images have --draws");
+    if (draws_text && !cli_number("impute", "draws", draws_text, 1, 1000, &draws)) return 2;
+    return cli_impute_pictures(job, path, model_path, mask, draws, output);
+}
+
 static int run(int argc, char **argv) {
     cli_job job;
     plan p;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest != 1) code = cli_usage("impute", job.n_rest ? "impute takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
+    else if (mask || acf_images_recognise(argv[0])) code = inpaint(&job, argv[0]);
     else code = make_plan(&job, &p);
     if (code < 0) code = impute(&job, argv[0], &p);
     cli_job_close(&job);
     return code;
 }
 
-const cli_command cli_impute = {"impute", "fill the holes of a table", run, &page, flags, FLAGS};
+const cli_command cli_impute = {"impute", "fill the holes of a table, or of images", run, &page, flags, FLAGS};

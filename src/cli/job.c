@@ -138,6 +138,7 @@ static void on_signal(int sig) {
 typedef struct show {
     bool bar, json;
     char said[1024]; /* the last trouble */
+    const char *unit; /* rows or images */
     double shown; /* seconds of training at the last line */
     FILE *log;
 } show;
@@ -170,13 +171,13 @@ static const char *duration(char *out, size_t cap, double s) {
     return out;
 }
 
-static void put_bar(const acf_fit_report *r) {
+static void put_bar(const acf_fit_report *r, const char *unit) {
     char left[32], valid[48] = "", pass[32] = "";
     const double eta = fmin(isfinite(r->eta) ? r->eta : INFINITY, isfinite(r->eta_early) ? fmax(r->eta_early, 0) : INFINITY);
     if (r->passes == 2) snprintf(pass, sizeof pass, "pass %d/2%s  ", r->pass, r->pass == 2 ? ", all cells" : "");
     if (r->pass == 1 && isfinite(r->valid)) snprintf(valid, sizeof valid, "  held out %.4f (best %.4f)", r->valid, r->best);
-    fprintf(stderr, "\r\033[K%sstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f rows/s  at most %s left", pass, (long long)r->step, r->steps ? "/" : "",
-            (long long)r->steps, (long long)r->epoch, r->mean_loss, valid, r->rows_per_second, duration(left, sizeof left, eta));
+    fprintf(stderr, "\r\033[K%sstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f %s/s  at most %s left", pass, (long long)r->step, r->steps ? "/" : "",
+            (long long)r->steps, (long long)r->epoch, r->mean_loss, valid, r->rows_per_second, unit, duration(left, sizeof left, eta));
     fflush(stderr);
 }
 
@@ -195,7 +196,7 @@ static int report(void *ctx, const acf_fit_report *r) {
     const bool last = r->steps && r->step == r->steps;
     if ((s->bar || s->json) && (r->elapsed - s->shown >= 0.2 || last || (s->json && r->validated))) {
         s->shown = r->elapsed;
-        if (s->bar) put_bar(r);
+        if (s->bar) put_bar(r, s->unit);
         else put_json(stderr, r);
     }
     return interrupted;
@@ -219,19 +220,20 @@ static void say_gpu(const cli_job *job) {
     fprintf(stderr, "working on %s\n", used);
 }
 
-int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out) {
+/* One of t and im is NULL. */
+static int fit(cli_job *job, const acf_table *t, const acf_images *im, const char *log, acf_model **out) {
     const char *mode = job->progress ? job->progress : "auto";
-    show s = {.json = strcmp(mode, "json") == 0};
+    show s = {.json = strcmp(mode, "json") == 0, .unit = im ? "images" : "rows"};
     s.bar = strcmp(mode, "bar") == 0 || (strcmp(mode, "auto") == 0 && !job->quiet && isatty(STDERR_FILENO));
     if (log && !(s.log = fopen(log, "w"))) {
         cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
         return acf_status_exit(ACF_EIO);
     }
-    say_gpu(job);
+    if (t) say_gpu(job);
     interrupted = 0;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
-    acf_status status = acf_model_fit(t, job->o, report, &s, out);
+    acf_status status = im ? acf_model_fit_images(im, job->o, report, &s, out) : acf_model_fit(t, job->o, report, &s, out);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     if (s.bar && s.shown > 0) fputc('\n', stderr);
@@ -243,3 +245,6 @@ int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model *
     }
     return code;
 }
+
+int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out) { return fit(job, t, NULL, log, out); }
+int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out) { return fit(job, NULL, im, log, out); }

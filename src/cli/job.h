@@ -59,6 +59,7 @@ char *cli_text(const char *command, cli_writer write, const void *object);
  * of an interrupted run is given too. log: a file that gets every report as a line of JSON; NULL: none. Returns 0 or the exit code (130:
  * interrupted), having said why. */
 int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out);
+int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out);
 
 /* A number within the text, whole, from least to most; false, and said, when it is not. */
 bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most, long long *out);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_info, &cli_synth, &cli_plot};
+static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_gibbs, &cli_info, &cli_synth, &cli_plot};
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const cli_command *find(const char *name) {
@@ -19,12 +19,13 @@ static const cli_command *find(const char *name) {
 }
 
 static const cli_program program = {
-    commands, N_COMMANDS, "one model of a table that answers every conditional question about it",
+    commands, N_COMMANDS, "one model of a table, or of images, that answers every conditional question about it",
     "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
     "6 training diverged, 130 interrupted.\n",
     "  acflow impute table.csv -o complete.csv           fill the holes of a table\n"
     "  acflow fit table.csv -o model.safetensors         learn once, ask often\n"
     "  acflow score new.csv --model model.safetensors --cells\n"
+    "  acflow fit digits.idx.gz --preset tiny -o m.safetensors      the same of images\n"
     "  acflow help impute\n"};
 
 /* The first page a new user sees: what it is, the commands, and lines that work. */

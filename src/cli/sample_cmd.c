@@ -1,15 +1,15 @@
-/* acflow sample: new rows from a model. */
-#include "cli/job.h"
+/* acflow sample: new rows, or images, from a model. */
+#include "cli/pictures.h"
 
 #include <stdlib.h>
 
 static const char *output, *model_path, *rows_text, *given, *seed_text;
 static const cli_flag flags[] = {
     {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
-    {"rows", 'n', "N", "how many rows (1000)", &rows_text},
+    {"rows", 'n', "N", "how many rows (1000), or images (16)", &rows_text},
     {"given", 0, "LIST", "what is known of every row, such as age=40,sex=F; the rest is drawn given that", &given},
     {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"output", 'o', "FILE", "where the rows go; - or nothing is standard output", &output},
+    {"output", 'o', "FILE", "where the rows go; - or nothing is standard output. Of images: a sheet (.png), or a folder; needed", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
@@ -17,7 +17,8 @@ static const cli_page page = {
     "sample", "--model MODEL [OPTIONS]",
     "Draws new rows that look like the table the model was made from, all of them at random or with some columns given.",
     "  acflow sample --model m.safetensors -n 1000 -o drawn.csv\n"
-    "  acflow sample --model m.safetensors -n 20 --given age=40,sex=F\n",
+    "  acflow sample --model m.safetensors -n 20 --given age=40,sex=F\n"
+    "  acflow sample --model faces.safetensors -n 64 -o faces.png\n",
     CLI_GENERAL};
 
 static int draw(const acf_model *m, long long rows, long long seed) {
@@ -38,6 +39,12 @@ static int draw(const acf_model *m, long long rows, long long seed) {
     return code;
 }
 
+static int draw_images(const acf_model *m, long long images, long long seed) {
+    if (given) return cli_usage("sample", "--given is for tables; hidden parts of images are drawn by acflow impute --mask");
+    if (!output) return cli_usage("sample", "where should the images go? -o FILE.png, or a folder");
+    return cli_sample_pictures(m, images, seed, output);
+}
+
 static int run(int argc, char **argv) {
     cli_job job;
     acf_model *m = NULL;
@@ -49,7 +56,7 @@ static int run(int argc, char **argv) {
     else if ((rows_text && !cli_number("sample", "rows", rows_text, 1, 100000000, &rows)) ||
              (seed_text && !cli_number("sample", "seed", seed_text, 0, 9007199254740992, &seed))) code = 2;
     else if (acf_model_load(model_path, job.o, &m) != ACF_OK) code = cli_failed("sample");
-    else code = draw(m, rows, seed);
+    else code = acf_model_is_images(m) ? draw_images(m, rows_text ? rows : 16, seed) : draw(m, rows, seed);
     acf_model_free(m);
     cli_job_close(&job);
     return code;

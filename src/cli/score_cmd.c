@@ -1,18 +1,19 @@
-/* acflow score: how probable rows and cells are. */
-#include "cli/job.h"
+/* acflow score: how probable rows and cells are, and images. */
 #include "cli/output.h"
+#include "cli/pictures.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *output, *model_path, *given_text, *of_text, *cells, *top_text;
+static const char *output, *model_path, *given_text, *of_text, *cells, *top_text, *mask;
 static const cli_flag flags[] = {
     {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
     {"of", 0, "COLUMNS", "log p of these columns, such as age,sex; default: all that are not given", &of_text},
     {"given", 0, "COLUMNS", "given these; default: nothing", &given_text},
     {"cells", 0, NULL, "instead of rows, the most surprising observed cells, each given the rest of its row", &cells},
     {"top", 0, "N", "so many of them (20)", &top_text},
+    {"mask", 0, "MASK", "of images, what is asked for given the rest: a PNG whose white is, or a mixture such as left; default: all of it", &mask},
     {"output", 'o', "FILE", "where the scores go; - or nothing is standard output", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -20,10 +21,12 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "score", "TABLE --model MODEL [OPTIONS]",
     "Writes log p of every row as CSV: of all its observed cells, or of some columns given others. A density in the table's own units, in nats;\n"
-    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, and what was expected there.",
+    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, and what was expected there.\n"
+    "Of images: log p of each in nats, and bits per dimension; with --mask of the hidden part given the rest.",
     "  acflow score new.csv --model m.safetensors -o scores.csv\n"
     "  acflow score new.csv --model m.safetensors --of income --given age,education\n"
-    "  acflow score new.csv --model m.safetensors --cells --top 10\n",
+    "  acflow score new.csv --model m.safetensors --cells --top 10\n"
+    "  acflow score faces/ --model faces.safetensors --mask left\n",
     CLI_READING};
 
 /* Marks the columns of a list "a,b" in mark (columns). */
@@ -165,7 +168,10 @@ static int run(int argc, char **argv) {
     if (code >= 0) return code;
     if (job.n_rest != 1) code = cli_usage("score", job.n_rest ? "score takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
     else if (!model_path) code = cli_usage("score", "by which model? --model FILE");
-    else if (cells && (given_text || of_text)) code = cli_usage("score", "--cells scores every cell given the rest: without --of and --given");
+    else if (mask || acf_images_recognise(argv[0])) {
+        if (cells || given_text || of_text || top_text) code = cli_usage("score", "--of, --given, --cells and --top are for tables; images have --mask");
+        else code = cli_score_pictures(&job, argv[0], model_path, mask, output);
+    } else if (cells && (given_text || of_text)) code = cli_usage("score", "--cells scores every cell given the rest: without --of and --given");
     else if (top_text && !cells) code = cli_usage("score", "--top goes with --cells");
     else if (top_text && !cli_number("score", "top", top_text, 1, 1000000, &top)) code = 2;
     else if (output && strcmp(output, argv[0]) == 0) code = cli_usage("score", "the scores would overwrite their table '%s'", output);

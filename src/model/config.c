@@ -54,7 +54,78 @@ static const struct {
     {"ar", "deep-context", "false"},
     {"ar", "encode", "standard"},
     {"ar", "dequantise", "false"},
+    /* Images. What all of them have in common, then each: sizes after the paper's appendix, masks those it trains with. */
+    {"images", "batch", "64"},
+    {"images", "lr", "0.001"},
+    {"images", "dropout", "0"},
+    {"images", "weight-decay", "0"},
+    {"images", "clip", "100"},
+    {"images", "average", "0.999"},
+    {"tiny", "image-scales", "3"},
+    {"tiny", "image-blocks", "1"},
+    {"tiny", "image-width", "12"},
+    {"tiny", "image-like-width", "24"},
+    {"tiny", "image-like-blocks", "2"},
+    {"tiny", "batch", "32"},
+    {"tiny", "steps", "1000"},
+    {"tiny", "lr", "0.003"},
+    {"tiny", "warmup", "50"},
+    {"tiny", "average", "0.99"},
+    {"tiny", "valid", "0.05"},
+    {"tiny", "valid-every", "200"},
+    {"mnist", "image-scales", "3"},
+    {"mnist", "image-blocks", "4"},
+    {"mnist", "image-width", "64"},
+    {"mnist", "image-likelihood", "pixelcnn"},
+    {"mnist", "image-like-width", "64"},
+    {"mnist", "image-like-blocks", "4"},
+    {"mnist", "image-embed-blocks", "4"},
+    {"mnist", "image-pad", "32"},
+    {"mnist", "steps", "50000"},
+    {"omniglot", "image-scales", "3"},
+    {"omniglot", "image-blocks", "4"},
+    {"omniglot", "image-width", "64"},
+    {"omniglot", "image-likelihood", "pixelcnn"},
+    {"omniglot", "image-like-width", "64"},
+    {"omniglot", "image-like-blocks", "4"},
+    {"omniglot", "image-embed-blocks", "4"},
+    {"omniglot", "image-pad", "32"},
+    {"omniglot", "image-masks", "paper-omniglot"},
+    {"omniglot", "steps", "50000"},
+    {"celeba64", "image-scales", "4"},
+    {"celeba64", "image-blocks", "4"},
+    {"celeba64", "image-width", "64"},
+    {"celeba64", "image-likelihood", "pixelcnn"},
+    {"celeba64", "image-like-width", "64"},
+    {"celeba64", "image-like-blocks", "4"},
+    {"celeba64", "image-embed-blocks", "4"},
+    {"celeba64", "image-size", "64"},
+    {"celeba64", "image-centre", "true"},
+    {"celeba64", "image-bits", "5"},
+    {"celeba64", "image-masks", "paper-celeba"},
+    {"celeba64", "batch", "32"},
+    {"celeba64", "steps", "100000"},
+    {"olivetti", "image-scales", "3"},
+    {"olivetti", "image-blocks", "2"},
+    {"olivetti", "image-width", "32"},
+    {"olivetti", "image-likelihood", "gaussian"},
+    {"olivetti", "image-size", "64"},
+    {"olivetti", "image-masks", "left + bottom"},
+    {"olivetti", "guess-weight", "1"},
+    {"olivetti", "batch", "16"},
+    {"olivetti", "steps", "10000"},
+    {"cifar", "image-scales", "3"},
+    {"cifar", "image-blocks", "4"},
+    {"cifar", "image-width", "64"},
+    {"cifar", "image-likelihood", "pixelcnn"},
+    {"cifar", "image-like-width", "64"},
+    {"cifar", "image-like-blocks", "4"},
+    {"cifar", "image-embed-blocks", "4"},
+    {"cifar", "image-masks", "paper-cifar"},
+    {"cifar", "steps", "100000"},
 };
+
+#define FIRST_IMAGE_PRESET 5 /* in the choices of the option `preset` */
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
 static const char *const later[][2] = {{"anchor", "0"}, {"anchor-width", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
@@ -73,14 +144,34 @@ acf_status acf_config_create_old(acf_options **out) {
     return status;
 }
 
+static acf_status apply(acf_options *o, const char *preset) {
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
+        if (acf_text_same_name(presets[i].preset, preset))
+            ACF_TRY(acf_opts_set_from(o, presets[i].name, presets[i].value, ACF_FROM_PRESET));
+    return ACF_OK;
+}
+
 acf_status acf_config_finish(acf_options *o) {
     char text[32];
     acf_text name = acf_text_into(text, sizeof text);
     ACF_TRY(acf_opts_write(o, "preset", &name));
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (acf_text_same_name(presets[i].preset, text))
-            ACF_TRY(acf_opts_set_from(o, presets[i].name, presets[i].value, ACF_FROM_PRESET));
-    return ACF_OK;
+    if (acf_options_choice(o, "preset") >= FIRST_IMAGE_PRESET)
+        return acf_fail(ACF_EUSAGE, "the preset '%s' is one of image models, but this is a table; expected default, flow, paper, paper-2d or ar", text);
+    return apply(o, text);
+}
+
+acf_status acf_config_finish_images(acf_options *o) {
+    char text[32];
+    acf_text name = acf_text_into(text, sizeof text);
+    const int preset = acf_options_choice(o, "preset");
+    ACF_TRY(acf_opts_write(o, "preset", &name));
+    if (preset > 0 && preset < FIRST_IMAGE_PRESET)
+        return acf_fail(ACF_EUSAGE, "the preset '%s' is one of table models, but these are images; expected default, tiny, mnist, omniglot, celeba64, "
+                        "olivetti or cifar", text);
+    if (acf_options_origin(o, "batch") != ACF_FROM_DEFAULT && acf_options_int(o, "batch") == ACF_INT_AUTO)
+        return acf_fail(ACF_EUSAGE, "the option 'batch' is auto, which is settled for tables only; give images a number, such as 64");
+    ACF_TRY(apply(o, "images"));
+    return apply(o, text);
 }
 
 /* ---- by width --------------------------------------------------------------------------------------------------------- */

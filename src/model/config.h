@@ -1,4 +1,4 @@
-/* Presets: one word for several options of a model. What a model is made of and how it was trained is recorded in its file. */
+/* Presets: one word for several options of a model of tables or images. What a model is made of and how it was trained is recorded in its file. */
 #ifndef ACF_MODEL_CONFIG_H
 #define ACF_MODEL_CONFIG_H
 
@@ -13,8 +13,12 @@ acf_status acf_config_create(acf_options **out);
 acf_status acf_config_create_old(acf_options **out);
 
 /* Fills in what the option `preset` stands for, wherever the user or a file has not said otherwise. To be called once all
- * options are set. Fails: ACF_EMEMORY. */
+ * options are set. Fails: ACF_EUSAGE (a preset of image models), ACF_EMEMORY. */
 acf_status acf_config_finish(acf_options *o);
+
+/* The same for a model of images: what all of them have in common, then the preset. Before the images are read, as presets say how that is
+ * done. Fails: ACF_EUSAGE (a preset of table models), ACF_EMEMORY. */
+acf_status acf_config_finish_images(acf_options *o);
 
 /* What depends on the width of the table, after acf_config_finish, again only where nobody has said otherwise. With d real columns:
  *

@@ -65,17 +65,17 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
     return ACF_OK;
 }
 
-void acf_fit_record_text(const acf_fit_record *r, acf_text *t) {
+void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t) {
     char time[ACF_NUMBER_MAX], nats[ACF_NUMBER_MAX];
     if (!r->known) {
         acf_text_add(t, "not recorded");
         return;
     }
-    acf_text_addf(t, "%lld steps, %lld epochs of %lld rows in %s: %s", (long long)r->steps, (long long)r->epochs, (long long)r->rows,
-                  acf_text_duration(time, r->seconds), end_text[r->end]);
+    acf_text_addf(t, "%lld steps, %lld epochs of %lld %s in %s: %s", (long long)r->steps, (long long)r->epochs, (long long)r->rows,
+                  images ? "images" : "rows", acf_text_duration(time, r->seconds), end_text[r->end]);
     if (isfinite(r->valid)) /* rounded by hand: printf would follow the locale */
-        acf_text_addf(t, "; best at step %lld with %s nats per held-out cell (%lld cells)", (long long)r->valid_step,
-                      acf_text_real(nats, round(r->valid * 1e4) / 1e4), (long long)r->held);
+        acf_text_addf(t, "; best at step %lld with %s nats per held-out %s (%lld %ss)", (long long)r->valid_step,
+                      acf_text_real(nats, round(r->valid * 1e4) / 1e4), images ? "image" : "cell", (long long)r->held, images ? "image" : "cell");
     acf_text_add(t, refit_text[r->refit]);
     if (r->skipped) acf_text_addf(t, "; %lld steps were not finite", (long long)r->skipped);
 }

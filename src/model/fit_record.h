@@ -26,11 +26,11 @@ typedef enum acf_refit {
 typedef struct acf_fit_record {
     bool known; /* false: never trained, or the file does not say; the rest is not read then */
     acf_train_end end;
-    int64_t rows;            /* of the table */
-    int64_t held;            /* cells held out; 0: there was no validation */
+    int64_t rows;            /* of the table; images */
+    int64_t held;            /* cells or images held out; 0: there was no validation */
     int64_t steps, epochs;   /* taken; complete passes over the rows */
     int64_t skipped;         /* steps that were not finite */
-    double valid;            /* the best validation: mean -log p per held-out cell, encoded units; infinite: there was none */
+    double valid;            /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
     int64_t valid_step;      /* and its step */
     acf_refit refit;
     double seconds;          /* of training, over all runs and both passes */
@@ -44,7 +44,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);
 /* Trusts nothing. Fails: from.status with the key. */
 acf_status acf_fit_record_from_json(acf_json_source from, const json_t *object, acf_fit_record *out);
 
-/* One line for people, without a line end. */
-void acf_fit_record_text(const acf_fit_record *r, acf_text *t);
+/* One line for people, without a line end. images: rows are images, and they are what is held out. */
+void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t);
 
 #endif

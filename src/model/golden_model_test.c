@@ -207,7 +207,7 @@ static void a_nan(acf_golden *g) { acf_golden_find(g, "seen")->value[3] = (doubl
 static void an_infinity(acf_golden *g) { acf_golden_find(g, "likelihood.0.wh")->value[0] = INFINITY; }
 static void newer(acf_golden *g) { strcpy(g->version, "3"); }
 static void no_version(acf_golden *g) { strcpy(g->version, "x"); }
-static void image(acf_golden *g) { strcpy(g->kind, "image"); }
+static void picture(acf_golden *g) { strcpy(g->kind, "picture"); }
 static void unknown_option(acf_golden *g) { replace(g->config, "\"mlp-width\"", "\"mlp-widht\""); }
 static void wrong_option(acf_golden *g) { replace(g->config, "\"components\":2", "\"components\":0"); }
 static void more_components(acf_golden *g) { replace(g->config, "\"components\":2", "\"components\":3"); }
@@ -237,7 +237,7 @@ static const struct {
     {an_infinity, "tensor 'likelihood.0.wh' is inf at element 0; expected a finite number"},
     {newer, "format_version is 3, this acflow reads up to 2; update acflow, or save the model with this version"},
     {no_version, "format_version is 'x', expected a whole number"},
-    {image, "it is a model of kind 'image'; expected 'table'"},
+    {picture, "it is a model of kind 'picture'; expected 'table' or 'image'"},
     {unknown_option, "did you mean 'mlp-width'?"},
     {wrong_option, "components"},
     {more_components, "its shape is [6, 2], expected [9, 2]"},

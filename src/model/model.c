@@ -3,6 +3,7 @@
 
 #include "model/checksum.h"
 #include "model/config.h"
+#include "model/image_model.h"
 #include "model/safetensors.h"
 
 #include <math.h>
@@ -38,9 +39,22 @@ acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *
     return status;
 }
 
+acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const int64_t shape[3], int bits, uint64_t seed, bool train,
+                                    acf_model **out) {
+    acf_model *m;
+    ACF_TRY(acf_image_model_assemble(dev, config, shape, bits, &m));
+    acf_status status = acf_image_net_build(m->image, seed, train);
+    if (status) acf_fitted_free(m);
+    else *out = m;
+    return status;
+}
+
+acf_params *acf_fitted_params(const acf_model *m) { return m->image ? acf_image_net_params(m->image) : acf_net_params(m->net); }
+
 void acf_fitted_free(acf_model *m) {
     if (!m) return;
     acf_net_free(m->net);
+    acf_image_net_free(m->image);
     acf_encoder_free(m->encoder);
     acf_schema_free(m->schema);
     acf_opts_free(m->config);
@@ -66,13 +80,14 @@ static acf_status json_text(json_t *value, char **out) {
 
 static acf_status config_text(const acf_model *m, char **out) {
     json_t *value;
-    ACF_TRY(acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &value));
+    ACF_TRY(acf_opts_to_json(m->config, m->image ? ACF_OPTS_IMAGE : ACF_OPTS_RECORDED, &value));
     return json_text(value, out);
 }
 
+/* How data become numbers: an encoder, or what images the model is of. */
 static acf_status encoder_text(const acf_model *m, char **out) {
     json_t *value;
-    ACF_TRY(acf_encoder_to_json(m->encoder, &value));
+    ACF_TRY(m->image ? acf_image_model_to_json(m, &value) : acf_encoder_to_json(m->encoder, &value));
     return json_text(value, out);
 }
 
@@ -105,7 +120,7 @@ static void list_tensors(const acf_params *ps, const acf_real *values, acf_st_te
 
 acf_status acf_fitted_save(const acf_model *m, const char *path) {
     acf_status status = ACF_OK;
-    const acf_params *ps = acf_net_params(m->net);
+    const acf_params *ps = acf_fitted_params(m);
     size_t bytes = (size_t)ps->total * sizeof(acf_real);
     char *config = NULL, *encoder = NULL, *schema = NULL, *training = NULL;
     acf_real *values = acf_alloc(bytes, "the values of a model");
@@ -122,8 +137,8 @@ acf_status acf_fitted_save(const acf_model *m, const char *path) {
     ACF_TRY_DONE(schema_text(m, &schema));
     ACF_TRY_DONE(record_text(m, &training));
     char sum[ACF_CHECKSUM_TEXT];
-    acf_st_text text[8] = {{"format_version", "2"}, {"kind", "table"}, {"acflow", ACF_VERSION}, {"config", config},
-                           {"encoder", encoder}};
+    acf_st_text text[8] = {{"format_version", "2"}, {"kind", m->image ? "image" : "table"}, {"acflow", ACF_VERSION}, {"config", config},
+                           {m->image ? "image" : "encoder", encoder}};
     int texts = 5;
     if (schema) text[texts++] = (acf_st_text){"schema", schema};
     if (training) text[texts++] = (acf_st_text){"training", training};
@@ -267,31 +282,61 @@ done:
     return status;
 }
 
-static acf_status read_model(acf_device *dev, const acf_st *f, const char *path, acf_model **out) {
-    const char *kind;
-    int64_t version;
-    acf_options *config;
+/* The part of a model that depends on its kind: everything but the weights. */
+static acf_status read_table(acf_device *dev, const acf_st *f, const char *path, acf_options *config, acf_model **out) {
     acf_encoder *encoder;
-    acf_model *m = NULL;
-    ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
-    ACF_TRY(acf_checksum_verify(f, path));
-    ACF_TRY(acf_st_need_text(f, "kind", &kind));
-    if (strcmp(kind, "table") != 0)
-        return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table'", path, kind);
-    ACF_TRY(read_config(f, path, &config));
     acf_status status = read_encoder(f, path, &encoder);
     if (status) {
         acf_opts_free(config);
         return status;
     }
-    status = assemble(dev, config, encoder, &m);
+    ACF_TRY(assemble(dev, config, encoder, out));
+    status = read_schema(f, path, (*out)->encoder, &(*out)->schema);
+    if (status) acf_fitted_free(*out);
+    return status;
+}
+
+static acf_status read_images(acf_device *dev, const acf_st *f, const char *path, acf_options *config, acf_model **out) {
+    char name[SOURCE_MAX];
+    int64_t shape[3], bits;
+    acf_json_source from = part_of(path, "image", name);
+    json_t *value;
+    acf_status status = read_json(f, from, "image", &value);
+    if (!status) {
+        status = acf_image_model_from_json(from, value, shape, &bits);
+        json_decref(value);
+    }
+    if (status) {
+        acf_opts_free(config);
+        return status;
+    }
+    return acf_image_model_assemble(dev, config, shape, (int)bits, out);
+}
+
+static acf_status read_weights(const acf_st *f, const char *path, acf_model *m) {
+    ACF_TRY(read_record(f, path, &m->record));
+    ACF_TRY(compare(f, path, acf_fitted_params(m)));
+    ACF_TRY(m->image ? acf_image_net_build(m->image, 0, false) : acf_net_build(m->net, 0, false));
+    return read_values(f, path, acf_fitted_params(m));
+}
+
+static acf_status read_model(acf_device *dev, const acf_st *f, const char *path, acf_model **out) {
+    const char *kind;
+    int64_t version;
+    acf_options *config;
+    acf_model *m = NULL;
+    ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
+    ACF_TRY(acf_checksum_verify(f, path));
+    ACF_TRY(acf_st_need_text(f, "kind", &kind));
+    const bool image = strcmp(kind, "image") == 0;
+    if (!image && strcmp(kind, "table") != 0)
+        return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table' or 'image'", path, kind);
+    ACF_TRY(read_config(f, path, &config));
+    acf_status status = image ? read_images(dev, f, path, config, &m) : read_table(dev, f, path, config, &m);
     if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
         status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
-    if (status == ACF_OK) status = read_schema(f, path, m->encoder, &m->schema);
-    if (status == ACF_OK) status = read_record(f, path, &m->record);
-    if (status == ACF_OK) status = compare(f, path, acf_net_params(m->net));
-    if (status == ACF_OK) status = acf_net_build(m->net, 0, false);
-    if (status == ACF_OK) status = read_values(f, path, acf_net_params(m->net));
+    ACF_TRY(status);
+    status = read_weights(f, path, m);
     if (status) acf_fitted_free(m);
     else *out = m;
     return status;

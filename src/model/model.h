@@ -1,9 +1,11 @@
-/* A fitted model: what it is made of (config), how it reads a table (encoder), and the network. One file holds all of it. */
+/* A fitted model: what it is made of (config), how it reads a table (encoder), and the network. One file holds all of it. A model of images has
+ * a network of its own and no encoder: bytes are encoded alike for all (data/image_encode.h). */
 #ifndef ACF_MODEL_MODEL_H
 #define ACF_MODEL_MODEL_H
 
 #include "data/schema.h"
 #include "model/fit_record.h"
+#include "model/image_net.h"
 #include "model/net.h"
 
 #define ACF_MODEL_FORMAT 2 /* newest format_version this library reads, and the one it writes */
@@ -15,6 +17,8 @@ typedef struct acf_model {
     acf_encoder *encoder;
     acf_schema *schema;  /* of the file the model was made from; NULL: made from a matrix */
     acf_net *net;
+    acf_image_net *image; /* of a model of images: then encoder, schema and net are NULL; else it is */
+    int bits;             /* of a channel of these images, 1..8; 0 for tables */
     acf_precision answers; /* what questions multiply: float at first */
     acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;
@@ -22,7 +26,14 @@ typedef struct acf_model {
 /* Puts a model together. Keeps dev. Takes config and encoder over, also on failure. Gives *out; free with acf_fitted_free. */
 acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
                              acf_model **out);
+
+/* The same for images of H x W pixels, C channels and so many bits. */
+acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const int64_t shape[3], int bits, uint64_t seed, bool train,
+                                    acf_model **out);
 void acf_fitted_free(acf_model *m); /* NULL is allowed */
+
+/* The parameters of either network. */
+acf_params *acf_fitted_params(const acf_model *m);
 
 /* Writes the file; the one that was there stays until the new one is whole. Fails: ACF_EIO, ACF_EMEMORY. */
 acf_status acf_fitted_save(const acf_model *m, const char *path);

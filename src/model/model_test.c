@@ -199,7 +199,7 @@ static void refuses_what_is_not_a_model(void **state) {
         {"format_version", "3", .says = "version"},
         {"format_version", NULL, .says = "format_version"},
         {"checksum", "?", .says = "but it says ?; the file is damaged: copy it again"},
-        {"kind", "image", .says = "kind 'image'"},
+        {"kind", "picture", .says = "kind 'picture'"},
         {"config", "{", .says = "config"},
         {"config", "{\"mlp-widht\": 3}", .says = "mlp-width"},
         {"config", "{\"components\": 0}", .says = "components"},

@@ -32,7 +32,7 @@ struct acf_captured {
     bool known;              /* the step was captured when it began */
 };
 
-static acf_params *params(const acf_captured *c) { return acf_net_params(c->tr->net); }
+static acf_params *params(const acf_captured *c) { return c->tr->ps; }
 static acf_device *device(const acf_captured *c) { return params(c)->dev; }
 bool acf_captured_streams(const acf_captured *c) { return !c->resident; }
 
@@ -102,7 +102,7 @@ static void plan_room(acf_captured *c) {
 
 acf_status acf_captured_create(acf_trainer *tr, acf_captured **out) {
     acf_status status = ACF_OK;
-    acf_device *dev = acf_net_params(tr->net)->dev;
+    acf_device *dev = tr->ps->dev;
     *out = NULL;
     if (!dev->plugin) return ACF_OK;
     acf_captured *c = acf_alloc_zero(sizeof *c, "captured steps");
@@ -262,7 +262,7 @@ acf_status acf_captured_total(acf_captured *c, double *sum) {
 bool acf_captured_validates(const acf_captured *c) { return c && c->resident && c->hold && c->hold == c->tr->data.hold && c->checks > 0; }
 
 acf_status acf_captured_nll(acf_captured *c, double *nll) {
-    double sum;
+    double sum = 0;
     ACF_TRY(acf_captured_start(c));
     ACF_TRY(run_checks(c, c->checks));
     ACF_TRY(acf_captured_total(c, &sum));

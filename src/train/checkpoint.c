@@ -42,14 +42,25 @@ static uint64_t data_hash(const acf_train_data *d) {
 /* A number of 64 bits as text: JSON's have 53. */
 static json_t *hash_text(uint64_t hash) { return json_sprintf("%016llx", (unsigned long long)hash); }
 
-static json_t *describe_data(const acf_trainer *tr) {
+json_t *acf_checkpoint_table(const acf_trainer *tr) {
     return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->rows.n, "columns", (json_int_t)tr->given.table->D, "checksum",
                      hash_text(data_hash(&tr->given)));
 }
 
+json_t *acf_checkpoint_images(const acf_images *im, int64_t learned) {
+    uint64_t hash = HASH_START, word = 0;
+    const int64_t n = im->N * im->H * im->W * im->C;
+    for (int64_t i = 0; i < n; i++) { /* eight numbers a word */
+        word = word << 8 | im->pixel[i];
+        if (i % 8 == 7 || i == n - 1) hash = mix(hash ^ hash >> 32, word), word = 0;
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:o}", "images", (json_int_t)im->N, "learned", (json_int_t)learned, "height", (json_int_t)im->H,
+                     "width", (json_int_t)im->W, "channels", (json_int_t)im->C, "bits", im->bits, "checksum", hash_text(hash));
+}
+
 /* Shapes by name, and last, so that a sentence names a parameter where it can, a hash of their places in the slab. */
 static json_t *describe_network(const acf_trainer *tr) {
-    const acf_params *ps = acf_net_params(tr->net);
+    const acf_params *ps = tr->ps;
     uint64_t layout = mix(HASH_START, (uint64_t)ps->total);
     json_t *list = json_object();
     bool ok = list;
@@ -103,14 +114,14 @@ static bool has_best(const acf_trainer *tr) { return tr->best && (tr->pass == 2 
 
 /* The slabs, where the device has them. best NULL where the trainer has none. */
 static void slabs_of(const acf_trainer *tr, acf_real *slab[SLABS]) {
-    const acf_params *ps = acf_net_params(tr->net);
+    const acf_params *ps = tr->ps;
     slab[VALUE] = ps->value, slab[M] = ps->m, slab[V] = ps->v, slab[AVERAGE] = ps->average, slab[BEST] = tr->best;
 }
 
 /* The first n of them in host memory: a CPU's are there, of a GPU's there is room for a copy, in one block *copy, which the caller frees
  * (acf_release); NULL on a CPU. */
 static acf_status slabs_on_host(const acf_trainer *tr, int n, acf_real *slab[SLABS], acf_real **copy) {
-    const acf_params *ps = acf_net_params(tr->net);
+    const acf_params *ps = tr->ps;
     size_t bytes;
     *copy = NULL;
     slabs_of(tr, slab);
@@ -122,7 +133,7 @@ static acf_status slabs_on_host(const acf_trainer *tr, int n, acf_real *slab[SLA
 
 /* Between the two, where they are two. */
 static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS], acf_copy_kind kind) {
-    const acf_params *ps = acf_net_params(tr->net);
+    const acf_params *ps = tr->ps;
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     acf_real *there[SLABS];
     slabs_of(tr, there);
@@ -134,7 +145,7 @@ static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS]
 acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     enum { TEXTS = 4 };
     acf_status status = ACF_OK;
-    json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), describe_data(tr)};
+    json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), tr->task->describe(tr)};
     char *text[TEXTS] = {0};
     acf_real *slab[SLABS], *copy = NULL;
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
@@ -148,7 +159,7 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_HOST));
     for (int i = 0; i < n; i++)
         tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
-                                    .dim = {acf_net_params(tr->net)->total}, .data = slab[i]};
+                                    .dim = {tr->ps->total}, .data = slab[i]};
     acf_checksum_write(tensor, n, texts, n_texts - 1, sum);
     ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, n_texts));
 done:
@@ -235,10 +246,10 @@ static acf_status belongs(const acf_st *f, acf_json_source from, const acf_train
     static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", "batch", NULL};
     static const char *const what[] = {"other options", "a second pass, which can only go on as it began"};
     acf_status status = ACF_OK;
-    json_t *network = describe_network(tr), *data = describe_data(tr);
+    json_t *network = describe_network(tr), *data = tr->task->describe(tr);
     /* What the user has said first: data (cells are held out by seed) and network follow from it. */
     ACF_TRY_DONE(compare(f, from, "options", what[pass == 2], tr->options, pass == 2 ? NULL : free_ones));
-    ACF_TRY_DONE(compare(f, from, "data", "another table", data, NULL));
+    ACF_TRY_DONE(compare(f, from, "data", tr->task->other, data, NULL));
     ACF_TRY_DONE(compare(f, from, "network", "another network", network, NULL));
 done:
     json_decref(network);
@@ -298,7 +309,7 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     int64_t pass = 1;
     acf_real *slab[SLABS], *copy = NULL;
     const acf_st_tensor *found;
-    const int64_t total = acf_net_params(tr->net)->total;
+    const int64_t total = tr->ps->total;
     ACF_ASSERT(tr->pass == 1);
     ACF_TRY(acf_st_open(path, &f));
     ACF_TRY_DONE(readable(f, from));

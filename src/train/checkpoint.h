@@ -9,7 +9,7 @@
  *                acflow           version of the library
  *                options          what the trainer was created with (recorded ones)
  *                network          name and shape of each parameter
- *                data             rows, columns, and a hash of every cell, scale and held-out choice
+ *                data             rows, columns, and a hash of every cell, scale and held-out choice; of images their number, size, and a hash
  *
  * A safetensors file beside the model's: optimiser state is four times its size and of no use to who only asks questions.
  * Replaced atomically. Loading compares everything first and refuses what does not belong together, another version of the library
@@ -33,5 +33,9 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path);
 
 /* The option `batch` of the run that was saved there. Fails as loading does. */
 acf_status acf_checkpoint_batch(const char *path, int64_t *out);
+
+/* What the data of a trainer are, as a checkpoint says it; and what images are, of which so many are learned. NULL: jansson had no memory. */
+json_t *acf_checkpoint_table(const acf_trainer *tr);
+json_t *acf_checkpoint_images(const acf_images *im, int64_t learned);
 
 #endif

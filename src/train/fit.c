@@ -92,7 +92,7 @@ static void tell(run *r, const acf_train_progress *p) {
         .best_step = first ? first->valid_step : p->state->best_step,
         .validated = p->validated,
         .stale = p->state->stale,
-        .patience = r->tr->data.hold ? set->patience : 0,
+        .patience = r->tr->task->held(r->tr) ? set->patience : 0,
         .rows_per_second = p->rows_per_second,
         .elapsed = r->tr->seconds,
         .eta = p->left,
@@ -183,21 +183,33 @@ static acf_status run_passes(run *r, acf_train_end *end) {
     return r->tr->pass == 2 && *end == ACF_END_STEPS ? acf_refit_check(r->tr) : ACF_OK;
 }
 
-acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how) {
+/* Takes r->tr to its end, and frees it. */
+static acf_status run_to_end(run *r, acf_model *m) {
     acf_status status = ACF_OK;
     acf_train_end end;
+    ACF_TRY_DONE(begin(r));
+    r->saved = r->tr->seconds;
+    status = run_passes(r, &end);
+    if (status == ACF_ENUMERIC) status = r->tr->pass == 2 ? end_refit_diverged(r, m) : end_diverged(r, m);
+    else if (status == ACF_EMEMORY) status = end_without_memory(r);
+    else if (status == ACF_OK) status = end_well(r, m, end);
+done:
+    acf_trainer_free(r->tr);
+    return status;
+}
+
+acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how) {
     run r = {.how = how};
     const acf_train_data data = {t, NULL, m->encoder, hold};
     m->record.known = false;
     ACF_TRY(settle_batch(m, &data, how));
     ACF_TRY(acf_trainer_create(m->net, &data, m->config, &r.tr));
-    ACF_TRY_DONE(begin(&r));
-    r.saved = r.tr->seconds;
-    status = run_passes(&r, &end);
-    if (status == ACF_ENUMERIC) status = r.tr->pass == 2 ? end_refit_diverged(&r, m) : end_diverged(&r, m);
-    else if (status == ACF_EMEMORY) status = end_without_memory(&r);
-    else if (status == ACF_OK) status = end_well(&r, m, end);
-done:
-    acf_trainer_free(r.tr);
-    return status;
+    return run_to_end(&r, m);
+}
+
+acf_status acf_fit_images(acf_model *m, const acf_images *im, const acf_fit *how) {
+    run r = {.how = how};
+    m->record.known = false;
+    ACF_TRY(acf_trainer_create_images(m->image, im, m->config, &r.tr));
+    return run_to_end(&r, m);
 }

@@ -38,4 +38,7 @@ acf_status acf_fit_read(const acf_options *o, acf_fit *out);
  * Fails also as acf_trainer_create, acf_trainer_run and acf_checkpoint_load. */
 acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how);
 
+/* The same for m->image. There is no second pass: images that are held out stay so. */
+acf_status acf_fit_images(acf_model *m, const acf_images *im, const acf_fit *how);
+
 #endif

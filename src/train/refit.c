@@ -54,7 +54,7 @@ acf_status acf_refit_check(acf_trainer *tr) {
 }
 
 acf_status acf_refit_drop(acf_trainer *tr) {
-    acf_params *ps = acf_net_params(tr->net);
+    acf_params *ps = tr->ps;
     ACF_ASSERT(tr->pass == 2);
     return acf_device_copy(ps->dev, ps->value, tr->best, (size_t)ps->total * sizeof *tr->best, ACF_ON_DEVICE);
 }

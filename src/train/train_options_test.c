@@ -22,7 +22,7 @@ static void defaults_make_settings(void **state) {
     assert_true(s.steps > 0 && s.patience > 0 && s.valid > 0 && s.average > 0);
     assert_int_equal(s.schedule.decay, ACF_DECAY_COSINE);
     assert_int_equal(s.masks.n, 3); /* conditionals, joint and marginals: one model for every question */
-    for (int i = acf_option_reading; i < first_of_training(); i++) assert_true(acf_option_table[i].flags & ACF_OPTION_RECORDED);
+    for (int i = acf_option_reading; i < first_of_training(); i++) assert_true(acf_option_table[i].flags & ACF_OPTION_BOTH);
     acf_opts_free(o);
 }
 

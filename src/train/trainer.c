@@ -8,12 +8,15 @@
 #include "ops/adam.h"
 #include "train/anchor.h"
 #include "train/captured.h"
+#include "train/checkpoint.h"
 
 #include <math.h>
 #include <time.h>
 
 #define LOSS_STEPS 50  /* that the reported mean loss reaches back */
 #define VALID_APART 50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
+
+static const acf_task table_task; /* below */
 
 /* ---- creation ---------------------------------------------------------------------------------------------------------- */
 
@@ -39,7 +42,7 @@ acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const
     return ACF_OK;
 }
 
-static acf_params *params(const acf_trainer *tr) { return acf_net_params(tr->net); }
+static acf_params *params(const acf_trainer *tr) { return tr->ps; }
 static size_t slab_bytes(const acf_trainer *tr) { return (size_t)params(tr)->total * sizeof(acf_real); }
 
 /* Is there a cell that training may see? Asked of the rows themselves: a step looks for the next one until it finds it. */
@@ -59,10 +62,6 @@ static acf_status check(acf_trainer *tr) {
     if (acf_net_columns(tr->net) != tr->data.table->D)
         return acf_fail(ACF_ESHAPE, "a network of %lld columns for a table of %lld", (long long)acf_net_columns(tr->net),
                         (long long)tr->data.table->D);
-    if (!acf_device_multiplies(params(tr)->dev, tr->set.precision))
-        return acf_fail(ACF_EDEVICE, "the option 'precision' is %s; use precision float",
-                        tr->set.precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
-    if (!params(tr)->grad) return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
     if (!(tr->held = acf_alloc((size_t)tr->data.table->D, "held-out cells"))) return ACF_EMEMORY;
     if (!has_cells(tr))
         return acf_fail(ACF_EDATA, "none of the %lld rows has a cell to learn from", (long long)tr->rows.n);
@@ -87,28 +86,37 @@ static acf_status start_walk(acf_trainer *tr) {
 static acf_status make_memory(acf_trainer *tr) {
     acf_params *ps = params(tr);
     ACF_TRY(acf_tape_create(ps->dev, NULL, &tr->tape));
-    ACF_TRY(acf_batch_create(tr->walk.size, tr->data.table->D, &tr->batch));
     if (!(tr->row = acf_alloc((size_t)tr->walk.size * sizeof *tr->row, "a batch"))) return ACF_EMEMORY;
-    if (!tr->data.hold) return ACF_OK;
+    if (!tr->task->held(tr)) return ACF_OK;
     tr->best = ps->dev->memory.alloc(ps->dev->memory.ctx, slab_bytes(tr));
     if (!tr->best && ps->dev->memory.refuse) return ps->dev->memory.refuse(ps->dev->memory.ctx, slab_bytes(tr), 0);
     return tr->best ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for the best weights", slab_bytes(tr));
+}
+
+acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o) {
+    ACF_TRY(acf_train_settings_read(o, &tr->set));
+    ACF_TRY(acf_opts_to_json(o, tr->task->recorded, &tr->options));
+    if (!acf_device_multiplies(params(tr)->dev, tr->set.precision))
+        return acf_fail(ACF_EDEVICE, "the option 'precision' is %s; use precision float",
+                        tr->set.precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
+    if (!params(tr)->grad) return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
+    tr->state.best = INFINITY, tr->pass = 1;
+    ACF_TRY(start_walk(tr));
+    return make_memory(tr);
 }
 
 acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const acf_options *o, acf_trainer **out) {
     acf_status status = ACF_OK;
     acf_trainer *tr = acf_alloc_zero(sizeof *tr, "a trainer");
     if (!tr) return ACF_EMEMORY;
-    tr->net = net, tr->data = *data, tr->state.best = INFINITY, tr->pass = 1;
+    tr->task = &table_task, tr->ps = acf_net_params(net), tr->net = net, tr->data = *data;
     tr->rows = data->rows ? *data->rows : acf_rows_all(data->table->N);
     tr->data.rows = &tr->rows;
     if (data->hold && data->hold->held == 0) tr->data.hold = NULL;
     tr->given = tr->data;
-    ACF_TRY_DONE(acf_train_settings_read(o, &tr->set));
-    ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_RECORDED, &tr->options));
     ACF_TRY_DONE(check(tr));
-    ACF_TRY_DONE(start_walk(tr));
-    ACF_TRY_DONE(make_memory(tr));
+    ACF_TRY_DONE(acf_trainer_settle(tr, o));
+    ACF_TRY_DONE(acf_batch_create(tr->walk.size, data->table->D, &tr->batch));
     ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, NULL));
     *out = tr;
 done:
@@ -126,6 +134,7 @@ void acf_trainer_free(acf_trainer *tr) {
     const acf_memory *mem = &params(tr)->dev->memory;
     acf_trainer_forget(tr);
     if (tr->best) mem->free(mem->ctx, tr->best);
+    if (tr->image) tr->task->free(tr);
     acf_release(tr->row);
     acf_release(tr->held);
     acf_batch_free(tr->batch);
@@ -151,11 +160,17 @@ static void next_batch(acf_trainer *tr, acf_batch *b) {
     acf_batch_dequantise(device(tr), b, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, (uint32_t)tr->state.step);
 }
 
-static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
+static acf_status table_gradients(acf_trainer *tr, acf_train_step *now) {
     acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
+    next_batch(tr, tr->batch);
+    now->rows = tr->batch->N;
+    return acf_loss_backward(tr->tape, tr->net, tr->batch, &pass, &tr->set.loss, &now->loss);
+}
+
+static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
     ACF_TRY(acf_params_zero_grad(params(tr)));
     device(tr)->precision = tr->set.precision; /* for this call only: whatever is reported comes from float */
-    acf_status status = acf_loss_backward(tr->tape, tr->net, tr->batch, &pass, &tr->set.loss, &now->loss);
+    acf_status status = tr->task->gradients(tr, now);
     device(tr)->precision = ACF_PRECISION_FLOAT;
     ACF_TRY(status);
     return acf_grad_norm(params(tr), &now->norm);
@@ -185,8 +200,6 @@ static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
 static acf_status step_by_hand(acf_trainer *tr, acf_train_step *out) {
     acf_batches before = tr->walk;
     acf_train_step now = {.lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
-    next_batch(tr, tr->batch);
-    now.rows = tr->batch->N;
     acf_status status = gradients(tr, &now);
     if (!status) status = update(tr, &now);
     if (status && status != ACF_ENUMERIC) {
@@ -269,7 +282,7 @@ static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, 
 
 /* Is there something captured for these data? Tried once. */
 static acf_status prepare_captured(acf_trainer *tr) {
-    if (tr->captured || tr->by_hand) return ACF_OK;
+    if (tr->captured || tr->by_hand || tr->image) return ACF_OK;
     ACF_TRY(acf_captured_create(tr, &tr->captured));
     tr->by_hand = !tr->captured;
     return ACF_OK;
@@ -374,11 +387,11 @@ static acf_status mean_nll(acf_trainer *tr, double *nll) {
 /* The averaged weights take the place of the others meanwhile, which wait in the gradients' slab: between steps it is free. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
     acf_params *ps = params(tr);
-    if (!tr->data.hold) return acf_fail(ACF_EUSAGE, "no cells are held out: there is nothing to validate on");
-    if (!averaged(tr)) return mean_nll(tr, nll);
+    if (!tr->task->held(tr)) return acf_fail(ACF_EUSAGE, "nothing is held out: there is nothing to validate on");
+    if (!averaged(tr)) return tr->task->score(tr, nll);
     ACF_TRY(copy_slab(tr, ps->grad, ps->value));
     ACF_TRY(copy_slab(tr, ps->value, ps->average));
-    acf_status status = mean_nll(tr, nll), back = copy_slab(tr, ps->value, ps->grad);
+    acf_status status = tr->task->score(tr, nll), back = copy_slab(tr, ps->value, ps->grad);
     return status ? status : back;
 }
 
@@ -403,7 +416,7 @@ static acf_status judge(acf_trainer *tr, double *valid) {
 
 static bool validation_due(const acf_trainer *tr) {
     int64_t since = tr->state.step - tr->state.validated;
-    if (!tr->data.hold) return false;
+    if (!tr->task->held(tr)) return false;
     if (tr->set.valid_every) return since >= tr->set.valid_every;
     return tr->walk.at == 0 && since >= VALID_APART;
 }
@@ -420,7 +433,7 @@ static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train
     const acf_train_settings *set = &tr->set;
     bool steps = tr->state.step >= (set->steps ? set->steps : UINT32_MAX); /* steps key random numbers in 32 bits */
     bool epochs = set->epochs && tr->walk.epoch >= set->epochs;
-    bool patience = tr->data.hold && set->patience && tr->state.stale >= set->patience;
+    bool patience = tr->task->held(tr) && set->patience && tr->state.stale >= set->patience;
     bool stopped = hooks->stop && *hooks->stop;
     *why = steps ? ACF_END_STEPS : epochs ? ACF_END_EPOCHS : patience ? ACF_END_PATIENCE : ACF_END_STOPPED;
     return steps || epochs || patience || stopped;
@@ -454,7 +467,7 @@ static void count_step(meter *m, acf_train_progress *p, double spent) {
 static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m, acf_train_progress *p) {
     const acf_train_state *s = &tr->state;
     double each = (seconds() - m->begun) / (double)acf_max(m->steps, 1);
-    int64_t limit = tr->set.schedule.total, patience = tr->data.hold ? tr->set.patience : 0;
+    int64_t limit = tr->set.schedule.total, patience = tr->task->held(tr) ? tr->set.patience : 0;
     tr->seconds = m->before + (seconds() - m->begun);
     p->state = s, p->step = s->step, p->epoch = tr->walk.epoch;
     p->left = limit ? each * (double)acf_max(limit - s->step, 0) : (double)NAN;
@@ -470,8 +483,8 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
     acf_train_end why;
     meter m = {.begun = seconds(), .before = tr->seconds};
     if (!hooks) hooks = &none;
-    if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->data.hold) && !hooks->stop)
-        return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with cells held out");
+    if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->task->held(tr)) && !hooks->stop)
+        return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with something held out");
     while (!ended(tr, hooks, &why)) {
         acf_train_step step[ACF_STEPS_AT_ONCE];
         int64_t n;
@@ -486,7 +499,7 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
         if (p.validated) ACF_TRY(judge(tr, &p.valid));
         report(tr, hooks, &m, &p);
     }
-    if (tr->data.hold && why <= ACF_END_EPOCHS && tr->state.validated < tr->state.step) {
+    if (tr->task->held(tr) && why <= ACF_END_EPOCHS && tr->state.validated < tr->state.step) {
         ACF_TRY(judge(tr, &p.valid));
         p.validated = true;
         report(tr, hooks, &m, &p);
@@ -504,16 +517,18 @@ acf_status acf_trainer_finish(acf_trainer *tr) {
     return averaged(tr) ? copy_slab(tr, ps->value, ps->average) : ACF_OK;
 }
 
+static acf_status table_finite(acf_trainer *tr, int64_t row) {
+    tr->row[0] = row;
+    acf_batch_fill(device(tr), tr->batch, tr->data.table, tr->data.encoder, NULL, ACF_BATCH_TRAIN, tr->row, 1);
+    acf_tape_begin(tr->tape, false);
+    return acf_tape_check(tr->tape, acf_net_logp(tr->tape, acf_net_view(tr->tape, tr->net, tr->batch, NULL)));
+}
+
 /* ACF_OK when some row has a finite joint density with the weights in `value`. Row by row: one odd row does not condemn them. */
 static acf_status some_row_is_finite(acf_trainer *tr) {
     acf_status status = ACF_ENUMERIC;
     int64_t n = acf_min(tr->rows.n, tr->walk.size);
-    for (int64_t k = 0; k < n && status == ACF_ENUMERIC; k++) {
-        tr->row[0] = acf_rows_at(&tr->rows, k);
-        acf_batch_fill(device(tr), tr->batch, tr->data.table, tr->data.encoder, NULL, ACF_BATCH_TRAIN, tr->row, 1);
-        acf_tape_begin(tr->tape, false);
-        status = acf_tape_check(tr->tape, acf_net_logp(tr->tape, acf_net_view(tr->tape, tr->net, tr->batch, NULL)));
-    }
+    for (int64_t k = 0; k < n && status == ACF_ENUMERIC; k++) status = tr->task->finite(tr, acf_rows_at(&tr->rows, k));
     return status;
 }
 
@@ -539,7 +554,11 @@ static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
 
 acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     if (tr->pass == 2) return record_second(tr, end);
-    return (acf_fit_record){.known = true, .end = end, .rows = tr->rows.n, .held = tr->data.hold ? tr->data.hold->held : 0,
+    return (acf_fit_record){.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
                             .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped,
                             .valid = tr->state.best, .valid_step = tr->state.best_step, .seconds = tr->seconds};
 }
+
+static int64_t table_held(const acf_trainer *tr) { return tr->data.hold ? tr->data.hold->held : 0; }
+
+static const acf_task table_task = {"another table", ACF_OPTS_RECORDED, table_held, table_gradients, mean_nll, table_finite, acf_checkpoint_table, NULL};

@@ -1,4 +1,4 @@
-/* Training a table model: one optimiser step at a time, or a whole run with validation, patience and the best weights kept.
+/* Training a model: one optimiser step at a time, or a whole run with validation, patience and the best weights kept.
  *
  *     ACF_TRY(acf_train_prepare(table, NULL, o, &hold, &encoder));          cells held out; scales of the others
  *     ACF_TRY(acf_net_create(dev, table->column, table->D, o, seed, true, &net));
@@ -17,7 +17,9 @@
 #ifndef ACF_TRAIN_TRAINER_H
 #define ACF_TRAIN_TRAINER_H
 
+#include "data/images.h"
 #include "model/fit_record.h"
+#include "model/image_net.h"
 #include "train/train_options.h"
 
 #include <signal.h>
@@ -45,9 +47,28 @@ typedef struct acf_train_state {
     int64_t skipped, in_row; /* steps that were not finite: in all, and up to now without a good one */
 } acf_train_state;
 
+typedef struct acf_trainer acf_trainer;
+typedef struct acf_train_step acf_train_step;
+
+/* What a batch and a loss are: all that training has to know about the kind of its data. */
+typedef struct acf_task {
+    const char *other;       /* what a checkpoint of other data is said to be of: "another table" */
+    acf_opts_which recorded; /* options that a checkpoint belongs to */
+    int64_t (*held)(const acf_trainer *tr); /* cells or images held out; 0: nothing is validated */
+    /* Takes the next batch of the walk and adds the gradients of its loss to those of the parameters; sets rows and loss. */
+    acf_status (*gradients)(acf_trainer *tr, acf_train_step *now);
+    acf_status (*score)(acf_trainer *tr, double *nll);      /* validation with the weights in `value` */
+    acf_status (*finite)(acf_trainer *tr, int64_t row);     /* ACF_ENUMERIC: this row has no finite joint density */
+    json_t *(*describe)(const acf_trainer *tr);             /* what the data are, for a checkpoint; NULL: no memory */
+    void (*free)(acf_trainer *tr);
+} acf_task;
+
 /* Used by one thread at a time. To be read by others, restored by checkpoint.h, and sent into a second pass by refit.h. */
-typedef struct acf_trainer {
-    acf_net *net;       /* keeps; its slabs value, grad, m, v, average are in use */
+struct acf_trainer {
+    const acf_task *task;
+    acf_params *ps;       /* of the network; its slabs value, grad, m, v, average are in use */
+    acf_net *net;         /* keeps; NULL: images are learned */
+    struct acf_image_task *image; /* their data (image_task.c), owned; NULL: a table is learned, in the members from `given` to `held` */
     acf_train_data given; /* to create: what a checkpoint belongs to; keeps what it points to, but for rows, which is copied */
     acf_train_data data;  /* what this pass trains on: the same in the first */
     acf_rows rows;
@@ -67,7 +88,7 @@ typedef struct acf_trainer {
     bool by_hand;   /* there can be none for these data: steps are taken one by one */
     bool stream;    /* they do without the table in the GPU's memory, even if it has room; false at first */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
-} acf_trainer;
+};
 
 /* Before the data or the network change: what was captured of them is forgotten. */
 void acf_trainer_forget(acf_trainer *tr);
@@ -83,21 +104,29 @@ acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const
  * Fails: ACF_EUSAGE, ACF_ESHAPE (columns of net, table and encoder), ACF_EDATA (no cell to learn from), ACF_EDEVICE (bf16 on a CPU
  * without it), ACF_EMEMORY. */
 acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const acf_options *o, acf_trainer **out);
+
+/* The same for images: the fraction `valid` of them is held out whole, the others get masks of `image-masks` and noise anew in every step, and
+ *     loss = mean over images of  -log p(x_u | x_o)  +  guess_weight · |guess - x_u|²       the first in nats of levels, the second encoded
+ * Validation is the first term with masks and noise that stay. Keeps net and im. Fails: ACF_EUSAGE (masks), ACF_ESHAPE, ACF_EMEMORY. */
+acf_status acf_trainer_create_images(acf_image_net *net, const acf_images *im, const acf_options *o, acf_trainer **out);
+
+/* For those who create trainers, once task, ps and rows are set: options, the walk over rows, memory. */
+acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o);
 void acf_trainer_free(acf_trainer *tr); /* NULL is allowed */
 
 /* What a step was like. */
-typedef struct acf_train_step {
+struct acf_train_step {
     int64_t rows;      /* of its batch */
     double lr;         /* step size */
     double loss, norm; /* norm of the gradient before clipping; both NaN when skipped */
     bool skipped;
-} acf_train_step;
+};
 
 /* One step; ACF_OK also for one that was skipped. out may be NULL. Fails: ACF_ENUMERIC (too many skipped; the sentence has the
  * last cause), ACF_EMEMORY and others of the tape; then the step has not happened, and weights and position are as before. */
 acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out);
 
-/* Mean -log p, in units where real columns have deviation 1, of all held-out cells given the other observed ones of their rows, per cell; with averaged
+/* Of images the mean -log p in nats per image; of tables: mean -log p, in units where real columns have deviation 1, of all held-out cells given the other observed ones of their rows, per cell; with averaged
  * weights where averaging is on. Changes nothing. Fails: ACF_EUSAGE (nothing is held out), ACF_ENUMERIC, ACF_EMEMORY. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll);
 

@@ -352,7 +352,7 @@ static void limits_end_a_run(void **state) {
     acf_train_lab l;
     open_with(&l, 1, (const char *[]){"steps=0", "valid=0", NULL});
     assert_int_equal(acf_trainer_run(l.tr, NULL, NULL), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "training would have no end: set steps or epochs, or patience with cells held out");
+    assert_string_equal(acf_error(), "training would have no end: set steps or epochs, or patience with something held out");
     acf_train_lab_close(&l);
 }
 

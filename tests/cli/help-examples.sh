@@ -8,10 +8,12 @@ for name in patients new table; do cp holes.csv $name.csv; done
 gzip -c patients.csv > big.csv.gz
 "$ACFLOW" fit new.csv -o m.safetensors --config short.json --log fit.log -q
 cp m.safetensors model.safetensors
-mkdir faces
-echo iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAI0lEQVR4nGNggAEBKGBQgAIGAyhgcIAChgAoYEiAAoYCKAAAO1cOAa4O4hwAAAAASUVORK5CYII= | base64 -d > faces/1.png # 8 x 8 pixels
+mkdir faces test
+base64 -d > hole.png <<< iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAF0lEQVR42mNgGAUo4D8aGFUwshWMcAAAEvL/AW/P/NUAAAAASUVORK5CYII=
+for i in faces/1 faces/2 faces/3 test/1 photo; do cp hole.png $i.png; done
+{ printf '\000\000\010\003\000\000\000\002\000\000\000\004\000\000\000\004'; printf 'abcdefghijklmnopabcdefghijklmnop'; } | gzip > digits.idx.gz
 acflow() { "$ACFLOW" "$@"; }
-for page in fit impute score sample eval info synth plot; do
+for page in fit impute score sample eval gibbs info synth plot; do
     "$ACFLOW" help $page | sed -n '/^Examples:/,$ s/^  \(acflow .*\)/\1/p' | sed 's/      .*//; s/     goes on//'
 done > examples
 "$ACFLOW" help | sed -n '/^Examples:/,$ s/^  \(acflow .*\)/\1/p' | sed 's/   .*//' >> examples

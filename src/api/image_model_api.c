@@ -1,0 +1,270 @@
+/* Public models of images: see acflow.h. Checks at the door, then train/, infer/ and data/. */
+#include "api/door.h"
+#include "data/image_masks.h"
+#include "data/image_write.h"
+#include "device/cpu.h"
+#include "infer/image_session.h"
+#include "model/config.h"
+#include "model/image_model.h"
+#include "ops/devices.h"
+#include "train/fit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+int acf_model_is_images(const acf_model *m) { return m && m->image; }
+
+#define NEED_IMAGES(m)                                                                                                 \
+    do {                                                                                                               \
+        if (!(m)->image) return acf_fail(ACF_EUSAGE, "the model is one of a table, not of images: ask it about rows");         \
+    } while (0)
+
+/* ---- fitting -------------------------------------------------------------------------------------------------------------- */
+
+/* What o says, and what the preset says of the rest. */
+static acf_status complete_options(const acf_options *o, acf_options **out) {
+    acf_options *copy;
+    json_t *values = NULL;
+    acf_status status = ACF_OK;
+    ACF_TRY(acf_config_create(&copy));
+    ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
+    ACF_TRY_DONE(acf_opts_from_json(copy, (acf_json_source){"options", ACF_EUSAGE}, values, ACF_FROM_USER));
+    ACF_TRY_DONE(acf_config_finish_images(copy));
+    *out = copy;
+done:
+    json_decref(values);
+    if (status) acf_opts_free(copy);
+    return status;
+}
+
+acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
+    ACF_NEED(o);
+    ACF_NEED(out);
+    if (!acf_opts_find(o, "steps"))
+        return acf_fail(ACF_EUSAGE, "acf_options_for_images: the options have nothing about models; make them with acf_options_create");
+    return complete_options(o, out);
+}
+
+acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
+    ACF_NEED(out);
+    *out = NULL;
+    ACF_NEED(im);
+    ACF_NEED(o);
+    acf_device *dev = NULL;
+    acf_options *config = NULL;
+    acf_model *m = NULL;
+    acf_fit how;
+    acf_status status = ACF_OK;
+    ACF_TRY(acf_options_for_images(o, &config));
+    ACF_TRY_DONE(acf_fit_read(o, &how));
+    how.callback = callback, how.ctx = ctx;
+    ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
+    const int64_t shape[3] = {im->H, im->W, im->C};
+    status = acf_fitted_create_images(dev, config, shape, im->bits, (uint64_t)acf_options_int(config, "seed"), true, &m);
+    config = NULL; /* the model's, also when it failed */
+    ACF_TRY_DONE(status);
+    ACF_TRY_DONE(acf_fit_images(m, im, &how));
+done:
+    acf_opts_free(config);
+    if (m && m->record.known) { /* also after some failures: acflow.h says which */
+        m->owns_dev = true;
+        *out = m;
+    } else {
+        acf_fitted_free(m);
+        acf_device_close(dev);
+    }
+    return status;
+}
+
+/* ---- images for a model --------------------------------------------------------------------------------------------------- */
+
+/* The options of reading that a model records, under what the user has said in o. */
+static acf_status reading_options(const acf_model *m, const acf_options *o, acf_options **out) {
+    static const char *const names[] = {"image-channels", "image-crop", "image-centre", "image-size", "image-pad", "image-bits"};
+    acf_options *copy;
+    json_t *values = NULL;
+    acf_status status = ACF_OK;
+    ACF_TRY(acf_config_create(&copy));
+    if (o) ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
+    if (o) ACF_TRY_DONE(acf_opts_from_json(copy, (acf_json_source){"options", ACF_EUSAGE}, values, ACF_FROM_USER));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char value[128];
+        acf_text t = acf_text_into(value, sizeof value);
+        ACF_TRY_DONE(acf_opts_write(m->config, names[i], &t));
+        ACF_TRY_DONE(acf_opts_set_from(copy, names[i], value, ACF_FROM_PRESET));
+    }
+    /* What most files of a folder are does not matter here: the model is of grey or colour. */
+    ACF_TRY_DONE(acf_opts_set_from(copy, "image-channels", acf_image_net_sizes(m->image)->C == 1 ? "grey" : "colour", ACF_FROM_PRESET));
+    *out = copy;
+done:
+    json_decref(values);
+    if (status) acf_opts_free(copy);
+    return status;
+}
+
+acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_options *o, acf_images **out) {
+    ACF_NEED(path);
+    ACF_NEED(m);
+    ACF_NEED(out);
+    NEED_IMAGES(m);
+    acf_options *all;
+    acf_images *im = NULL;
+    ACF_TRY(reading_options(m, o, &all));
+    acf_status status = acf_images_open(path, all, &im);
+    acf_opts_free(all);
+    if (!status) status = acf_image_model_check(m, path, (const int64_t[]){im->H, im->W, im->C}, im->bits);
+    if (status) acf_img_free(im);
+    else *out = im;
+    return status;
+}
+
+acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out) {
+    ACF_NEED(m);
+    ACF_NEED(out);
+    NEED_IMAGES(m);
+    const acf_image_sizes *s = acf_image_net_sizes(m->image);
+    const acf_image_plan plan = {.bits = m->bits};
+    int64_t n;
+    if (images < 1 || __builtin_mul_overflow(images, s->H * s->W * s->C, &n) || n > ACF_IMAGES_BYTES_MAX)
+        return acf_fail(ACF_EUSAGE, "%lld images; expected at least 1, and at most what fits in memory", (long long)images);
+    uint8_t *black = acf_alloc_zero((size_t)n, "images");
+    acf_status status = black ? acf_img_create(black, images, s->H, s->W, s->C, &plan, out) : ACF_EMEMORY;
+    acf_release(black);
+    return status;
+}
+
+/* By its ending: a mask that is a file; anything else is the text of a mixture. */
+static bool is_picture(const char *name) {
+    static const char *const ending[] = {".png", ".jpg", ".jpeg"};
+    const size_t n = strlen(name);
+    for (int k = 0; k < 3; k++) {
+        const size_t e = strlen(ending[k]);
+        if (n > e && strcasecmp(name + n - e, ending[k]) == 0 && strncmp(name, "file:", 5) != 0) return true;
+    }
+    return false;
+}
+
+acf_status acf_images_masks(const acf_images *im, const char *masks, uint64_t seed, uint8_t *given) {
+    ACF_NEED(im);
+    ACF_NEED(masks);
+    ACF_NEED(given);
+    char text[4096 + 16];
+    acf_image_masks *m;
+    acf_device *dev;
+    if (snprintf(text, sizeof text, is_picture(masks) ? "file:\"%s\"" : "%s", masks) >= (int)sizeof text)
+        return acf_fail(ACF_EUSAGE, "a mask of %zu letters; expected at most 4096", strlen(masks));
+    ACF_TRY(acf_device_open_cpu(1, &dev));
+    acf_status status = acf_image_masks_create(text, &m);
+    if (status) goto done;
+    status = acf_image_masks_fit(m, im->H, im->W);
+    for (int64_t i = 0; i < im->N && !status; i++) acf_image_masks_draw(dev, m, seed, 0, 1, &(uint64_t){(uint64_t)i}, given + i * im->H * im->W);
+    acf_image_masks_free(m);
+done:
+    acf_device_close(dev);
+    return status;
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+
+acf_status acf_image_session_create(const acf_model *m, acf_image_session **out) {
+    ACF_NEED(m);
+    ACF_NEED(out);
+    NEED_IMAGES(m);
+    return acf_paint_create(m, out);
+}
+
+void acf_image_session_free(acf_image_session *s) { acf_paint_free(s); }
+
+acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out) {
+    ACF_NEED(s);
+    ACF_NEED(im);
+    ACF_NEED(out);
+    return acf_paint_logp(s, im, given, 1, out);
+}
+
+acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed, uint32_t draw, uint8_t *out) {
+    ACF_NEED(s);
+    ACF_NEED(im);
+    ACF_NEED(out);
+    return acf_paint_draw(s, im, given, seed, draw, out);
+}
+
+acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given, uint8_t *out) {
+    ACF_NEED(s);
+    ACF_NEED(im);
+    ACF_NEED(out);
+    return acf_paint_guess(s, im, given, out, NULL);
+}
+
+acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out) {
+    ACF_NEED(s);
+    ACF_NEED(im);
+    ACF_NEED(out);
+    return acf_paint_guess(s, im, given, NULL, out);
+}
+
+acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out) {
+    ACF_NEED(s);
+    ACF_NEED(im);
+    ACF_NEED(out);
+    if (steps < 1 || steps > UINT32_MAX) return acf_fail(ACF_EUSAGE, "acf_image_session_gibbs: %lld steps; expected at least 1", (long long)steps);
+    return acf_paint_gibbs(s, im, first, seed, steps, out);
+}
+
+/* ---- pictures ------------------------------------------------------------------------------------------------------------- */
+
+/* Levels as bytes of 0..255. Gives *out (acf_release). */
+static acf_status as_bytes(const uint8_t *level, const int64_t *shape, int bits, uint8_t **out) {
+    int64_t n = 1;
+    for (int k = 0; k < 4; k++)
+        if (shape[k] < 1 || __builtin_mul_overflow(n, shape[k], &n)) return acf_fail(ACF_EUSAGE, "a picture with %lld in dimension %d", (long long)shape[k], k);
+    if (bits < 1 || bits > 8) return acf_fail(ACF_EUSAGE, "levels of %d bits; expected 1 to 8", bits);
+    uint8_t *byte = acf_alloc((size_t)n, "a picture");
+    if (!byte) return ACF_EMEMORY;
+    for (int64_t i = 0; i < n; i++) byte[i] = acf_image_byte(level[i], bits);
+    *out = byte;
+    return ACF_OK;
+}
+
+/* A sheet in memory. Gives *out (acf_release) and its size. */
+static acf_status lay_out(const uint8_t *byte, const int64_t *shape, const acf_sheet *s, uint8_t **out, int64_t *H, int64_t *W) {
+    acf_image_sheet_size(s, shape[1], shape[2], H, W);
+    if (!(*out = acf_alloc((size_t)(*H * *W * shape[3]), "a sheet"))) return ACF_EMEMORY;
+    acf_image_sheet(*out, s, byte, shape[0], shape[1], shape[2], shape[3]);
+    return ACF_OK;
+}
+
+acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t across, int64_t zoom, int64_t gap) {
+    ACF_NEED(path);
+    ACF_NEED(level);
+    ACF_NEED(shape);
+    if (across < 1 || zoom < 1 || zoom > 64 || gap < 0 || gap > 1024)
+        return acf_fail(ACF_EUSAGE, "acf_picture_sheet: %lld across, zoom %lld, gap %lld", (long long)across, (long long)zoom, (long long)gap);
+    uint8_t *byte, *sheet = NULL;
+    int64_t H, W;
+    ACF_TRY(as_bytes(level, shape, bits, &byte));
+    const acf_sheet s = {.across = across, .down = acf_ceil_div(shape[0], across), .gap = gap, .zoom = zoom, .ground = 255};
+    acf_status status = lay_out(byte, shape, &s, &sheet, &H, &W);
+    if (!status) status = acf_image_write_png(path, sheet, H, W, shape[3]);
+    acf_release(byte);
+    acf_release(sheet);
+    return status;
+}
+
+/* Frames are sheets of one image each, which zooms them. */
+acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t zoom, int ms) {
+    ACF_NEED(path);
+    ACF_NEED(level);
+    ACF_NEED(shape);
+    if (zoom < 1 || zoom > 64 || ms < 1 || ms > 65535) return acf_fail(ACF_EUSAGE, "acf_picture_animate: zoom %lld, %d ms", (long long)zoom, ms);
+    uint8_t *byte, *frames = NULL;
+    int64_t H, W;
+    ACF_TRY(as_bytes(level, shape, bits, &byte));
+    const acf_sheet s = {.across = 1, .down = shape[0], .zoom = zoom};
+    acf_status status = lay_out(byte, shape, &s, &frames, &H, &W);
+    if (!status) status = acf_image_write_apng(path, frames, shape[0], H / shape[0], W, shape[3], ms, 0);
+    acf_release(byte);
+    acf_release(frames);
+    return status;
+}

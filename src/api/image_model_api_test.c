@@ -1,0 +1,321 @@
+/* Tests of models of images from end to end: what is learned beats the mean image, answers are what they promise, files hold a model, training goes
+ * on from checkpoints bit for bit, and a sentence for what is wrong. */
+#include "acflow.h"
+
+#include "base/json.h"
+#include "data/images.h"
+#include "harness/file_lab.h"
+#include "harness/image_files.h"
+#include "model/image_model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 128, SIDE = 8, P = SIDE * SIDE };
+
+static acf_lab_folder folder;
+static acf_images *shapes;
+static acf_model *learned; /* of the shapes */
+static char path[200];
+
+/* A bright bar across the image: whoever sees one half of it knows the other. */
+static void draw_shapes(uint8_t *pixel) {
+    for (int k = 0; k < N * P; k++) {
+        const int i = k / P, y = k % P / SIDE, bar = i % 6;
+        pixel[k] = (uint8_t)(y >= bar && y < bar + 3 ? 180 + i % 7 * 5 : 30 + k * 7 % 11);
+    }
+}
+
+static acf_options *options(const char *const *extra) {
+    static const char *const small[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-width", "8"}, {"image-like-width", "16"}, {"batch", "32"},
+                                           {"steps", "80"}, {"lr", "0.01"}, {"warmup", "10"}, {"valid-every", "40"}, {"valid", "0.1"}, {"average", "0.9"},
+                                           {"image-masks", "left + right + mcar:0.5"}};
+    acf_options *o;
+    assert_int_equal(acf_options_create(&o), ACF_OK);
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) assert_int_equal(acf_options_set(o, small[i][0], small[i][1]), ACF_OK);
+    for (; extra && *extra; extra += 2)
+        if (acf_options_set(o, extra[0], extra[1]) != ACF_OK) fail_msg("%s", acf_error());
+    return o;
+}
+
+static acf_model *fit(const char *const *extra) {
+    acf_options *o = options(extra);
+    acf_model *m;
+    if (acf_model_fit_images(shapes, o, NULL, NULL, &m) != ACF_OK) fail_msg("%s", acf_error());
+    acf_options_free(o);
+    return m;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    uint8_t pixel[N * P];
+    draw_shapes(pixel);
+    folder = acf_lab_folder_make();
+    if (acf_img_create(pixel, N, SIDE, SIDE, 1, NULL, &shapes)) return 1;
+    if (!learned) learned = fit(NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    acf_images_free(shapes);
+    acf_lab_folder_free(&folder);
+    return 0;
+}
+
+/* Learned once, for all tests. */
+__attribute__((destructor)) static void forget(void) { acf_model_free(learned); }
+
+static const char *in_folder(const char *name) {
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
+    return path;
+}
+
+/* given (N,P), left hidden. */
+static uint8_t *left_hidden(void) {
+    uint8_t *given = malloc(N * P);
+    assert_non_null(given);
+    assert_int_equal(acf_images_masks(shapes, "left", 1, given), ACF_OK);
+    return given;
+}
+
+static acf_image_session *session(const acf_model *m) {
+    acf_image_session *s;
+    if (acf_image_session_create(m, &s) != ACF_OK) fail_msg("%s", acf_error());
+    return s;
+}
+
+/* ---- what was learned ------------------------------------------------------------------------------------------------------ */
+
+static void best_guesses_beat_the_mean_image(void **state) {
+    (void)state;
+    uint8_t *given = left_hidden();
+    double *guess = malloc(N * P * sizeof *guess), mean[P] = {0}, model = 0, flat = 0;
+    const uint8_t *truth = acf_images_pixels(shapes);
+    acf_image_session *s = session(learned);
+    assert_int_equal(acf_image_session_guess_real(s, shapes, given, guess), ACF_OK);
+    for (int k = 0; k < N * P; k++) mean[k % P] += truth[k] / (double)N;
+    for (int k = 0; k < N * P; k++) {
+        if (given[k]) assert_true(guess[k] == truth[k]);
+        model += (guess[k] - truth[k]) * (guess[k] - truth[k]), flat += given[k] ? 0 : (mean[k % P] - truth[k]) * (mean[k % P] - truth[k]);
+    }
+    if (!(model < flat / 3)) fail_msg("squared error %g, of the mean image %g", model, flat);
+    acf_image_session_free(s);
+    free(guess), free(given);
+}
+
+static void given_pixels_make_the_rest_likelier(void **state) {
+    (void)state;
+    uint8_t *given = left_hidden(), *other = malloc(N * P);
+    double half[N], marginal[N], joint[N], a = 0, b = 0;
+    acf_image_session *s = session(learned);
+    assert_int_equal(acf_images_masks(shapes, "right", 1, other), ACF_OK);
+    assert_int_equal(acf_image_session_logp(s, shapes, given, half), ACF_OK);
+    assert_int_equal(acf_image_session_logp(s, shapes, other, marginal), ACF_OK);
+    assert_int_equal(acf_image_session_logp(s, shapes, NULL, joint), ACF_OK);
+    for (int i = 0; i < N; i++) {
+        assert_true(isfinite(half[i]) && isfinite(marginal[i]) && isfinite(joint[i]));
+        a += half[i] + marginal[i], b += joint[i];
+    }
+    assert_true(a > b); /* log p(l|r) + log p(r|l) > log p(l,r), as halves inform each other */
+    memset(given, 1, N * P);
+    assert_int_equal(acf_image_session_logp(s, shapes, given, half), ACF_OK);
+    for (int i = 0; i < N; i++) assert_true(half[i] == 0); /* nothing is asked */
+    acf_image_session_free(s);
+    free(given), free(other);
+}
+
+static void draws_keep_what_is_given_and_their_seed(void **state) {
+    (void)state;
+    uint8_t *given = left_hidden(), *a = malloc(N * P), *b = malloc(N * P), *c = malloc(N * P);
+    const uint8_t *truth = acf_images_pixels(shapes);
+    acf_image_session *s = session(learned);
+    assert_int_equal(acf_image_session_draw(s, shapes, given, 7, 3, a), ACF_OK);
+    assert_int_equal(acf_image_session_draw(s, shapes, given, 7, 3, b), ACF_OK);
+    assert_int_equal(acf_image_session_draw(s, shapes, given, 7, 4, c), ACF_OK);
+    assert_memory_equal(a, b, N * P);
+    assert_memory_not_equal(a, c, N * P);
+    for (int k = 0; k < N * P; k++)
+        if (given[k]) assert_int_equal(a[k], truth[k]);
+    /* An image by itself is what it is among others. */
+    acf_images *few;
+    assert_int_equal(acf_img_create(truth, 3, SIDE, SIDE, 1, NULL, &few), ACF_OK);
+    assert_int_equal(acf_image_session_draw(s, few, given, 7, 3, b), ACF_OK);
+    assert_memory_equal(a, b, 3 * P);
+    acf_images_free(few);
+    acf_image_session_free(s);
+    free(given), free(a), free(b), free(c);
+}
+
+static void chains_redraw_half_after_half(void **state) {
+    (void)state;
+    uint8_t *chain = malloc(5 * N * P);
+    const uint8_t *truth = acf_images_pixels(shapes);
+    acf_image_session *s = session(learned);
+    assert_int_equal(acf_image_session_gibbs(s, shapes, NULL, 1, 4, chain), ACF_OK);
+    assert_int_equal(acf_image_session_gibbs(s, shapes, NULL, 1, 0, chain), ACF_EUSAGE);
+    assert_memory_equal(chain, truth, N * P);
+    for (int step = 0; step < 4; step++) {
+        const uint8_t *from = chain + step * N * P, *to = from + N * P;
+        int changed = 0;
+        for (int k = 0; k < N * P; k++) {
+            const int y = k % P / SIDE, x = k % SIDE, at = step % 2 ? x : y;
+            const int hidden = step < 2 ? at < SIDE / 2 : at >= SIDE / 2;
+            if (!hidden) assert_int_equal(from[k], to[k]);
+            changed += from[k] != to[k];
+        }
+        assert_true(changed > 0);
+    }
+    acf_image_session_free(s);
+    free(chain);
+}
+
+/* ---- files, threads, checkpoints ------------------------------------------------------------------------------------------- */
+
+static void same_answers(const acf_model *a, const acf_model *b) {
+    double x[N], y[N];
+    acf_image_session *s = session(a), *t = session(b);
+    assert_int_equal(acf_image_session_logp(s, shapes, NULL, x), ACF_OK);
+    assert_int_equal(acf_image_session_logp(t, shapes, NULL, y), ACF_OK);
+    assert_memory_equal(x, y, sizeof x);
+    acf_image_session_free(s), acf_image_session_free(t);
+}
+
+static void a_file_holds_the_model(void **state) {
+    (void)state;
+    acf_model *m;
+    char text[8192];
+    assert_int_equal(acf_model_save(learned, in_folder("m.safetensors")), ACF_OK);
+    if (acf_model_load(path, NULL, &m) != ACF_OK) fail_msg("%s", acf_error());
+    assert_int_equal(acf_model_is_images(m), 1);
+    assert_int_equal(acf_model_parameters(m), acf_model_parameters(learned));
+    assert_int_equal(acf_model_columns(m), 0);
+    same_answers(m, learned);
+    assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
+    assert_non_null(strstr(text, "\"height\": 8"));
+    assert_non_null(strstr(text, "\"image-masks\": \"left + right + mcar:0.5\""));
+    assert_null(strstr(text, "\"anchor\""));
+    assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
+    assert_non_null(strstr(text, "images: 8 x 8 pixels (width, height), grey, 8 bits"));
+    assert_non_null(strstr(text, "nats per held-out image"));
+    acf_model_free(m);
+}
+
+static int stop_at_20(void *ctx, const acf_fit_report *r) {
+    (void)ctx;
+    return r->step == 20;
+}
+
+static void training_goes_on_bit_for_bit(void **state) {
+    (void)state;
+    char file[200];
+    snprintf(file, sizeof file, "%s/t.ckpt", folder.path);
+    const char *const plain[] = {"steps", "40", "valid-every", "15", "threads", "2", NULL},
+               *const kept[] = {"steps", "40", "valid-every", "15", "checkpoint", file, "resume", "true", NULL},
+               *const other[] = {"steps", "40", "valid-every", "15", "checkpoint", file, "resume", "true", "image-masks", "left", NULL};
+    acf_model *whole = fit(plain), *m;
+    acf_options *o = options(kept), *p = options(other);
+    assert_int_equal(acf_model_fit_images(shapes, o, stop_at_20, NULL, &m), ACF_EINTERRUPT);
+    assert_non_null(m);
+    acf_model_free(m);
+    assert_int_equal(acf_model_fit_images(shapes, p, NULL, NULL, &m), ACF_EMODEL);
+    assert_non_null(strstr(acf_error(), "image-masks"));
+    if (acf_model_fit_images(shapes, o, NULL, NULL, &m) != ACF_OK) fail_msg("%s", acf_error());
+    same_answers(whole, m);
+    acf_model_free(m), acf_model_free(whole);
+    acf_options_free(o), acf_options_free(p);
+}
+
+static void the_best_guess_has_a_loss(void **state) {
+    (void)state;
+    const char *const with[] = {"steps", "10", "guess-weight", "1", NULL}, *const without[] = {"steps", "10", NULL},
+               *const pixel[] = {"steps", "3", "image-likelihood", "pixelcnn", "image-like-blocks", "1", "guess-weight", "1", NULL};
+    acf_model *a = fit(with), *b = fit(without), *c = fit(pixel);
+    double x[N], y[N];
+    acf_image_session *s = session(a), *t = session(b), *u = session(c);
+    assert_int_equal(acf_image_session_logp(s, shapes, NULL, x), ACF_OK);
+    assert_int_equal(acf_image_session_logp(t, shapes, NULL, y), ACF_OK);
+    assert_memory_not_equal(x, y, sizeof x);
+    assert_int_equal(acf_image_session_logp(u, shapes, NULL, y), ACF_OK);
+    acf_image_session_free(s), acf_image_session_free(t), acf_image_session_free(u);
+    acf_model_free(a), acf_model_free(b), acf_model_free(c);
+}
+
+/* ---- what is wrong ---------------------------------------------------------------------------------------------------------- */
+
+static void refused(acf_status status, acf_status want, const char *part) {
+    if (status != want || !strstr(acf_error(), part)) fail_msg("%s: %s", acf_status_name(status), acf_error());
+}
+
+static void wrong_questions_are_refused(void **state) {
+    (void)state;
+    acf_session *rows;
+    acf_images *large = NULL, *im = NULL;
+    acf_table *t;
+    acf_options *o = options(NULL), *p;
+    acf_model *m;
+    uint8_t pixel[16 * 16] = {0}, out[16 * 16];
+    double lp;
+    refused(acf_session_create(learned, &rows), ACF_EUSAGE, "one of images");
+    refused(acf_table_read_for("nowhere.csv", learned, NULL, &t), ACF_EUSAGE, "one of images");
+    refused(acf_images_open_for("nowhere", learned, NULL, &im), ACF_EIO, "nowhere");
+    refused(acf_images_blank(learned, 0, &im), ACF_EUSAGE, "0 images");
+    assert_int_equal(acf_img_create(pixel, 1, 16, 16, 1, NULL, &large), ACF_OK);
+    acf_image_session *s = session(learned);
+    refused(acf_image_session_logp(s, large, NULL, &lp), ACF_EDATA, "16 x 16");
+    refused(acf_image_session_draw(s, large, NULL, 1, 0, out), ACF_EDATA, "the model is of 8 x 8");
+    refused(acf_images_masks(large, "midle", 1, out), ACF_EUSAGE, "midle");
+    refused(acf_images_masks(large, "no.png", 1, out), ACF_EIO, "no.png");
+    assert_int_equal(acf_options_set(o, "preset", "paper"), ACF_OK);
+    refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EUSAGE, "table models");
+    assert_int_equal(acf_options_set(o, "preset", "tiny"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "image-scales", "5"), ACF_OK);
+    refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EUSAGE, "8 x 8");
+    assert_int_equal(acf_options_create_reading(&p), ACF_OK);
+    refused(acf_model_fit_images(shapes, p, NULL, NULL, &m), ACF_EUSAGE, "nothing about models");
+    acf_options_free(o), acf_options_free(p);
+    acf_image_session_free(s);
+    acf_images_free(large);
+}
+
+/* What a file may claim of its images. */
+static void hostile_descriptions_are_refused(void **state) {
+    (void)state;
+    static const char *const bad[] = {"[]", "{}", "{\"height\":8,\"width\":8,\"channels\":2,\"bits\":8}", "{\"height\":0,\"width\":8,\"channels\":1,\"bits\":8}",
+                                      "{\"height\":8,\"width\":5000000000,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":9}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        json_t *j;
+        int64_t shape[3], bits;
+        const acf_json_source from = {"m, image", ACF_EMODEL};
+        assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
+        if (acf_image_model_from_json(from, j, shape, &bits) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        json_decref(j);
+    }
+}
+
+/* A file whose text says 9 rows has no network of this size: refused before anything is computed. */
+static void damaged_files_are_refused(void **state) {
+    (void)state;
+    static char bytes[1 << 20];
+    acf_model *m;
+    assert_int_equal(acf_model_save(learned, in_folder("d.safetensors")), ACF_OK);
+    FILE *f = fopen(path, "rb");
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    assert_true(n < sizeof bytes);
+    for (size_t at = 3; at < n; at += n / 37) {
+        bytes[at] ^= 1;
+        acf_lab_folder_put(&folder, "d.safetensors", bytes, n);
+        assert_int_equal(acf_model_load(in_folder("d.safetensors"), NULL, &m), ACF_EMODEL);
+        bytes[at] ^= 1;
+    }
+    acf_lab_folder_put(&folder, "d.safetensors", bytes, n / 2);
+    assert_int_equal(acf_model_load(in_folder("d.safetensors"), NULL, &m), ACF_EMODEL);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+ACF_TESTS(image_model_api, WITH(best_guesses_beat_the_mean_image), WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
+          WITH(chains_redraw_half_after_half), WITH(a_file_holds_the_model), WITH(training_goes_on_bit_for_bit), WITH(the_best_guess_has_a_loss),
+          WITH(wrong_questions_are_refused), cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))

@@ -1,0 +1,83 @@
+/* acflow gibbs: a chain of images, each a redrawn half away from the one before. */
+#include "cli/pictures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *output, *model_path, *steps_text, *seed_text, *animate;
+static const cli_flag flags[] = {
+    {"model", 'm', "FILE", "a model of images from acflow fit; needed", &model_path},
+    {"steps", 0, "N", "how many halves are drawn anew (50)", &steps_text},
+    {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
+    {"animate", 0, NULL, "an animated PNG instead of a strip", &animate},
+    {"output", 'o', "FILE", "where the chain goes, a PNG; needed", &output},
+};
+enum { FLAGS = sizeof flags / sizeof flags[0] };
+
+static const cli_page page = {
+    "gibbs", "[IMAGE] --model MODEL -o FILE [OPTIONS]",
+    "Draws one half of an image given the other, again and again: top, left, bottom, right. The chain begins with the image, or with one drawn\n"
+    "from the model; it wanders through what the model holds possible.",
+    "  acflow gibbs --model faces.safetensors --steps 50 -o chain.png\n"
+    "  acflow gibbs photo.png --model faces.safetensors --steps 200 --animate -o chain.png\n",
+    CLI_READING};
+
+#define STRIP 10   /* images in a row of the strip */
+#define FRAME_MS 80
+
+/* The first image: that of the file, or a draw. */
+static int first_image(const acf_model *m, const acf_options *o, acf_image_session *s, const char *path, long long seed, acf_images **im, uint8_t **level) {
+    int64_t shape[4];
+    int code = path ? cli_images("gibbs", path, m, o, im) : acf_images_blank(m, 1, im) == ACF_OK ? 0 : cli_failed("gibbs");
+    if (code) return code;
+    if (acf_images_shape(*im, shape) != ACF_OK) return cli_failed("gibbs");
+    if (!(*level = malloc((size_t)(shape[1] * shape[2] * shape[3])))) return acf_status_exit(ACF_EMEMORY);
+    if (path) memcpy(*level, acf_images_pixels(*im), (size_t)(shape[1] * shape[2] * shape[3]));
+    else if (acf_image_session_draw(s, *im, NULL, (uint64_t)seed, UINT32_MAX, *level) != ACF_OK) return cli_failed("gibbs");
+    return 0;
+}
+
+static int chain(const acf_model *m, const acf_options *o, const char *path, long long steps, long long seed) {
+    acf_image_session *s = NULL;
+    acf_images *im = NULL;
+    uint8_t *first = NULL, *all = NULL;
+    int64_t shape[4] = {0};
+    int code = acf_image_session_create(m, &s) == ACF_OK ? first_image(m, o, s, path, seed, &im, &first) : cli_failed("gibbs");
+    if (!code && acf_images_shape(im, shape) != ACF_OK) code = cli_failed("gibbs");
+    if (!code && shape[0] != 1) code = cli_usage("gibbs", "a chain begins with one image, but '%s' holds %lld", path, (long long)shape[0]);
+    shape[0] = steps + 1;
+    if (!code && !(all = malloc((size_t)(shape[0] * shape[1] * shape[2] * shape[3])))) code = acf_status_exit(ACF_EMEMORY);
+    if (!code && acf_image_session_gibbs(s, im, first, (uint64_t)seed, steps, all) != ACF_OK) code = cli_failed("gibbs");
+    if (!code) {
+        const int64_t side = shape[1] > shape[2] ? shape[1] : shape[2], zoom = side < 96 ? 96 / side : 1;
+        const acf_status status = animate ? acf_picture_animate(output, all, shape, acf_images_bits(im), zoom, FRAME_MS)
+                                          : acf_picture_sheet(output, all, shape, acf_images_bits(im), shape[0] < STRIP ? shape[0] : STRIP, zoom, 2);
+        if (status != ACF_OK) code = cli_failed("gibbs");
+    }
+    free(first);
+    free(all);
+    acf_images_free(im);
+    acf_image_session_free(s);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    cli_job job;
+    acf_model *m = NULL;
+    long long steps = 50, seed = 1;
+    int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
+    if (code >= 0) return code;
+    if (job.n_rest > 1) code = cli_usage("gibbs", "gibbs takes one image, but there is also '%s'", argv[1]);
+    else if (!model_path) code = cli_usage("gibbs", "by which model? --model FILE");
+    else if (!output) code = cli_usage("gibbs", "where should the chain go? -o FILE.png");
+    else if ((steps_text && !cli_number("gibbs", "steps", steps_text, 1, 100000, &steps)) ||
+             (seed_text && !cli_number("gibbs", "seed", seed_text, 0, 9007199254740992, &seed))) code = 2;
+    else if (acf_model_load(model_path, job.o, &m) != ACF_OK) code = cli_failed("gibbs");
+    else if (!acf_model_is_images(m)) code = cli_usage("gibbs", "'%s' is a model of a table; a chain is one of images", model_path);
+    else code = chain(m, job.o, job.n_rest ? argv[0] : NULL, steps, seed);
+    acf_model_free(m);
+    cli_job_close(&job);
+    return code;
+}
+
+const cli_command cli_gibbs = {"gibbs", "a chain of images, half after half drawn anew", run, &page, flags, FLAGS};

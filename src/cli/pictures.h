@@ -1,0 +1,26 @@
+/* The subcommands' other half: what fit, impute, score, sample and eval do when their argument, or their model, is one of images. Each returns the
+ * exit code, having said why. */
+#ifndef ACF_CLI_PICTURES_H
+#define ACF_CLI_PICTURES_H
+
+#include "cli/job.h"
+
+/* Reads images for a model, or with the job's options where m is NULL, and says what the user should know of them. */
+int cli_images(const char *command, const char *path, const acf_model *m, const acf_options *o, acf_images **out);
+
+/* Trains and saves. */
+int cli_fit_pictures(cli_job *job, const char *path, const char *output, const char *log);
+
+/* Inpaintings into a folder: NAME.1.png ... for the draws, NAME.guess.png, and sheet.png. */
+int cli_impute_pictures(const cli_job *job, const char *path, const char *model, const char *mask, long long draws, const char *output);
+
+/* A CSV line for each image: name, log p, bits per dimension. mask NULL: the joint. */
+int cli_score_pictures(const cli_job *job, const char *path, const char *model, const char *mask, const char *output);
+
+/* n new images: a sheet where output ends in .png, else a file each in that folder. */
+int cli_sample_pictures(const acf_model *m, long long n, long long seed, const char *output);
+
+/* NLL, bits per dimension, PSNR and squared error of the best guess, over masks. */
+int cli_eval_pictures(const cli_job *job, const char *path, const char *model, const char *mask, bool json, const char *output);
+
+#endif

@@ -1,0 +1,151 @@
+/* Questions to models of images: see image_session.h. */
+#include "infer/image_session.h"
+
+#include "data/image_batches.h"
+#include "model/image_model.h"
+
+#include <string.h>
+
+#define SCORE_SEED 0                        /* of the noise in levels: scores and guesses are reproducible */
+#define BATCH_NUMBERS ((int64_t)1 << 16)    /* of a batch, some: memory is a thousand times that */
+
+struct acf_image_session {
+    const acf_model *m;
+    acf_tape *t;
+    acf_image_batch *batch;
+    int64_t *row;  /* (batch) */
+    acf_real *y;   /* (batch,H,W,C) what the network answers, encoded */
+};
+
+acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
+    const acf_image_sizes *z = acf_image_net_sizes(m->image);
+    const int64_t n = z->H * z->W * z->C, rows = acf_max(1, acf_min(64, BATCH_NUMBERS / n));
+    const acf_images shape = {.N = 1, .H = z->H, .W = z->W, .C = z->C, .bits = m->bits};
+    acf_status status = ACF_OK;
+    acf_image_session *s = acf_alloc_zero(sizeof *s, "a session");
+    if (!s) return ACF_EMEMORY;
+    s->m = m;
+    ACF_TRY_DONE(acf_tape_create(m->dev, NULL, &s->t));
+    ACF_TRY_DONE(acf_image_batch_create(rows, &shape, &s->batch));
+    s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
+    s->y = s->row ? acf_alloc((size_t)(rows * n) * sizeof *s->y, "a session") : NULL;
+    if (!s->y) status = ACF_EMEMORY;
+    else *out = s;
+done:
+    if (status) acf_paint_free(s);
+    return status;
+}
+
+void acf_paint_free(acf_image_session *s) {
+    if (!s) return;
+    acf_tape_free(s->t);
+    acf_image_batch_free(s->batch);
+    acf_release(s->row);
+    acf_release(s->y);
+    acf_release(s);
+}
+
+/* ---- batch by batch ------------------------------------------------------------------------------------------------------- */
+
+/* A question to one batch of images, from number `from` on. */
+typedef struct asked {
+    acf_image_session *s;
+    const acf_images *im;
+    const uint8_t *b;
+    uint64_t seed;
+    uint32_t draw;
+    int64_t from;
+} asked;
+
+static acf_status check(const acf_image_session *s, const acf_images *im) {
+    char name[ACF_IMAGE_NAME_MAX] = "the images";
+    return acf_image_model_check(s->m, im->path ? acf_img_name(name, im, 0) : name, (const int64_t[]){im->H, im->W, im->C}, im->bits);
+}
+
+/* Fills the batch and begins a tape for it. */
+static acf_image_view *look(const asked *a) {
+    acf_image_session *s = a->s;
+    acf_image_batch *batch = s->batch;
+    const int64_t P = a->im->H * a->im->W, n = acf_min(batch->capacity, a->im->N - a->from);
+    for (int64_t i = 0; i < n; i++) s->row[i] = a->from + i;
+    if (a->b) memcpy(batch->b, a->b + a->from * P, (size_t)(n * P));
+    else memset(batch->b, 0, (size_t)(n * P));
+    acf_image_batch_fill(s->m->dev, batch, a->im, NULL, a->seed, a->draw, s->row, n);
+    acf_tape_begin(s->t, false);
+    return acf_image_net_view(s->t, s->m->image, &(acf_image_query){.N = n, .x = batch->x, .b = batch->b, .id = batch->id}, NULL);
+}
+
+/* ---- questions ------------------------------------------------------------------------------------------------------------ */
+
+static acf_status add_logp(const asked *a, double share, double *out) {
+    acf_tape *t = a->s->t;
+    const acf_image_batch *batch = a->s->batch;
+    acf_tensor *logp = acf_image_net_logp(t, look(a));
+    ACF_TRY(acf_tape_check(t, logp));
+    acf_real *host = acf_arena_alloc(t->host, (size_t)batch->N * sizeof *host);
+    if (!host) return ACF_EMEMORY;
+    ACF_TRY(acf_device_copy(t->dev, host, logp->data, (size_t)batch->N * sizeof *host, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(t->dev));
+    for (int64_t i = 0; i < batch->N; i++) out[a->from + i] += share * ((double)host[i] + batch->logdet[i]);
+    return ACF_OK;
+}
+
+acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws, double *out) {
+    ACF_TRY(check(s, im));
+    for (int64_t i = 0; i < im->N; i++) out[i] = 0;
+    for (int32_t k = 0; k < draws; k++)
+        for (int64_t at = 0; at < im->N; at += s->batch->capacity)
+            ACF_TRY(add_logp(&(asked){s, im, b, SCORE_SEED, (uint32_t)k, at}, 1 / (double)draws, out));
+    return ACF_OK;
+}
+
+static acf_image_code code_of(const acf_images *im) { return (acf_image_code){im->bits, im->H * im->W, im->C}; }
+
+acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
+    const acf_image_code code = code_of(im);
+    const acf_draw how = {.seed = seed, .draw = draw};
+    ACF_TRY(check(s, im));
+    for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
+        acf_image_view *v = look(&(asked){s, im, b, seed, draw, at});
+        ACF_TRY(acf_image_net_draw(s->t, v, &how, s->y));
+        acf_image_decode(s->m->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + at * code.P * code.C);
+    }
+    return ACF_OK;
+}
+
+acf_status acf_paint_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real) {
+    const acf_image_code code = code_of(im);
+    ACF_TRY(check(s, im));
+    for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
+        const acf_image_batch *batch = s->batch;
+        const int64_t to = at * code.P * code.C;
+        acf_image_view *v = look(&(asked){s, im, b, SCORE_SEED, 0, at});
+        ACF_TRY(acf_image_net_guess(s->t, v, s->y));
+        if (level) acf_image_decode(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, level + to);
+        else acf_image_decode_real(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, real + to);
+    }
+    return ACF_OK;
+}
+
+/* b (N,H,W): half number k is hidden. Of an odd number of rows or columns the middle one is drawn with both halves. */
+static void hide_half(const acf_images *im, int64_t k, uint8_t *b) {
+    for (int64_t i = 0; i < im->N * im->H * im->W; i++) {
+        const int64_t y = i / im->W % im->H, x = i % im->W, at = k % 2 ? 2 * x + 1 - im->W : 2 * y + 1 - im->H;
+        b[i] = k % 4 < 2 ? at > 0 : at < 0;
+    }
+}
+
+acf_status acf_paint_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out) {
+    const size_t n = (size_t)(im->N * im->H * im->W * im->C);
+    uint8_t *b = acf_alloc((size_t)(im->N * im->H * im->W), "masks");
+    acf_status status = b ? ACF_OK : ACF_EMEMORY;
+    memcpy(out, first ? first : im->pixel, n);
+    for (int64_t k = 0; k < steps && !status; k++) {
+        acf_images now = *im; /* borrows: nothing of it is freed */
+        now.pixel = out + (size_t)k * n;
+        hide_half(im, k, b);
+        status = acf_paint_draw(s, &now, b, seed, (uint32_t)k, now.pixel + n);
+    }
+    acf_release(b);
+    return status;
+}

@@ -1,0 +1,150 @@
+/* Training on images: see acf_trainer_create_images in trainer.h. The walk, Adam, schedule, validation's bookkeeping and checkpoints are the
+ * trainer's; here is what a batch of images and its loss are.
+ *
+ * Workload: steps of 16 to 256 images of 1e3 to 1e4 numbers; a step is convolutions, what is done here is below a percent. */
+#include "data/image_batches.h"
+#include "ops/arith.h"
+#include "ops/reduce.h"
+#include "train/checkpoint.h"
+
+#define FIXED_DRAW UINT32_MAX /* of masks and noise in validation; no step has this number */
+
+typedef struct acf_image_task {
+    acf_image_net *net;   /* keeps */
+    const acf_images *im; /* keeps */
+    acf_rows valid;
+    acf_image_masks *masks; /* owned, like the rest */
+    acf_image_batch *batch;
+} acf_image_task;
+
+static int64_t held(const acf_trainer *tr) { return tr->image->valid.n; }
+
+static acf_image_query query_of(const acf_image_batch *b) { return (acf_image_query){.N = b->N, .x = b->x, .b = b->b, .id = b->id}; }
+
+/* ---- a step --------------------------------------------------------------------------------------------------------------- */
+
+/* Mean over the images of the batch of the squared error of the best guess, or of -log p; NULL where the likelihood's mean has no
+ * derivative. */
+static acf_tensor *mean_of(acf_tape *t, const acf_image_view *v, int64_t N, bool guess) {
+    acf_tensor *each = guess ? acf_image_net_guess_error(t, v) : acf_image_net_logp(t, v);
+    if (!each || t->failure.status) return each;
+    acf_tensor *share = acf_tensor_const(t, NULL, 1 / (double)N, 1, &N);
+    return t->failure.status ? &t->empty : acf_scale(t, guess ? 1 : -1, acf_dot(t, each, share->data));
+}
+
+/* One term of the loss and its gradients, with the tape to itself (loss.h says why); *sum += its value. */
+static acf_status add_term(acf_trainer *tr, bool guess, double weight, double *sum) {
+    acf_tape *t = tr->tape;
+    acf_real value;
+    const acf_image_query q = query_of(tr->image->batch);
+    const acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
+    acf_tape_begin(t, true);
+    acf_tensor *x = mean_of(t, acf_image_net_view(t, tr->image->net, &q, &pass), q.N, guess);
+    if (!x) return ACF_OK;
+    ACF_TRY(acf_tape_status(t));
+    x = acf_scale(t, weight, x);
+    ACF_TRY(acf_tape_backward(t, x));
+    ACF_TRY(acf_device_copy(t->dev, &value, x->data, sizeof value, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(t->dev));
+    *sum += (double)value;
+    return ACF_OK;
+}
+
+static double mean_logdet(const acf_image_batch *b) {
+    double sum = 0;
+    for (int64_t i = 0; i < b->N; i++) sum += b->logdet[i];
+    return sum / (double)b->N;
+}
+
+static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
+    acf_image_task *k = tr->image;
+    int64_t n;
+    while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
+    acf_image_batch_fill(tr->ps->dev, k->batch, k->im, k->masks, tr->set.seed, (uint32_t)tr->state.step, tr->row, n);
+    now->rows = n, now->loss = -mean_logdet(k->batch);
+    ACF_TRY(add_term(tr, false, 1, &now->loss));
+    return tr->set.loss.guess_weight > 0 ? add_term(tr, true, tr->set.loss.guess_weight, &now->loss) : ACF_OK;
+}
+
+/* ---- validation ----------------------------------------------------------------------------------------------------------- */
+
+/* *sum += log p of the n images in tr->row, in nats of levels. */
+static acf_status add_logp(acf_trainer *tr, const acf_image_masks *masks, int64_t n, double *sum) {
+    acf_image_batch *b = tr->image->batch;
+    acf_tape *t = tr->tape;
+    acf_image_batch_fill(t->dev, b, tr->image->im, masks, tr->set.seed, FIXED_DRAW, tr->row, n);
+    const acf_image_query q = query_of(b);
+    acf_tape_begin(t, false);
+    acf_tensor *logp = acf_image_net_logp(t, acf_image_net_view(t, tr->image->net, &q, NULL));
+    ACF_TRY(acf_tape_check(t, logp));
+    acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
+    if (!host) return ACF_EMEMORY;
+    ACF_TRY(acf_device_copy(t->dev, host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(t->dev));
+    for (int64_t i = 0; i < n; i++) *sum += (double)host[i] + b->logdet[i];
+    return ACF_OK;
+}
+
+static acf_status score(acf_trainer *tr, double *nll) {
+    const acf_rows *rows = &tr->image->valid;
+    double sum = 0;
+    for (int64_t at = 0, n; at < rows->n; at += n) {
+        n = acf_min(tr->walk.size, rows->n - at);
+        for (int64_t i = 0; i < n; i++) tr->row[i] = acf_rows_at(rows, at + i);
+        ACF_TRY(add_logp(tr, tr->image->masks, n, &sum));
+    }
+    *nll = -sum / (double)rows->n;
+    return ACF_OK;
+}
+
+/* Its joint density: b stays as it is, all 0. */
+static acf_status has_density(acf_trainer *tr, int64_t row) {
+    acf_image_batch *b = tr->image->batch;
+    double sum = 0;
+    tr->row[0] = row;
+    for (int64_t p = 0; p < b->H * b->W; p++) b->b[p] = 0;
+    return add_logp(tr, NULL, 1, &sum);
+}
+
+/* ---- creation ------------------------------------------------------------------------------------------------------------- */
+
+static json_t *describe(const acf_trainer *tr) { return acf_checkpoint_images(tr->image->im, tr->rows.n); }
+
+static void free_task(acf_trainer *tr) {
+    acf_image_masks_free(tr->image->masks);
+    acf_image_batch_free(tr->image->batch);
+    acf_release(tr->image);
+}
+
+static const acf_task image_task = {"other images", ACF_OPTS_IMAGE, held, gradients, score, has_density, describe, free_task};
+
+static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_images *im, const acf_options *o) {
+    const acf_image_sizes *s = acf_image_net_sizes(net);
+    acf_row_split split;
+    if (s->H != im->H || s->W != im->W || s->C != im->C)
+        return acf_fail(ACF_ESHAPE, "a network for images of %lld x %lld x %lld, but they are %lld x %lld x %lld", (long long)s->H, (long long)s->W,
+                        (long long)s->C, (long long)im->H, (long long)im->W, (long long)im->C);
+    ACF_TRY(acf_row_split_make(im->N, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), &split));
+    tr->rows = split.train;
+    *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid};
+    ACF_TRY(acf_image_masks_create(acf_options_text(o, "image-masks"), &tr->image->masks));
+    return acf_image_masks_fit(tr->image->masks, im->H, im->W);
+}
+
+acf_status acf_trainer_create_images(acf_image_net *net, const acf_images *im, const acf_options *o, acf_trainer **out) {
+    acf_status status = ACF_OK;
+    acf_trainer *tr = acf_alloc_zero(sizeof *tr, "a trainer");
+    if (!tr) return ACF_EMEMORY;
+    tr->task = &image_task, tr->ps = acf_image_net_params(net);
+    if (!(tr->image = acf_alloc_zero(sizeof *tr->image, "a trainer"))) {
+        status = ACF_EMEMORY;
+        goto done;
+    }
+    ACF_TRY_DONE(fill_task(tr, net, im, o));
+    ACF_TRY_DONE(acf_trainer_settle(tr, o));
+    ACF_TRY_DONE(acf_image_batch_create(tr->walk.size, im, &tr->image->batch));
+    *out = tr;
+done:
+    if (status) acf_trainer_free(tr);
+    return status;
+}

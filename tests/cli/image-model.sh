@@ -1,0 +1,47 @@
+# A model of images from fit to chain: bars on 8x8 pixels, some training, and every verb; then a sentence for what is wrong.
+idx() { # IMAGES: an idx file of bars, each in a row of its own
+    printf "\\000\\000\\010\\003\\000\\000\\000\\$(printf %03o $1)\\000\\000\\000\\010\\000\\000\\000\\010"
+    for i in $(seq $1); do for y in 0 1 2 3 4 5 6 7; do [ $y = $((i % 8)) ] && printf zzzzzzzz || printf '!!!!!!!!'; done; done
+}
+idx 40 > bars; idx 3 > few
+base64 -d > hole.png <<< iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAEklEQVR42mNgwAL+AwEhBhoAAD4mD/ELx9zYAAAAAElFTkSuQmCC
+small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --threads 1 -q"
+"$ACFLOW" fit bars $small --steps 30 --checkpoint c -o m.safetensors && [ ! -e c ] || echo "the checkpoint is still there"
+"$ACFLOW" info m.safetensors | grep -E 'images|training'
+"$ACFLOW" info m.safetensors --json | grep -E '"(height|bits|image-scales|end)"'
+"$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o out && ls out
+"$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o again && diff -r out again && echo "the same again"
+"$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
+"$ACFLOW" score few --model m.safetensors
+"$ACFLOW" score few --model m.safetensors --mask right -o scores.csv && wc -l < scores.csv
+"$ACFLOW" eval few --model m.safetensors --mask left --json
+"$ACFLOW" eval few --model m.safetensors | cut -c 1-29
+"$ACFLOW" sample --model m.safetensors -n 5 -o drawn.png && "$ACFLOW" info drawn.png | head -n 2
+"$ACFLOW" sample --model m.safetensors -n 3 -o drawn && ls drawn
+"$ACFLOW" gibbs --model m.safetensors --steps 4 -o chain.png && "$ACFLOW" info chain.png | sed -n 2p
+"$ACFLOW" gibbs out/few-0.1.png --model m.safetensors --steps 4 --animate -o moving.png && grep -c acTL moving.png
+try() { # CODE COMMAND...
+    want=$1; shift
+    "$ACFLOW" "$@" > printed 2> err
+    code=$?
+    [ $code = $want ] || echo "exit code $code, expected $want: $*"
+    [ ! -s printed ] && [ ! -e x ] && ! ls *.tmp > /dev/null 2>&1 || echo "left something behind: $*"
+    head -n 1 err | cut -c 1-170
+}
+"$ACFLOW" synth moons -n 30 -o t.csv && "$ACFLOW" fit t.csv --steps 2 -q -o t.safetensors
+try 2 fit bars --preset paper -q -o x
+try 2 fit t.csv --preset tiny -q -o x
+try 2 fit bars --preset tiny --image-scales 5 -q -o x
+try 2 fit bars --preset tiny --image-masks midle -q -o x
+try 2 impute few --mask left --draws 2 -o x
+try 2 impute few --model m.safetensors -o x
+try 2 impute few --model t.safetensors --mask left -o x
+try 3 impute t.csv --model m.safetensors --mask left -o x
+try 3 impute nowhere.png --model m.safetensors --mask left -o x
+try 3 impute few --model m.safetensors --mask drawn.png -o x
+try 3 impute chain.png --model m.safetensors --mask left -o x
+try 2 score few --model m.safetensors --cells
+try 2 score t.csv --model m.safetensors
+try 2 gibbs few --model m.safetensors -o x
+try 2 gibbs --model t.safetensors -o x
+head -c 3000 m.safetensors > cut.safetensors; try 4 score few --model cut.safetensors
