@@ -107,12 +107,12 @@ $(B)/libacflow_cuda.so: $(patsubst %.cu,$(B)/cuda/%.o,$(CUDA))
 # the libraries of libraries.
 # OpenBLAS, 36 MB for every CPU there is, travels compressed; the programs are started by a script that unpacks it. 45 MB in all.
 GPU_LINK = $(CC) -fopenmp $^ $(LIBS) -s -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib' -o $@
-gpu-test: cuda $(B)/gpu/bin/acflow-test $(B)/gpu/bin/acflow $(B)/gpu/bin/acflow-bench
+gpu-test: cuda $(B)/gpu/bin/acflow-test $(B)/gpu/bin/acflow $(B)/gpu/bin/acflow-bench $(B)/gpu/bin/acflow-bench-images
 	rm -rf $(B)/gpu/lib && mkdir $(B)/gpu/lib
 	ldd $(B)/gpu/bin/acflow-test | awk '$$3 ~ /^\// && $$1 !~ /^lib(c|m|dl|rt|pthread)\.so/ { print $$3 }' | xargs cp -Lt $(B)/gpu/lib
 	gzip -9f $(B)/gpu/lib/libopenblas.so.*
 	strip -o $(B)/gpu/lib/libacflow_cuda.so $(B)/libacflow_cuda.so
-	for p in acflow acflow-test acflow-bench; do cp tests/gpu.sh $(B)/gpu/$$p || exit 1; done
+	for p in acflow acflow-test acflow-bench acflow-bench-images; do cp tests/gpu.sh $(B)/gpu/$$p || exit 1; done
 $(B)/gpu/bin/acflow-test: $(patsubst %.c,$(B)/f32/%.o,$(SRC) $(TESTS))
 	@mkdir -p $(@D)
 	$(GPU_LINK) -lcmocka
@@ -120,6 +120,9 @@ $(B)/gpu/bin/acflow: $(patsubst %.c,$(B)/lib/%.o,$(SRC) $(CLI))
 	@mkdir -p $(@D)
 	$(GPU_LINK)
 $(B)/gpu/bin/acflow-bench: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu.c)
+	@mkdir -p $(@D)
+	$(GPU_LINK)
+$(B)/gpu/bin/acflow-bench-images: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu_images.c)
 	@mkdir -p $(@D)
 	$(GPU_LINK)
 

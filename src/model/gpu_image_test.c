@@ -315,14 +315,14 @@ static void train(acf_image_lab *l, int steps, double *losses) {
 /* At first step by step the same, while rounding has not grown; and in the end as good. */
 static void same_training(void **state) {
     (void)state;
-    enum { STEPS = 60 };
+    enum { STEPS = 40 };
     const acf_image_sizes kinds[] = {
         {.H = 8, .W = 8, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_normal},
         {.H = 8, .W = 8, .C = 1, .like = &acf_image_pixelcnn, .like_width = 12, .like_blocks = 2, .embed_blocks = 1, .components = 3}};
     for (int k = 0; k < 2; k++) {
         pair p;
         double x[STEPS], y[STEPS], end[2] = {0, 0};
-        open_pair(&p, &kinds[k], 32, ACF_IMAGE_NONE, 0);
+        open_pair(&p, &kinds[k], 24, ACF_IMAGE_NONE, 0);
         train(&p.cpu, STEPS, x);
         train(&p.gpu, STEPS, y);
         for (int i = 0; i < 8; i++) acf_assert_close(y[i], x[i], 2e-3, "the loss of a step");
