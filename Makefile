@@ -128,7 +128,7 @@ $(B)/gpu/bin/acflow-bench-images: $(patsubst %.c,$(B)/lib/%.o,$(SRC) bench/gpu_i
 
 # One file that needs glibc and nothing else, to be copied to any machine (ARCH=x86-64-v3), with the plugin beside it. Debian's -dev packages
 # have an archive of every library in the tree under cairo, and gfortran the one of OpenBLAS's runtime. glibc itself stays shared: a plugin can only be loaded so.
-STATIC_LIBS := openblas gfortran quadmath jansson cairo pixman-1 fontconfig freetype png16 expat brotlidec brotlicommon Xext Xrender X11 \
+STATIC_LIBS := openblas gfortran quadmath jansson cairo pixman-1 fontconfig freetype png16 jpeg expat brotlidec brotlicommon Xext Xrender X11 \
                xcb-shm xcb-render xcb Xau Xdmcp z gomp
 static:
 	@tests/need.sh $(PACKAGES) gfortran
