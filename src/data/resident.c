@@ -70,6 +70,7 @@ static void fill_encoder(const acf_cells_there *c, const acf_encoder *e) {
         ((double *)c->step)[j] = acf_resolution_step(e->resolution[j]);
         ((int32_t *)c->classes)[j] = e->column[j].classes;
         first[j + 1] = first[j] + w->n;
+        if (!w->n) continue;
         memcpy((double *)c->t + first[j], w->t, (size_t)w->n * sizeof *w->t);
         memcpy((double *)c->z + first[j], w->z, (size_t)w->n * sizeof *w->z);
     }
