@@ -2,7 +2,7 @@
 #ifndef ACF_API_DOOR_H
 #define ACF_API_DOOR_H
 
-#include "base/status.h"
+#include "device/device.h"
 
 #define ACF_NEED(pointer)                                                                                              \
     do {                                                                                                               \
@@ -24,5 +24,9 @@
 
 /* The option 'answers' of o (NULL: its default) becomes the model's. Fails: ACF_EDEVICE. */
 acf_status acf_door_answers(struct acf_model *m, const struct acf_options *o);
+
+/* What a fit ends with: the model, which owns dev from now on, where training got far enough for one, also after some failures (acflow.h says
+ * which); else both go. m may be NULL. */
+void acf_door_hand_out(struct acf_model *m, acf_device *dev, struct acf_model **out);
 
 #endif

@@ -82,12 +82,6 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     ACF_TRY_DONE(acf_fit_model(m, t, hold, &how));
 done:
     acf_holdout_free(hold);
-    if (m && m->record.known) { /* also after some failures: acflow.h says which */
-        m->owns_dev = true;
-        *out = m;
-    } else {
-        acf_fitted_free(m);
-        acf_device_close(dev);
-    }
+    acf_door_hand_out(m, dev, out);
     return status;
 }

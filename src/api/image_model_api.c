@@ -64,16 +64,11 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     status = acf_fitted_create_images(dev, config, shape, im->bits, (uint64_t)acf_options_int(config, "seed"), true, &m);
     config = NULL; /* the model's, also when it failed */
     ACF_TRY_DONE(status);
+    ACF_TRY_DONE(acf_door_answers(m, o));
     ACF_TRY_DONE(acf_fit_images(m, im, &how));
 done:
     acf_opts_free(config);
-    if (m && m->record.known) { /* also after some failures: acflow.h says which */
-        m->owns_dev = true;
-        *out = m;
-    } else {
-        acf_fitted_free(m);
-        acf_device_close(dev);
-    }
+    acf_door_hand_out(m, dev, out);
     return status;
 }
 

@@ -270,6 +270,10 @@ static void wrong_questions_are_refused(void **state) {
     assert_int_equal(acf_options_set(o, "preset", "paper"), ACF_OK);
     refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EUSAGE, "table models");
     assert_int_equal(acf_options_set(o, "preset", "tiny"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "device", "cpu"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "answers", "tf32"), ACF_OK);
+    refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EDEVICE, "'answers' is tf32, which needs a GPU");
+    assert_int_equal(acf_options_set(o, "answers", "float"), ACF_OK);
     assert_int_equal(acf_options_set(o, "image-scales", "5"), ACF_OK);
     refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EUSAGE, "8 x 8");
     assert_int_equal(acf_options_create_reading(&p), ACF_OK);

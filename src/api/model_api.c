@@ -21,6 +21,16 @@ acf_status acf_door_answers(acf_model *m, const acf_options *o) {
     return ACF_OK;
 }
 
+void acf_door_hand_out(acf_model *m, acf_device *dev, acf_model **out) {
+    if (m && m->record.known) {
+        m->owns_dev = true;
+        *out = m;
+    } else {
+        acf_fitted_free(m);
+        acf_device_close(dev);
+    }
+}
+
 /* ---- models ------------------------------------------------------------------------------------------------------------- */
 
 void acf_model_free(acf_model *m) { acf_fitted_free(m); }

@@ -62,7 +62,7 @@ static acf_status check(const acf_image_session *s, const acf_images *im) {
     return acf_image_model_check(s->m, im->path ? acf_img_name(name, im, 0) : name, (const int64_t[]){im->H, im->W, im->C}, im->bits);
 }
 
-/* Fills the batch and begins a tape for it. */
+/* Fills the batch and begins a tape for it, in the precision that the model answers in, until answered. */
 static acf_image_view *look(const asked *a) {
     acf_image_session *s = a->s;
     acf_image_batch *batch = s->batch;
@@ -72,7 +72,13 @@ static acf_image_view *look(const asked *a) {
     else memset(batch->b, 0, (size_t)(n * P));
     acf_image_batch_fill(s->m->dev, batch, a->im, NULL, a->seed, a->draw, s->row, n);
     acf_tape_begin(s->t, false);
+    s->m->dev->precision = s->m->answers;
     return acf_image_net_view(s->t, s->m->image, &(acf_image_query){.N = n, .x = batch->x, .b = batch->b, .id = batch->id}, NULL);
+}
+
+static acf_status answered(const acf_image_session *s, acf_status status) {
+    s->m->dev->precision = ACF_PRECISION_FLOAT;
+    return status;
 }
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
@@ -81,7 +87,7 @@ static acf_status add_logp(const asked *a, double share, double *out) {
     acf_tape *t = a->s->t;
     const acf_image_batch *batch = a->s->batch;
     acf_tensor *logp = acf_image_net_logp(t, look(a));
-    ACF_TRY(acf_tape_check(t, logp));
+    ACF_TRY(answered(a->s, acf_tape_check(t, logp)));
     acf_real *host = acf_arena_alloc(t->host, (size_t)batch->N * sizeof *host);
     if (!host) return ACF_EMEMORY;
     ACF_TRY(acf_device_copy(t->dev, host, logp->data, (size_t)batch->N * sizeof *host, ACF_TO_HOST));
@@ -107,7 +113,7 @@ acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
         acf_image_view *v = look(&(asked){s, im, b, seed, draw, at});
-        ACF_TRY(acf_image_net_draw(s->t, v, &how, s->y));
+        ACF_TRY(answered(s, acf_image_net_draw(s->t, v, &how, s->y)));
         acf_image_decode(s->m->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + at * code.P * code.C);
     }
     return ACF_OK;
@@ -120,7 +126,7 @@ acf_status acf_paint_guess(acf_image_session *s, const acf_images *im, const uin
         const acf_image_batch *batch = s->batch;
         const int64_t to = at * code.P * code.C;
         acf_image_view *v = look(&(asked){s, im, b, SCORE_SEED, 0, at});
-        ACF_TRY(acf_image_net_guess(s->t, v, s->y));
+        ACF_TRY(answered(s, acf_image_net_guess(s->t, v, s->y)));
         if (level) acf_image_decode(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, level + to);
         else acf_image_decode_real(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, real + to);
     }
