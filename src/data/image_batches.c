@@ -2,22 +2,54 @@
 #include "data/image_batches.h"
 
 #include "device/cpu.h"
+#include "device/plugin.h"
 
 #include <string.h>
 
-acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out) {
+/* ---- memory ------------------------------------------------------------------------------------------------------------------- */
+
+/* Bytes of id, x, share and b, and of the numbers of all images. */
+static acf_status measure(int64_t capacity, const acf_images *im, size_t *block, size_t *numbers) {
+    int64_t all, pixels = im->H * im->W; /* below 2^28 */
     if (capacity < 1) return acf_fail(ACF_EUSAGE, "a batch of %lld images; expected at least 1", (long long)capacity);
-    const int64_t P = im->H * im->W, n = P * im->C; /* below 2^28 */
-    int64_t all;
-    size_t x, each;
-    if (__builtin_mul_overflow(capacity, n, &all)) return acf_fail(ACF_EMEMORY, "out of memory: a batch of %lld images", (long long)capacity);
-    if (!acf_bytes(all, sizeof(acf_real), &x) || !acf_bytes(capacity, sizeof(double), &each)) return ACF_EMEMORY;
+    if (__builtin_mul_overflow(capacity, pixels * (im->C + 8), &all) || all > INT64_MAX / 16)
+        return acf_fail(ACF_EMEMORY, "out of memory: a batch of %lld images", (long long)capacity);
+    *numbers = (size_t)(capacity * pixels * im->C);
+    *block = (size_t)capacity * (sizeof(uint64_t) + sizeof(acf_real) + (size_t)pixels) + *numbers * sizeof(acf_real);
+    return ACF_OK;
+}
+
+/* The widest array first, so that all are aligned. */
+static void lay_out(acf_image_batch *batch, char *p, size_t numbers) {
+    batch->id = (uint64_t *)(void *)p;
+    batch->x = (acf_real *)(void *)(p + (size_t)batch->capacity * sizeof *batch->id);
+    batch->share = batch->x + numbers;
+    batch->b = (uint8_t *)(batch->share + batch->capacity);
+}
+
+static void *get_block(acf_device *dev, bool staged, size_t bytes) {
+    if (!dev) return acf_alloc_zero(bytes, "a batch");
+    if (!staged) return dev->memory.alloc(dev->memory.ctx, bytes);
+    return dev->plugin ? dev->plugin->pinned_alloc(dev, bytes) : acf_alloc_zero(bytes, "a batch");
+}
+
+/* dev NULL: in the heap; else staged for it, or placed there. */
+static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf_images *im, acf_image_batch **out) {
+    size_t block = 0, numbers = 0;
+    ACF_TRY(measure(capacity, im, &block, &numbers));
     acf_image_batch *batch = acf_alloc_zero(sizeof *batch, "a batch");
     if (!batch) return ACF_EMEMORY;
     *batch = (acf_image_batch){.capacity = capacity, .H = im->H, .W = im->W, .C = im->C, .bits = im->bits};
-    if (!(batch->level = acf_alloc_zero((size_t)all, "a batch")) || !(batch->x = acf_alloc_zero(x, "a batch")) ||
-        !(batch->b = acf_alloc_zero((size_t)(capacity * P), "a batch")) || !(batch->logdet = acf_alloc_zero(each, "a batch")) ||
-        !(batch->id = acf_alloc_zero(each, "a batch"))) {
+    batch->staged = staged ? dev : NULL, batch->there = staged ? NULL : dev;
+    char *p = get_block(dev, staged, block);
+    if (p) lay_out(batch, p, numbers);
+    if (!p && dev && dev->memory.refuse) dev->memory.refuse(dev->memory.ctx, block, 0);
+    if (p && !batch->there) {
+        memset(p, 0, block); /* pinned memory is not cleared */
+        batch->level = acf_alloc_zero(numbers, "a batch");
+        batch->logdet = batch->level ? acf_alloc_zero((size_t)capacity * sizeof *batch->logdet, "a batch") : NULL;
+    }
+    if (!p || (!batch->there && !batch->logdet)) {
         acf_image_batch_free(batch);
         return ACF_EMEMORY;
     }
@@ -25,11 +57,35 @@ acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_im
     return ACF_OK;
 }
 
+acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out) { return make(NULL, true, capacity, im, out); }
+
+acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out) {
+    return make(dev, true, capacity, im, out);
+}
+
+acf_status acf_image_batch_place(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out) {
+    return make(dev, false, capacity, im, out);
+}
+
 void acf_image_batch_free(acf_image_batch *batch) {
     if (!batch) return;
-    acf_release(batch->level), acf_release(batch->x), acf_release(batch->b), acf_release(batch->logdet), acf_release(batch->id);
+    if (batch->there) batch->there->memory.free(batch->there->memory.ctx, batch->id);
+    else if (batch->staged && batch->staged->plugin) batch->staged->plugin->pinned_free(batch->staged, batch->id);
+    else acf_release(batch->id);
+    acf_release(batch->level), acf_release(batch->logdet);
     acf_release(batch);
 }
+
+acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed) {
+    const int64_t P = staged->H * staged->W, N = staged->N, capacity = staged->capacity;
+    ACF_ASSERT(staged->staged && placed->there && capacity == placed->capacity && P == placed->H * placed->W && staged->C == placed->C);
+    memset(staged->b + N * P, 1, (size_t)((capacity - N) * P));
+    for (int64_t i = 0; i < capacity; i++) staged->share[i] = i < N ? (acf_real)(1 / (double)N) : 0;
+    const size_t bytes = (size_t)((char *)(staged->b + capacity * P) - (char *)staged->id);
+    return acf_device_copy(placed->there, placed->id, staged->id, bytes, ACF_TO_DEVICE);
+}
+
+/* ---- contents ----------------------------------------------------------------------------------------------------------------- */
 
 void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
                           uint32_t draw, const int64_t *row, int64_t N) {

@@ -21,11 +21,21 @@ typedef struct acf_image_batch {
     uint8_t *b;     /* (N,H,W) 1: given */
     double *logdet; /* (N) of the encoding, over what is modelled */
     uint64_t *id;   /* (N) numbers in the set, which key random draws */
+    acf_real *share; /* (capacity) 1/N, and 0 behind the last image; of staged and placed ones only */
+    acf_device *staged, *there; /* where id, x, share and b are one block: in memory that is copied to this device, or in this device's memory */
 } acf_image_batch;
 
 /* For images of this set's shape. Gives *out; free with acf_image_batch_free. Fails: ACF_EUSAGE (capacity below 1), ACF_EMEMORY. */
 acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out);
 void acf_image_batch_free(acf_image_batch *batch); /* NULL is allowed */
+
+/* The same in host memory that goes to a device in one copy, which nobody waits for; and that device's, which has id, x, share and b alone. */
+acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out);
+acf_status acf_image_batch_place(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out);
+
+/* Copies a staged batch to a placed one of the same sizes, where it has `capacity` images: of those behind the last nothing is modelled, and their share
+ * is 0. The staged one must stay as it is until the device has come so far. */
+acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed);
 
 /* Fills the batch with images number row (N), N <= capacity. masks: fitted to this size; NULL: b is as the caller has left it. The next draw
  * gives new masks and noise; for validation it stays the same. Allocates nothing; same bits for any number of threads, batch and order. */

@@ -226,12 +226,23 @@ static acf_status draw_forward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_draw_batch = {"draw_batch", ACF_OP_draw_batch, {draw_forward, NULL}};
 
-void acf_resident_draw(acf_tape *t, const acf_resident *r, const acf_drawing *how, acf_batch *batch) {
+void acf_ticket_take(acf_tape *t, const acf_drawing *how) {
     acf_node *n = acf_node_new(t, &acf_op_draw_batch, sizeof(acf_draw_batch_attrs), 0, NULL);
     if (!n) return;
-    ACF_ASSERT(batch->there == t->dev && (!r || batch->D == r->there.D));
+    *(acf_draw_batch_attrs *)n->attr = (acf_draw_batch_attrs){.how = *how};
+    acf_node_run(t, n);
+}
+
+void acf_resident_draw(acf_tape *t, const acf_resident *r, const acf_drawing *how, acf_batch *batch) {
+    if (!r) {
+        acf_ticket_take(t, how);
+        return;
+    }
+    acf_node *n = acf_node_new(t, &acf_op_draw_batch, sizeof(acf_draw_batch_attrs), 0, NULL);
+    if (!n) return;
+    ACF_ASSERT(batch->there == t->dev && batch->D == r->there.D);
     acf_draw_batch_attrs *a = n->attr;
-    *a = (acf_draw_batch_attrs){.from = r ? r->there : (acf_cells_there){0}, .how = *how, .N = batch->capacity, .x = batch->x, .code = batch->code, .m = batch->m,
+    *a = (acf_draw_batch_attrs){.from = r->there, .how = *how, .N = batch->capacity, .x = batch->x, .code = batch->code, .m = batch->m,
                                 .b = batch->b, .id = batch->id};
     a->source = (int64_t *)(void *)acf_tape_ints(t, 2 * a->N);
     acf_node_run(t, n);

@@ -65,7 +65,7 @@ acf_status acf_batch_stage(acf_device *dev, int64_t capacity, int64_t D, acf_bat
  * device has come so far. */
 acf_status acf_batch_send(acf_batch *staged, acf_batch *placed);
 
-/* How batches are drawn; by acf_resident_draw without a table, only lr and now are taken from the ticket. */
+/* How batches are drawn. */
 typedef struct acf_drawing {
     acf_batch_role role;
     acf_masks masks; /* of training */
@@ -75,6 +75,9 @@ typedef struct acf_drawing {
     double *lr;                /* gets the ticket's, where not NULL */
     uint32_t *now;             /* gets the step's number, where not NULL: dropout asks for it */
 } acf_drawing;
+
+/* Takes lr and now from the ticket, for batches that the host makes. */
+void acf_ticket_take(acf_tape *t, const acf_drawing *how);
 
 /* Fills batch (acf_batch_place), to its capacity; r NULL: it is there already (acf_batch_send). Runs on the tape, for its kernels; nothing of it is
  * differentiable. */

@@ -3,10 +3,10 @@
  *     host     tickets for the next steps --copy-->                                        <--copy-- what became of them
  *     device        [ draw a batch, loss, gradients, norm, clip, Adam, average ] n times
  *
- * The step is one graph that was captured once (tensor/replay.h): the host starts it n times and waits once. Its data are
+ * The step is one graph that was captured once (tensor/replay.h): the host starts it n times and waits once. Its data (supply.h) are
  *
  *     resident   the table is in device memory (data/resident.h), and batches are drawn there
- *     streamed   a table beyond its memory: the host fills one of two batches in pinned memory while the device works on the other
+ *     streamed   a table beyond its memory, and images: the host fills one of two batches in pinned memory while the device works on the other
  *
  * and so it is in validation, a batch of held-out cells a graph.
  *
@@ -16,8 +16,7 @@
 #ifndef ACF_TRAIN_CAPTURED_H
 #define ACF_TRAIN_CAPTURED_H
 
-#include "data/resident.h"
-#include "train/trainer.h"
+#include "train/supply.h"
 
 #define ACF_STEPS_AT_ONCE 64
 
@@ -29,6 +28,7 @@ typedef struct acf_captured acf_captured;
 acf_status acf_captured_create(acf_trainer *tr, acf_captured **out);
 void acf_captured_free(acf_captured *c); /* NULL is allowed */
 bool acf_captured_streams(const acf_captured *c);
+acf_supply *acf_captured_supply(acf_captured *c);
 
 /* Steps that should be asked for in one go, at most ACF_STEPS_AT_ONCE: as many as take a tenth of a second, or one while nothing is captured yet, so that
  * one that cannot be leaves nothing behind. */
@@ -39,9 +39,10 @@ int64_t acf_captured_room(const acf_captured *c);
  * network's step can only be taken by hand: then nothing has happened. */
 acf_status acf_captured_begin(acf_captured *c);
 acf_status acf_captured_run(acf_captured *c, const acf_ticket *ticket, int64_t n, bool *by_hand);
-/* The host's batch to fill; waits until the device has read what was in it. */
-acf_status acf_captured_feed(acf_captured *c, acf_batch **out);
-acf_status acf_captured_push(acf_captured *c, const acf_ticket *ticket, bool *by_hand);
+/* The stage to fill next (acf_captured_supply has it); waits until the device has read what was in it. */
+acf_status acf_captured_feed(acf_captured *c, int *stage);
+/* shift: what the host adds to the loss that the step reports. */
+acf_status acf_captured_push(acf_captured *c, const acf_ticket *ticket, double shift, bool *by_hand);
 acf_status acf_captured_collect(acf_captured *c, const acf_ticket *ticket, int64_t n, acf_train_step *out);
 
 /* Validation with the weights in `value`: log p of the held-out cells, summed. Training in tf32 or bf16 is validated in tf32, which costs some 1e-4 nats

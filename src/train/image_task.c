@@ -2,20 +2,14 @@
  * trainer's; here is what a batch of images and its loss are.
  *
  * Workload: steps of 16 to 256 images of 1e3 to 1e4 numbers; a step is convolutions, what is done here is below a percent. */
-#include "data/image_batches.h"
+#include "train/image_task.h"
+
 #include "ops/arith.h"
 #include "ops/reduce.h"
+#include "train/captured.h"
 #include "train/checkpoint.h"
 
 #define FIXED_DRAW UINT32_MAX /* of masks and noise in validation; no step has this number */
-
-typedef struct acf_image_task {
-    acf_image_net *net;   /* keeps */
-    const acf_images *im; /* keeps */
-    acf_rows valid;
-    acf_image_masks *masks; /* owned, like the rest */
-    acf_image_batch *batch;
-} acf_image_task;
 
 static int64_t held(const acf_trainer *tr) { return tr->image->valid.n; }
 
@@ -23,13 +17,10 @@ static acf_image_query query_of(const acf_image_batch *b) { return (acf_image_qu
 
 /* ---- a step --------------------------------------------------------------------------------------------------------------- */
 
-/* Mean over the images of the batch of the squared error of the best guess, or of -log p; NULL where the likelihood's mean has no
- * derivative. */
-static acf_tensor *mean_of(acf_tape *t, const acf_image_view *v, int64_t N, bool guess) {
+acf_tensor *acf_image_term(acf_tape *t, const acf_image_view *v, const acf_real *share, bool guess) {
     acf_tensor *each = guess ? acf_image_net_guess_error(t, v) : acf_image_net_logp(t, v);
     if (!each || t->failure.status) return each;
-    acf_tensor *share = acf_tensor_const(t, NULL, 1 / (double)N, 1, &N);
-    return t->failure.status ? &t->empty : acf_scale(t, guess ? 1 : -1, acf_dot(t, each, share->data));
+    return acf_scale(t, guess ? 1 : -1, acf_dot(t, each, share));
 }
 
 /* One term of the loss and its gradients, with the tape to itself (loss.h says why); *sum += its value. */
@@ -39,7 +30,9 @@ static acf_status add_term(acf_trainer *tr, bool guess, double weight, double *s
     const acf_image_query q = query_of(tr->image->batch);
     const acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
     acf_tape_begin(t, true);
-    acf_tensor *x = mean_of(t, acf_image_net_view(t, tr->image->net, &q, &pass), q.N, guess);
+    acf_tensor *share = acf_tensor_const(t, NULL, 1 / (double)q.N, 1, &q.N);
+    ACF_TRY(acf_tape_status(t));
+    acf_tensor *x = acf_image_term(t, acf_image_net_view(t, tr->image->net, &q, &pass), share->data, guess);
     if (!x) return ACF_OK;
     ACF_TRY(acf_tape_status(t));
     x = acf_scale(t, weight, x);
@@ -56,12 +49,21 @@ static double mean_logdet(const acf_image_batch *b) {
     return sum / (double)b->N;
 }
 
-static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
-    acf_image_task *k = tr->image;
+static void next_batch(acf_trainer *tr, acf_image_batch *b) {
     int64_t n;
     while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
-    acf_image_batch_fill(tr->ps->dev, k->batch, k->im, k->masks, tr->set.seed, (uint32_t)tr->state.step, tr->row, n);
-    now->rows = n, now->loss = -mean_logdet(k->batch);
+    acf_image_batch_fill(tr->ps->dev, b, tr->image->im, tr->image->masks, tr->set.seed, (uint32_t)tr->state.step, tr->row, n);
+}
+
+static void fill(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift) {
+    acf_image_batch *b = acf_image_stage(supply, stage);
+    next_batch(tr, b);
+    *n = b->N, *shift = -mean_logdet(b);
+}
+
+static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
+    next_batch(tr, tr->image->batch);
+    now->rows = tr->image->batch->N, now->loss = -mean_logdet(tr->image->batch);
     ACF_TRY(add_term(tr, false, 1, &now->loss));
     return tr->set.loss.guess_weight > 0 ? add_term(tr, true, tr->set.loss.guess_weight, &now->loss) : ACF_OK;
 }
@@ -85,15 +87,27 @@ static acf_status add_logp(acf_trainer *tr, const acf_image_masks *masks, int64_
     return ACF_OK;
 }
 
+/* The same by the device, which keeps the sum of its part (acf_captured_total). */
+static acf_status check_logp(acf_trainer *tr, int64_t n, double *sum) {
+    int stage;
+    ACF_TRY(acf_captured_feed(tr->captured, &stage));
+    acf_image_batch *b = acf_image_stage(acf_captured_supply(tr->captured), stage);
+    acf_image_batch_fill(tr->ps->dev, b, tr->image->im, tr->image->masks, tr->set.seed, FIXED_DRAW, tr->row, n);
+    for (int64_t i = 0; i < n; i++) *sum += b->logdet[i];
+    return acf_captured_check(tr->captured);
+}
+
 static acf_status score(acf_trainer *tr, double *nll) {
     const acf_rows *rows = &tr->image->valid;
-    double sum = 0;
+    double sum = 0, there = 0;
+    if (tr->captured) ACF_TRY(acf_captured_start(tr->captured));
     for (int64_t at = 0, n; at < rows->n; at += n) {
         n = acf_min(tr->walk.size, rows->n - at);
         for (int64_t i = 0; i < n; i++) tr->row[i] = acf_rows_at(rows, at + i);
-        ACF_TRY(add_logp(tr, tr->image->masks, n, &sum));
+        ACF_TRY(tr->captured ? check_logp(tr, n, &sum) : add_logp(tr, tr->image->masks, n, &sum));
     }
-    *nll = -sum / (double)rows->n;
+    if (tr->captured) ACF_TRY(acf_captured_total(tr->captured, &there));
+    *nll = -(sum + there) / (double)rows->n;
     return ACF_OK;
 }
 
@@ -116,7 +130,7 @@ static void free_task(acf_trainer *tr) {
     acf_release(tr->image);
 }
 
-static const acf_task image_task = {"other images", ACF_OPTS_IMAGE, held, gradients, score, has_density, describe, free_task};
+static const acf_task image_task = {"other images", ACF_OPTS_IMAGE, held, gradients, score, has_density, describe, free_task, &acf_image_supply, fill};
 
 static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_images *im, const acf_options *o) {
     const acf_image_sizes *s = acf_image_net_sizes(net);

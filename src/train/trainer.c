@@ -160,6 +160,12 @@ static void next_batch(acf_trainer *tr, acf_batch *b) {
     acf_batch_dequantise(device(tr), b, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, (uint32_t)tr->state.step);
 }
 
+static void table_fill(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift) {
+    acf_batch *b = acf_table_stage(supply, stage);
+    next_batch(tr, b);
+    *n = b->N, *shift = 0;
+}
+
 static acf_status table_gradients(acf_trainer *tr, acf_train_step *now) {
     acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
     next_batch(tr, tr->batch);
@@ -235,11 +241,13 @@ static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t
 static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_ticket *ticket, int64_t *n, bool *by_hand) {
     acf_train_end why;
     do {
-        acf_batch *batch;
-        ACF_TRY(acf_captured_feed(tr->captured, &batch));
-        next_batch(tr, batch);
-        ticket[*n] = (acf_ticket){.n = (int32_t)batch->N, .step = (uint32_t)tr->state.step, .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
-        ACF_TRY(acf_captured_push(tr->captured, &ticket[*n], by_hand));
+        int stage;
+        int64_t rows;
+        double shift;
+        ACF_TRY(acf_captured_feed(tr->captured, &stage));
+        tr->task->fill(tr, acf_captured_supply(tr->captured), stage, &rows, &shift);
+        ticket[*n] = (acf_ticket){.n = (int32_t)rows, .step = (uint32_t)tr->state.step, .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+        ACF_TRY(acf_captured_push(tr->captured, &ticket[*n], shift, by_hand));
         ++*n, tr->state.step++;
         if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, NULL); /* 0: the epoch is complete */
     } while (*n < room && !validation_due(tr) && !ended(tr, hooks, &why));
@@ -282,7 +290,7 @@ static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, 
 
 /* Is there something captured for these data? Tried once. */
 static acf_status prepare_captured(acf_trainer *tr) {
-    if (tr->captured || tr->by_hand || tr->image) return ACF_OK;
+    if (tr->captured || tr->by_hand) return ACF_OK;
     ACF_TRY(acf_captured_create(tr, &tr->captured));
     tr->by_hand = !tr->captured;
     return ACF_OK;
@@ -344,8 +352,9 @@ static void fill_check(acf_trainer *tr, acf_batch *b, int64_t n) {
 static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
     acf_tape *t = tr->tape;
     if (streams(tr)) {
-        acf_batch *b;
-        ACF_TRY(acf_captured_feed(tr->captured, &b));
+        int stage;
+        ACF_TRY(acf_captured_feed(tr->captured, &stage));
+        acf_batch *b = acf_table_stage(acf_captured_supply(tr->captured), stage);
         fill_check(tr, b, n);
         *sum += warp_slopes(tr, b);
         return acf_captured_check(tr->captured);
@@ -561,4 +570,5 @@ acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
 
 static int64_t table_held(const acf_trainer *tr) { return tr->data.hold ? tr->data.hold->held : 0; }
 
-static const acf_task table_task = {"another table", ACF_OPTS_RECORDED, table_held, table_gradients, mean_nll, table_finite, acf_checkpoint_table, NULL};
+static const acf_task table_task = {"another table", ACF_OPTS_RECORDED, table_held, table_gradients, mean_nll, table_finite, acf_checkpoint_table, NULL,
+                                    &acf_table_supply, table_fill};

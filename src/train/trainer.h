@@ -49,6 +49,7 @@ typedef struct acf_train_state {
 
 typedef struct acf_trainer acf_trainer;
 typedef struct acf_train_step acf_train_step;
+typedef struct acf_supply acf_supply; /* supply.h */
 
 /* What a batch and a loss are: all that training has to know about the kind of its data. */
 typedef struct acf_task {
@@ -61,6 +62,10 @@ typedef struct acf_task {
     acf_status (*finite)(acf_trainer *tr, int64_t row);     /* ACF_ENUMERIC: this row has no finite joint density */
     json_t *(*describe)(const acf_trainer *tr);             /* what the data are, for a checkpoint; NULL: no memory */
     void (*free)(acf_trainer *tr);
+    /* On a GPU: what captured steps work on; and the next batch of the walk into a stage of it. *n are its rows, *shift is what its loss has
+     * besides the terms of the device. */
+    const struct acf_supply_kind *supply;
+    void (*fill)(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift);
 } acf_task;
 
 /* Used by one thread at a time. To be read by others, restored by checkpoint.h, and sent into a second pass by refit.h. */

@@ -1,0 +1,20 @@
+/* What a trainer knows of its images: shared by image_task.c, which has their batches and loss, and image_supply.c, which hands them to a GPU. */
+#ifndef ACF_TRAIN_IMAGE_TASK_H
+#define ACF_TRAIN_IMAGE_TASK_H
+
+#include "data/image_batches.h"
+#include "train/trainer.h"
+
+typedef struct acf_image_task {
+    acf_image_net *net;   /* keeps */
+    const acf_images *im; /* keeps */
+    acf_rows valid;
+    acf_image_masks *masks; /* owned, like the rest */
+    acf_image_batch *batch;
+} acf_image_task;
+
+/* One term of the loss: the mean over images of the squared error of the best guess, or of -log p. share (N) are their parts in it, on the device. NULL
+ * where the likelihood's mean has no derivative. */
+acf_tensor *acf_image_term(acf_tape *t, const acf_image_view *v, const acf_real *share, bool guess);
+
+#endif

@@ -1,0 +1,103 @@
+/* Batches of tables for captured steps: see supply.h. */
+#include "train/supply.h"
+
+#include <math.h>
+
+#define SHARE 0.5 /* of the free memory that a table may take */
+
+typedef struct table_supply {
+    acf_supply base;
+    const acf_holdout *hold; /* whose cells are held out in the resident table */
+    acf_resident *resident;  /* NULL: streamed */
+    acf_batch *stage[ACF_STAGES];
+    acf_batch *batch; /* in device memory */
+} table_supply;
+
+static table_supply *of(acf_supply *s) { return (table_supply *)s; }
+acf_batch *acf_table_stage(acf_supply *s, int stage) { return of(s)->stage[stage]; }
+
+/* ---- creation ---------------------------------------------------------------------------------------------------------- */
+
+/* Does the table find room beside the network's work? */
+static bool fits(const acf_trainer *tr, acf_device *dev) {
+    size_t left, all;
+    const acf_train_data *d = &tr->data;
+    if (acf_device_memory(dev, &left, &all)) return false;
+    return (double)acf_resident_bytes(d->table, &tr->rows, d->encoder, d->hold) < SHARE * (double)left;
+}
+
+/* The table on the device, or batches that take turns. */
+static acf_status make_source(table_supply *s) {
+    acf_trainer *tr = s->base.tr;
+    acf_device *dev = tr->ps->dev;
+    if (!tr->stream && fits(tr, dev)) {
+        ACF_TRY(acf_resident_create(dev, tr->data.table, &tr->rows, tr->data.encoder, tr->data.hold, tr->set.seed, tr->walk.size, &s->resident));
+        if (s->resident->every_batch) return ACF_OK;
+        acf_resident_free(s->resident);
+        s->resident = NULL;
+    }
+    for (int k = 0; k < ACF_STAGES; k++) ACF_TRY(acf_batch_stage(dev, tr->walk.size, tr->data.table->D, &s->stage[k]));
+    return ACF_OK;
+}
+
+/* Training models as many cells as its masks say, and hardly ever more; validation those that are held out. Reals and categories are parts of a
+ * table, each with room of its own: the narrower varies more. */
+static void plan(table_supply *s) {
+    acf_supply *base = &s->base;
+    int64_t reals, all = acf_net_columns(base->tr->net);
+    acf_net_reals(base->tr->net, &reals);
+    const int64_t part = reals == 0 || reals == all ? all : acf_min(reals, all - reals), N = s->batch->capacity;
+    base->streams = !s->resident, base->check_room = 1;
+    base->step_room = acf_masks_room(&base->tr->set.masks, N, all, part);
+    if (!s->resident) return;
+    base->check_room = fmin(1, (double)s->resident->most / (double)(N * part));
+    base->listed = s->resident->listed, base->slopes = s->resident->slopes, base->cells = (double)acf_max(s->resident->cells, 1);
+}
+
+static void free_table(acf_supply *base) {
+    table_supply *s = of(base);
+    acf_batch_free(s->batch);
+    for (int k = 0; k < ACF_STAGES; k++) acf_batch_free(s->stage[k]);
+    acf_resident_free(s->resident);
+    acf_release(s);
+}
+
+static acf_status create_table(acf_trainer *tr, acf_supply **out) {
+    acf_status status = ACF_OK;
+    table_supply *s = acf_alloc_zero(sizeof *s, "captured steps");
+    if (!s) return ACF_EMEMORY;
+    s->base = (acf_supply){.kind = &acf_table_supply, .tr = tr}, s->hold = tr->data.hold;
+    ACF_TRY_DONE(make_source(s));
+    ACF_TRY_DONE(acf_batch_place(tr->ps->dev, tr->walk.size, tr->data.table->D, &s->batch));
+    plan(s);
+    *out = &s->base;
+done:
+    if (status) free_table(&s->base);
+    return status;
+}
+
+/* ---- work ---------------------------------------------------------------------------------------------------------------- */
+
+static acf_status send_table(acf_supply *s, int stage) { return acf_batch_send(of(s)->stage[stage], of(s)->batch); }
+
+static acf_status table_gradients(acf_supply *s, const acf_drawing *how, const acf_pass *pass) {
+    const acf_trainer *tr = s->tr;
+    acf_tape_begin(tr->tape, false);
+    acf_resident_draw(tr->tape, of(s)->resident, how, of(s)->batch);
+    ACF_TRY(acf_tape_status(tr->tape));
+    ACF_TRY(acf_params_zero_grad(tr->ps));
+    return acf_loss_enqueue(tr->tape, tr->net, of(s)->batch, pass, &tr->set.loss, tr->ps->pace->loss);
+}
+
+static acf_tensor *table_logp(acf_supply *s, const acf_drawing *how) {
+    acf_tape *t = s->tr->tape;
+    if (of(s)->resident) acf_resident_draw(t, of(s)->resident, how, of(s)->batch);
+    return acf_net_logp(t, acf_net_view(t, s->tr->net, of(s)->batch, NULL));
+}
+
+static bool table_validates(const acf_supply *base) {
+    const table_supply *s = (const table_supply *)base;
+    return s->resident && s->hold && s->hold == base->tr->data.hold && base->listed > 0;
+}
+
+const acf_supply_kind acf_table_supply = {create_table, free_table, send_table, table_gradients, table_logp, table_validates};
