@@ -7,7 +7,8 @@
 #include "ops/image_parts.h"
 #include "ops/masked.h"
 #include "ops/mixture.h"
-#include "ops/paired.h"
+
+#include <stdio.h>
 
 const acf_image_like_kind *const acf_image_like_kinds[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn, NULL};
 
@@ -27,8 +28,20 @@ static acf_status normal_declare(acf_image_like *k, acf_params *ps, const char *
     return ACF_OK;
 }
 
+/* `out` numbers of every pixel, from what is seen of the image; 0 at first. */
+static acf_status declare_say(acf_image_like *k, acf_params *ps, const char *name, int64_t out) {
+    char part[96];
+    snprintf(part, sizeof part, "%s.say", name);
+    return acf_conv_layer_declare(&k->say, ps, part, (acf_conv_size){1, 1, k->width, out, 0}, acf_conv_same(1, 1, ACF_IDENTITY));
+}
+
+static acf_tensor *say(acf_tape *t, const acf_image_like *k, acf_tensor *seen) { return acf_conv_layer_run(t, &k->say, acf_act(t, ACF_RELU, seen)); }
+
 static acf_status gaussian_declare(acf_image_like *k, acf_params *ps, const char *name) {
-    return acf_resnet_declare(&k->net, ps, name, &(acf_resnet_shape){3 * k->C, k->width, 2 * k->C, k->blocks, 0});
+    char part[96];
+    snprintf(part, sizeof part, "%s.see", name);
+    ACF_TRY(acf_image_embed_declare(&k->see, ps, part, &(acf_image_embed_shape){k->H, k->W, k->C, k->width, k->blocks}));
+    return declare_say(k, ps, name, 2 * k->C);
 }
 
 /* Mean and log-scale of every number. */
@@ -38,28 +51,28 @@ static void normal_about(acf_tape *t, const acf_image_like *k, const acf_image_c
 }
 
 static void gaussian_about(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale) {
-    acf_tensor *p = acf_resnet_run(t, &k->net, acf_concat(t, 2, (acf_tensor *[]){acf_paired(t, ACF_RELU, c->given), c->b}));
+    acf_tensor *p = say(t, k, acf_image_embed_run(t, &k->see, c->given, c->b));
     *mean = acf_slice(t, p, 0, k->C), *scale = acf_slice(t, p, k->C, k->C);
 }
 
 typedef void (*about)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, acf_tensor **mean, acf_tensor **scale);
 
-static acf_tensor *logp_of(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c, about say) {
+static acf_tensor *logp_of(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c, about of) {
     acf_tensor *mean, *scale;
-    say(t, k, c, &mean, &scale);
+    of(t, k, c, &mean, &scale);
     return acf_sum_masked(t, acf_gaussian_logp(t, z, mean, scale, k->lo, k->hi), c->u);
 }
 
-static acf_tensor *mean_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, about say) {
+static acf_tensor *mean_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, about of) {
     acf_tensor *mean, *scale;
-    say(t, k, c, &mean, &scale);
+    of(t, k, c, &mean, &scale);
     return acf_choose(t, c->u, mean, c->given);
 }
 
-static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d, about say) {
+static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d, about of) {
     acf_tensor *mean, *scale;
     acf_draw here = *d;
-    say(t, k, c, &mean, &scale);
+    of(t, k, c, &mean, &scale);
     if (t->failure.status) return &t->empty;
     here.at = acf_image_cells(t, c->u->dim[0], k->H * k->W, k->C, true);
     acf_tensor *z = acf_gaussian_sample(t, flat(t, mean), flat(t, scale), k->lo, k->hi, &here);
@@ -86,7 +99,8 @@ static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *n
     if (k->components < 1 || k->components > ACF_MAX_COMPONENTS)
         return acf_fail(ACF_EUSAGE, "%lld components; expected 1 to %d", (long long)k->components, ACF_MAX_COMPONENTS);
     const acf_pixelcnn_shape shape = {k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks};
-    return acf_pixelcnn_declare(&k->pixel, ps, name, &shape);
+    ACF_TRY(acf_pixelcnn_declare(&k->pixel, ps, name, &shape));
+    return k->guess ? declare_say(k, ps, name, k->C) : ACF_OK;
 }
 
 static acf_tensor *pixel_logp(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c) {
@@ -138,7 +152,10 @@ static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_im
     return t->failure.status ? &t->empty : acf_pixel_walk_image(walk);
 }
 
-static acf_tensor *pixel_mean(acf_tape *t, const acf_image_like *k, const acf_image_cond *c) { return pixel_fill(t, k, c, NULL); }
+static acf_tensor *pixel_mean(acf_tape *t, const acf_image_like *k, const acf_image_cond *c) {
+    if (!k->guess) return pixel_fill(t, k, c, NULL);
+    return acf_choose(t, c->u, say(t, k, acf_image_embed_run(t, &k->pixel.embed, c->given, c->b)), c->given);
+}
 
 static acf_tensor *pixel_sample(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
     return pixel_fill(t, k, c, d);

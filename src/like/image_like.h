@@ -2,7 +2,7 @@
  * conditions, or nothing.
  *
  *     normal      standard normal, each number by itself: what the transformations aim at
- *     gaussian    a Gaussian for each number, mean and scale from what is observed (a residual network)
+ *     gaussian    a Gaussian for each number, mean and scale from what is observed (nn/image_embed.h)
  *     pixelcnn    number by number, by rows, pixels and channels: a mixture of K Gaussians whose parameters a gated PixelCNN computes from those
  *                 before it and from what is observed; without transformations it is the paper's baseline
  */
@@ -16,14 +16,15 @@
 typedef struct acf_image_like acf_image_like;
 
 /* mean and sample are (N,H,W,C) with the observed numbers in their places; the sample of a number is keyed by (seed, image id, its place in
- * the image, draw). The pixelcnn's mean is chained: each number's mean given those of the numbers before; it and samples have no derivative. */
+ * the image, draw). Samples have no derivative. The pixelcnn's mean is what a network says of it that sees what is observed and was trained for that
+ * (`guess`); without one it is chained, each number's mean given those of the numbers before, and has no derivative. */
 typedef struct acf_image_like_kind {
     const char *name;
     acf_status (*declare)(acf_image_like *k, acf_params *ps, const char *name);
     acf_tensor *(*logp)(acf_tape *t, const acf_image_like *k, acf_tensor *z, const acf_image_cond *c); /* (N) */
     acf_tensor *(*mean)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c);
     acf_tensor *(*sample)(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d); /* d->at is not used */
-    bool mean_has_gradient;
+    bool mean_has_gradient;    /* without `guess` */
 } acf_image_like_kind;
 
 struct acf_image_like {
@@ -32,8 +33,10 @@ struct acf_image_like {
     int64_t width;             /* of its network */
     int blocks, embed_blocks;  /* of its network, and of the one that reads what is observed */
     int64_t components;        /* K */
+    bool guess;                /* pixelcnn: a network says the mean */
     double lo, hi;             /* bounds of log-scales */
-    acf_resnet net;            /* of `gaussian` */
+    acf_image_embed see;       /* of gaussian: what is observed, */
+    acf_conv_layer say;        /* and what follows for every pixel; also of guess */
     acf_pixelcnn pixel;
 };
 

@@ -16,6 +16,7 @@ acf_image_sizes acf_image_sizes_read(const acf_options *o, const int64_t shape[3
         .like_blocks = (int)acf_options_int(o, "image-like-blocks"),
         .embed_blocks = (int)acf_options_int(o, "image-embed-blocks"),
         .components = acf_options_int(o, "image-components"),
+        .guess = acf_options_real(o, "guess-weight") > 0,
     };
 }
 

@@ -27,7 +27,7 @@ static acf_status declare(acf_image_net *net) {
     const acf_image_flow_size flow = {s->H, s->W, s->C, s->scales, s->blocks, s->width};
     ACF_TRY(acf_image_flow_declare(&net->flow, net->ps, "flow", &flow));
     net->like = (acf_image_like){.kind = s->like, .H = s->H, .W = s->W, .C = s->C, .width = s->like_width, .blocks = s->like_blocks,
-                                 .embed_blocks = s->embed_blocks, .components = s->components, .lo = LOG_SCALE_MIN, .hi = LOG_SCALE_MAX};
+                                 .embed_blocks = s->embed_blocks, .components = s->components, .guess = s->guess, .lo = LOG_SCALE_MIN, .hi = LOG_SCALE_MAX};
     return s->like->declare(&net->like, net->ps, "likelihood");
 }
 
@@ -120,7 +120,7 @@ static acf_tensor *best_guess(acf_tape *t, const acf_image_view *v) {
 
 acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v) {
     if (!v) return &t->empty;
-    if (!v->net->like.kind->mean_has_gradient) return NULL;
+    if (!v->net->like.kind->mean_has_gradient && !v->net->like.guess) return NULL;
     return acf_sum_masked(t, acf_square(t, acf_sub(t, best_guess(t, v), v->x)), v->cond.u);
 }
 

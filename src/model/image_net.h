@@ -18,6 +18,7 @@ typedef struct acf_image_sizes {
     int like_blocks;    /* its blocks, */
     int embed_blocks;   /* and those of the network that reads what is observed */
     int64_t components; /* of the pixelcnn's mixtures */
+    bool guess;         /* best guesses are trained: the pixelcnn, too, has a network that says its mean */
 } acf_image_sizes;
 
 typedef struct acf_image_net acf_image_net;
@@ -54,7 +55,7 @@ acf_tensor *acf_image_net_forward(acf_tape *t, const acf_image_view *v, acf_tens
 acf_tensor *acf_image_net_inverse(acf_tape *t, const acf_image_view *v, acf_tensor *z);
 
 /* (N): squared error of the best guess, the inverse of the latent mean, over the image's modelled numbers. NULL where the likelihood's mean
- * has no derivative (pixelcnn). */
+ * has no derivative (pixelcnn, unless sizes.guess). */
 acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v);
 
 /* (N,H,W,C) on the device: the modelled numbers are drawn, or with d NULL are the best guess; others are as given, or 0. Tape not recording.

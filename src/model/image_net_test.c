@@ -248,7 +248,8 @@ static void gradients_of_all_parameters(void **state) {
     if (sizeof(acf_real) != 8) acf_skip("gradient checks run in double");
     for (int k = 0; acf_image_like_kinds[k]; k++) {
         acf_image_lab l;
-        acf_image_sizes s = acf_image_lab_sizes(4, k == 2 ? 3 : 1, 2, acf_image_like_kinds[k]);
+        acf_image_sizes s = acf_image_lab_sizes(k ? 6 : 4, k == 2 ? 3 : 1, 2, acf_image_like_kinds[k]);
+        s.guess = true;
         acf_image_lab_open(&l, 1, &s, 3, ACF_IMAGE_SOME, 0.1);
         acf_params *ps = acf_image_net_params(l.net);
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);

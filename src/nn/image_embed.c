@@ -2,12 +2,26 @@
 #include "nn/image_embed.h"
 
 #include "nn/mlp.h"
+#include "ops/add_vector.h"
+#include "ops/arith.h"
 #include "ops/concat.h"
 #include "ops/paired.h"
 #include "ops/pool.h"
-#include "ops/add_vector.h"
+#include "ops/squeeze.h"
 
 #include <stdio.h>
+
+/* Level l, of H x W pixels: the way to the next one, and back. A square of an odd size's last pixels is cut. */
+static acf_status declare_level(acf_image_embed *e, acf_params *ps, const char *name, int l, int64_t H, int64_t W, int64_t E) {
+    const acf_conv same = acf_conv_same(3, 3, ACF_RELU), back = {1, 1, 1, 1 - H % 2, 1 - W % 2, ACF_IDENTITY};
+    char part[96];
+    snprintf(part, sizeof part, "%s.down.%d", name, l);
+    ACF_TRY(acf_conv_layer_declare(&e->down[l], ps, part, (acf_conv_size){3, 3, E, E, 1}, same));
+    snprintf(part, sizeof part, "%s.spread.%d", name, l);
+    ACF_TRY(acf_conv_layer_declare(&e->spread[l], ps, part, (acf_conv_size){1, 1, E, 4 * E, 1}, acf_conv_same(1, 1, ACF_RELU)));
+    snprintf(part, sizeof part, "%s.up.%d", name, l);
+    return acf_conv_layer_declare(&e->up[l], ps, part, (acf_conv_size){3, 3, E, E, 1}, back);
+}
 
 acf_status acf_image_embed_declare(acf_image_embed *e, acf_params *ps, const char *name, const acf_image_embed_shape *s) {
     char part[96];
@@ -16,8 +30,7 @@ acf_status acf_image_embed_declare(acf_image_embed *e, acf_params *ps, const cha
     snprintf(part, sizeof part, "%s.map", name);
     ACF_TRY(acf_resnet_declare(&e->map, ps, part, &(acf_resnet_shape){3 * s->C, E, E, s->blocks, 1}));
     for (e->levels = 0; (H > 4 || W > 4) && e->levels < ACF_EMBED_LEVELS; e->levels++) {
-        snprintf(part, sizeof part, "%s.down.%d", name, e->levels);
-        ACF_TRY(acf_conv_layer_declare(&e->down[e->levels], ps, part, (acf_conv_size){3, 3, E, E, 1}, acf_conv_same(3, 3, ACF_RELU)));
+        ACF_TRY(declare_level(e, ps, name, e->levels, H, W, E));
         H = acf_ceil_div(H, 2), W = acf_ceil_div(W, 2);
     }
     e->w = acf_declare(ps, name, "w", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){E, H * W * E});
@@ -25,10 +38,18 @@ acf_status acf_image_embed_declare(acf_image_embed *e, acf_params *ps, const cha
     return e->b ? ACF_OK : acf_error_status();
 }
 
-acf_tensor *acf_image_embed_run(acf_tape *t, const acf_image_embed *e, acf_tensor *given, acf_tensor *b) {
-    acf_tensor *map = acf_resnet_run(t, &e->map, acf_concat(t, 2, (acf_tensor *[]){acf_paired(t, ACF_RELU, given), b})), *h = map;
-    for (int i = 0; i < e->levels; i++) h = acf_pool(t, ACF_POOL_MAX, acf_conv_layer_run(t, &e->down[i], h));
+static acf_tensor *whole(acf_tape *t, const acf_image_embed *e, acf_tensor *last) {
     if (t->failure.status) return &t->empty;
-    h = acf_tensor_view(t, h, 2, (int64_t[]){h->dim[0], acf_tensor_width(h)});
-    return acf_add_vector(t, map, acf_linear(t, h, acf_p(e->w), acf_p(e->b), ACF_IDENTITY));
+    acf_tensor *line = acf_tensor_view(t, last, 2, (int64_t[]){last->dim[0], acf_tensor_width(last)});
+    return acf_add_vector(t, last, acf_linear(t, line, acf_p(e->w), acf_p(e->b), ACF_IDENTITY));
+}
+
+acf_tensor *acf_image_embed_run(acf_tape *t, const acf_image_embed *e, acf_tensor *given, acf_tensor *b) {
+    acf_tensor *map[ACF_EMBED_LEVELS + 1];
+    map[0] = acf_resnet_run(t, &e->map, acf_concat(t, 2, (acf_tensor *[]){acf_paired(t, ACF_RELU, given), b}));
+    for (int l = 0; l < e->levels; l++) map[l + 1] = acf_pool(t, ACF_POOL_MAX, acf_conv_layer_run(t, &e->down[l], map[l]));
+    acf_tensor *see = whole(t, e, map[e->levels]);
+    for (int l = e->levels - 1; l >= 0; l--)
+        see = acf_add(t, map[l], acf_conv_layer_run(t, &e->up[l], acf_unsqueeze(t, acf_conv_layer_run(t, &e->spread[l], see))));
+    return see;
 }

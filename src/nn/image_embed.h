@@ -1,9 +1,14 @@
-/* What is observed of an image, as numbers for every pixel: a residual network for what is near, and one vector for the whole image.
+/* What is observed of an image, as numbers for every pixel: what is near from a residual network, what is far from coarser and coarser maps, which are laid
+ * back on the finer ones, down to one vector for the whole image.
  *
- *     map     = resnet([relu(x), relu(-x), b])                                    (N,H,W,E)
- *     vector  = linear(3x3 convolutions and 2x2 pools of the map, down to at most 4x4) (N,E)
- *     result  = map + vector at every pixel
- */
+ *     map_0     = resnet([relu(x), relu(-x), b])                                        (N,H,W,E)
+ *     map_l+1   = pool2x2(relu(conv3x3(map_l)))                                         down to at most 4x4
+ *     vector    = linear(the last map)                                                  (N,E)
+ *     see_L     = map_L + vector at every pixel
+ *     see_l     = map_l + conv3x3(relu(unsqueeze(conv1x1(see_l+1))))                    the 1x1 has 4E channels, a square of pixels each
+ *     result    = see_0                                                                 (N,H,W,E)
+ *
+ * The coarse maps cost a third of the fine one together, and every pixel knows of every other. */
 #ifndef ACF_NN_IMAGE_EMBED_H
 #define ACF_NN_IMAGE_EMBED_H
 
@@ -19,8 +24,8 @@ typedef struct acf_image_embed_shape {
 
 typedef struct acf_image_embed {
     acf_resnet map;
-    int levels;
-    acf_conv_layer down[ACF_EMBED_LEVELS];
+    int levels; /* L */
+    acf_conv_layer down[ACF_EMBED_LEVELS], spread[ACF_EMBED_LEVELS], up[ACF_EMBED_LEVELS]; /* from a map to the next; and back, 1x1 and 3x3 */
     acf_param *w, *b; /* (E, pixels left · E), (E) */
 } acf_image_embed;
 
