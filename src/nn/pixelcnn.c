@@ -108,7 +108,7 @@ static acf_tensor *run_block(acf_tape *t, const stage *s, int i, bool across, ac
     if (aux) h = acf_add(t, h, aux);
     h = acf_pass_dropout(t, s->pass, h, (uint32_t)(ACF_SITE_FLOW + 2 * i + across));
     h = look_around(t, s, out, slot_of(i, across ? SLOT_HOUT : SLOT_VOUT), h, true, true);
-    return acf_add(t, x, acf_gated(t, acf_add(t, h, cond)));
+    return acf_gated(t, x, h, cond);
 }
 
 /* The vertical stream at s->at, whose embedding is e; `image` as in look_around. */

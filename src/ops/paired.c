@@ -72,50 +72,62 @@ acf_tensor *acf_paired(acf_tape *t, acf_act_kind act, acf_tensor *x) {
 
 /* ---- gate ----------------------------------------------------------------------------------------------------------------- */
 
-void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, int64_t M, int64_t C) {
+void acf_gated_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, const acf_real *h, const acf_real *k, int64_t M, int64_t C) {
     ACF_PARALLEL(dev, 8 * M * C)
     for (int64_t m = 0; m < M; m++) {
-        const acf_real *a = x + 2 * m * C, *b = a + C;
+        const acf_real *a = h + 2 * m * C, *b = a + C, *ka = k + 2 * m * C, *kb = ka + C;
         ACF_SIMD
-        for (int64_t c = 0; c < C; c++) y[m * C + c] = a[c] * acf_sigmoid(b[c]);
+        for (int64_t c = 0; c < C; c++) y[m * C + c] = x[m * C + c] + (a[c] + ka[c]) * acf_sigmoid(b[c] + kb[c]);
     }
 }
 
-void acf_gated_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, const acf_real *x, int64_t M, int64_t C) {
-    ACF_PARALLEL(dev, 8 * M * C)
+/* One pixel's [da | db], added. */
+static void add_gate(acf_real *restrict to, const acf_real *restrict d, const acf_real *restrict h, const acf_real *restrict k, int64_t C) {
+    ACF_SIMD
+    for (int64_t c = 0; c < C; c++) {
+        const acf_real open = acf_sigmoid(h[C + c] + k[C + c]);
+        to[c] += d[c] * open;
+        to[C + c] += d[c] * (h[c] + k[c]) * open * (1 - open);
+    }
+}
+
+void acf_gated_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dh, acf_real *dk, const acf_real *dy, const acf_real *h, const acf_real *k,
+                       int64_t M, int64_t C) {
+    ACF_PARALLEL(dev, 16 * M * C)
     for (int64_t m = 0; m < M; m++) {
-        const acf_real *a = x + 2 * m * C, *b = a + C, *d = dy + m * C;
-        acf_real *da = dx + 2 * m * C, *db = da + C;
-        ACF_SIMD
-        for (int64_t c = 0; c < C; c++) {
-            const acf_real open = acf_sigmoid(b[c]);
-            da[c] += d[c] * open;
-            db[c] += d[c] * a[c] * open * (1 - open);
+        const int64_t at = 2 * m * C;
+        if (dx) {
+            ACF_SIMD
+            for (int64_t c = 0; c < C; c++) dx[m * C + c] += dy[m * C + c];
         }
+        if (dh) add_gate(dh + at, dy + m * C, h + at, k + at, C);
+        if (dk) add_gate(dk + at, dy + m * C, h + at, k + at, C);
     }
 }
 
 static acf_status gated_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    acf_gated_fwd_cpu(t->dev, y->data, n->in[0]->data, acf_tensor_lines(y), acf_tensor_last(y));
+    acf_gated_fwd_cpu(t->dev, y->data, n->in[0]->data, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y), acf_tensor_last(y));
     return ACF_OK;
 }
 
 static acf_status gated_backward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    acf_real *dx = acf_grad(t, n->in[0]);
+    acf_real *dx = acf_grad(t, n->in[0]), *dh = acf_grad(t, n->in[1]), *dk = acf_grad(t, n->in[2]);
     ACF_TRY(acf_tape_status(t));
-    acf_gated_bwd_cpu(t->dev, dx, y->grad, n->in[0]->data, acf_tensor_lines(y), acf_tensor_last(y));
+    acf_gated_bwd_cpu(t->dev, dx, dh, dk, y->grad, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y), acf_tensor_last(y));
     return ACF_OK;
 }
 
 const acf_op acf_op_gated = {"gated", ACF_OP_gated, {gated_forward, gated_backward}};
 
-acf_tensor *acf_gated(acf_tape *t, acf_tensor *x) {
-    char sx[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_gated, 0, 1, &x);
+acf_tensor *acf_gated(acf_tape *t, acf_tensor *x, acf_tensor *h, acf_tensor *c) {
+    char sx[ACF_SHAPE_TEXT], sh[ACF_SHAPE_TEXT], sc[ACF_SHAPE_TEXT];
+    acf_node *n = acf_node_new(t, &acf_op_gated, 0, 3, (acf_tensor *[]){x, h, c});
     if (!n) return &t->empty;
-    if (x->ndim < 2 || acf_tensor_last(x) % 2) return acf_reject(t, n->op, "x is %s; expected an even number of channels", acf_tensor_shape(x, sx));
-    n->out[0] = like(t, x, acf_tensor_last(x) / 2);
+    if (x->ndim < 2 || h->ndim < 2 || acf_tensor_last(h) != 2 * acf_tensor_last(x) || acf_tensor_lines(h) != acf_tensor_lines(x) || !acf_tensor_same_shape(h, c))
+        return acf_reject(t, n->op, "x is %s, h %s and c %s; expected twice the channels of x in h and c", acf_tensor_shape(x, sx),
+                          acf_tensor_shape(h, sh), acf_tensor_shape(c, sc));
+    n->out[0] = like(t, x, acf_tensor_last(x));
     return acf_node_run(t, n);
 }

@@ -47,38 +47,42 @@ ACF_CUDA_OP(paired, paired_forward, paired_backward);
 
 /* ---- gate ----------------------------------------------------------------------------------------------------------------- */
 
-/* y (M,C) = a sigmoid(b), x (M,2C) = [a | b]. */
-static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, int64_t M, int64_t C) {
+/* y (M,C) = x + a sigmoid(b), [a | b] = h + k (M,2C). */
+static __global__ void gated_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, const acf_real *__restrict__ h, const acf_real *__restrict__ k,
+                                 int64_t M, int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
-        const int64_t a = 2 * at.row * C + at.column;
-        y[i] = x[a] * acf_act_value(ACF_SIGMOID, x[a + C]);
+        const int64_t a = 2 * at.row * C + at.column, b = a + C;
+        y[i] = x[i] + (h[a] + k[a]) * acf_act_value(ACF_SIGMOID, h[b] + k[b]);
     }
 }
 
-static __global__ void gated_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ x, int64_t M, int64_t C) {
+/* Adds to all three, NULL: not needed. */
+static __global__ void gated_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ dh, acf_real *__restrict__ dk, const acf_real *__restrict__ dy,
+                                 const acf_real *__restrict__ h, const acf_real *__restrict__ k, int64_t M, int64_t C) {
     ACF_EACH(i, M * C) {
         const acf_cell at = acf_cell_of(i, C);
-        const int64_t a = 2 * at.row * C + at.column;
-        const acf_real open = acf_act_value(ACF_SIGMOID, x[a + C]), d = dy[i];
-        dx[a] += d * open;
-        dx[a + C] += d * x[a] * open * (1 - open);
+        const int64_t a = 2 * at.row * C + at.column, b = a + C;
+        const acf_real open = acf_act_value(ACF_SIGMOID, h[b] + k[b]), d = dy[i], da = d * open, db = d * (h[a] + k[a]) * open * (1 - open);
+        if (dx) dx[i] += d;
+        if (dh) dh[a] += da, dh[b] += db;
+        if (dk) dk[a] += da, dk[b] += db;
     }
 }
 
 static acf_status gated_forward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    gated_fwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(y->data, n->in[0]->data, acf_tensor_lines(y),
-                                                                                               acf_tensor_last(y));
+    gated_fwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        y->data, n->in[0]->data, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y), acf_tensor_last(y));
     return ACF_LAUNCHED("gated");
 }
 
 static acf_status gated_backward(acf_tape *t, acf_node *n) {
     const acf_tensor *y = n->out[0];
-    acf_real *dx = acf_grad(t, n->in[0]);
-    if (!dx) return acf_tape_status(t);
-    gated_bwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, y->grad, n->in[0]->data, acf_tensor_lines(y),
-                                                                                               acf_tensor_last(y));
+    acf_real *dx = acf_grad(t, n->in[0]), *dh = acf_grad(t, n->in[1]), *dk = acf_grad(t, n->in[2]);
+    ACF_TRY(acf_tape_status(t));
+    gated_bwd<<<acf_each_blocks(acf_tensor_count(y)), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dx, dh, dk, y->grad, n->in[1]->data, n->in[2]->data, acf_tensor_lines(y), acf_tensor_last(y));
     return ACF_LAUNCHED("gated");
 }
 

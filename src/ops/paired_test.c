@@ -21,15 +21,19 @@ static void naive_paired(const acf_lab *l, double *const *out) {
 }
 
 static void build_gated(acf_lab *l) {
-    acf_tensor *x = acf_leaf(l, "x", -2, 2, 4, (int64_t[]){l->N, l->D, 2, 2 * channels(l)});
-    acf_result(l, acf_gated(l->t, x));
+    acf_tensor *x = acf_leaf(l, "x", -2, 2, 4, (int64_t[]){l->N, l->D, 2, channels(l)});
+    acf_tensor *h = acf_leaf(l, "h", -2, 2, 4, (int64_t[]){l->N, l->D, 2, 2 * channels(l)});
+    acf_tensor *c = acf_leaf(l, "c", -2, 2, 4, (int64_t[]){l->N, l->D, 2, 2 * channels(l)});
+    acf_result(l, acf_gated(l->t, x, h, c));
 }
 
 static void naive_gated(const acf_lab *l, double *const *out) {
     const int64_t C = channels(l);
-    for (int64_t m = 0; m < l->N * l->D * 2; m++)
-        for (int64_t c = 0; c < C; c++)
-            out[0][m * C + c] = (double)l->leaf[0].value[2 * m * C + c] / (1 + exp(-(double)l->leaf[0].value[2 * m * C + C + c]));
+    for (int64_t i = 0; i < l->N * l->D * 2 * C; i++) {
+        const int64_t a = i / C * 2 * C + i % C, b = a + C;
+        const acf_real *x = l->leaf[0].value, *h = l->leaf[1].value, *c = l->leaf[2].value;
+        out[0][i] = (double)x[i] + (double)(h[a] + c[a]) / (1 + exp(-(double)(h[b] + c[b])));
+    }
 }
 
 static const acf_case cases[] = {
@@ -50,10 +54,10 @@ static void refuses_what_does_not_fit(void **state) {
         const char *sentence;
     } wrong[] = {{false, 1, ACF_ELU, "paired: x is (3); expected channels as its last axis"},
                  {false, 2, ACF_TANH, "paired: there is no pair of tanh; expected relu or elu"},
-                 {true, 2, ACF_ELU, "gated: x is (3, 5); expected an even number of channels"}};
+                 {true, 2, ACF_ELU, "gated: x is (3, 5), h (3, 5) and c (3, 5); expected twice the channels of x in h and c"}};
     for (int i = 0; i < 3; i++) {
         acf_tensor *x = acf_tensor_new(l.t, wrong[i].ndim, (int64_t[]){3, 5});
-        wrong[i].gate ? acf_gated(l.t, x) : acf_paired(l.t, wrong[i].act, x);
+        wrong[i].gate ? acf_gated(l.t, x, x, x) : acf_paired(l.t, wrong[i].act, x);
         assert_int_not_equal(acf_tape_status(l.t), ACF_OK);
         assert_string_equal(acf_error(), wrong[i].sentence);
         acf_lab_begin(&l, false);
