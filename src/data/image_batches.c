@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out) {
+acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out) {
     if (capacity < 1) return acf_fail(ACF_EUSAGE, "a batch of %lld images; expected at least 1", (long long)capacity);
     const int64_t P = im->H * im->W, n = P * im->C; /* below 2^28 */
     int64_t all;
@@ -14,7 +14,7 @@ acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_im
     if (!acf_bytes(all, sizeof(acf_real), &x) || !acf_bytes(capacity, sizeof(double), &each)) return ACF_EMEMORY;
     acf_image_batch *batch = acf_alloc_zero(sizeof *batch, "a batch");
     if (!batch) return ACF_EMEMORY;
-    *batch = (acf_image_batch){.capacity = capacity, .H = im->H, .W = im->W, .C = im->C, .bits = im->bits};
+    *batch = (acf_image_batch){.capacity = capacity, .H = im->H, .W = im->W, .C = im->C, .map = map};
     if (!(batch->level = acf_alloc_zero((size_t)all, "a batch")) || !(batch->x = acf_alloc_zero(x, "a batch")) ||
         !(batch->b = acf_alloc_zero((size_t)(capacity * P), "a batch")) || !(batch->logdet = acf_alloc_zero(each, "a batch")) ||
         !(batch->id = acf_alloc_zero(each, "a batch"))) {
@@ -33,9 +33,9 @@ void acf_image_batch_free(acf_image_batch *batch) {
 
 void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
                           uint32_t draw, const int64_t *row, int64_t N) {
-    ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C && im->bits == batch->bits);
+    ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C && im->bits == batch->map->bits);
     ACF_ASSERT(!masks || (masks->H == im->H && masks->W == im->W));
-    const acf_image_code code = {im->bits, im->H * im->W, im->C};
+    const acf_image_code code = {batch->map, im->H * im->W, im->C};
     const size_t n = (size_t)(code.P * code.C);
     batch->N = N;
     for (int64_t i = 0; i < N; i++) {

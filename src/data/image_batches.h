@@ -12,10 +12,10 @@
 #include "data/image_masks.h"
 #include "data/images.h"
 
-/* In host memory; all arrays are owned. Images 0..N-1 are valid. */
+/* In host memory; all arrays but the map are owned. Images 0..N-1 are valid. */
 typedef struct acf_image_batch {
     int64_t capacity, N, H, W, C;
-    int bits;
+    const acf_image_map *map; /* keeps */
     uint8_t *level; /* (N,H,W,C) as in the set */
     acf_real *x;    /* (N,H,W,C) encoded, all pixels */
     uint8_t *b;     /* (N,H,W) 1: given */
@@ -23,8 +23,8 @@ typedef struct acf_image_batch {
     uint64_t *id;   /* (N) numbers in the set, which key random draws */
 } acf_image_batch;
 
-/* For images of this set's shape. Gives *out; free with acf_image_batch_free. Fails: ACF_EUSAGE (capacity below 1), ACF_EMEMORY. */
-acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out);
+/* For images of this set's shape, encoded by a map of as many bits. Gives *out; free with acf_image_batch_free. Fails: ACF_EUSAGE (capacity below 1), ACF_EMEMORY. */
+acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out);
 void acf_image_batch_free(acf_image_batch *batch); /* NULL is allowed */
 
 /* Fills the batch with images number row (N), N <= capacity. masks: fitted to this size; NULL: b is as the caller has left it. The next draw
