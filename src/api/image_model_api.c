@@ -54,6 +54,7 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     acf_device *dev = NULL;
     acf_options *config = NULL;
     acf_model *m = NULL;
+    acf_image_map *map;
     acf_fit how;
     acf_status status = ACF_OK;
     ACF_TRY(acf_options_for_images(o, &config));
@@ -61,8 +62,9 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     how.callback = callback, how.ctx = ctx;
     ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
     const int64_t shape[3] = {im->H, im->W, im->C};
-    status = acf_fitted_create_images(dev, config, shape, im->bits, (uint64_t)acf_options_int(config, "seed"), true, &m);
-    config = NULL; /* the model's, also when it failed */
+    ACF_TRY_DONE(acf_fit_image_map(im, config, &map));
+    status = acf_fitted_create_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, &m);
+    config = NULL; /* the model's like the map, also when it failed */
     ACF_TRY_DONE(status);
     ACF_TRY_DONE(acf_door_answers(m, o));
     ACF_TRY_DONE(acf_fit_images(m, im, &how));
@@ -119,7 +121,7 @@ acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out
     ACF_NEED(out);
     NEED_IMAGES(m);
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
-    const acf_image_plan plan = {.bits = m->bits};
+    const acf_image_plan plan = {.bits = m->map->bits};
     int64_t n;
     if (images < 1 || __builtin_mul_overflow(images, s->H * s->W * s->C, &n) || n > ACF_IMAGES_BYTES_MAX)
         return acf_fail(ACF_EUSAGE, "%lld images; expected at least 1, and at most what fits in memory", (long long)images);

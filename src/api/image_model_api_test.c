@@ -185,7 +185,7 @@ static void same_answers(const acf_model *a, const acf_model *b) {
 static void a_file_holds_the_model(void **state) {
     (void)state;
     acf_model *m;
-    char text[8192];
+    static char text[32768];
     assert_int_equal(acf_model_save(learned, in_folder("m.safetensors")), ACF_OK);
     if (acf_model_load(path, NULL, &m) != ACF_OK) fail_msg("%s", acf_error());
     assert_int_equal(acf_model_is_images(m), 1);
@@ -288,13 +288,14 @@ static void hostile_descriptions_are_refused(void **state) {
     (void)state;
     static const char *const bad[] = {"[]", "{}", "{\"height\":8,\"width\":8,\"channels\":2,\"bits\":8}", "{\"height\":0,\"width\":8,\"channels\":1,\"bits\":8}",
                                       "{\"height\":8,\"width\":5000000000,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":9}",
-                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}"};
+                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *j;
-        int64_t shape[3], bits;
+        int64_t shape[3];
+        acf_image_map *map;
         const acf_json_source from = {"m, image", ACF_EMODEL};
         assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
-        if (acf_image_model_from_json(from, j, shape, &bits) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (acf_image_model_from_json(from, j, i % 2 ? ACF_IMAGE_LOGIT : ACF_IMAGE_BELLS, shape, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
         json_decref(j);
     }
 }

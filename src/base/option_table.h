@@ -102,6 +102,8 @@
     X("image-embed-blocks", INT, 0, 64, "1", NULL, NULL, ACF_OPTION_IMAGE,                                             \
       "residual blocks of the network that tells pixelcnn what is observed")                                           \
     X("image-components", INT, 1, 1024, "10", NULL, NULL, ACF_OPTION_IMAGE, "Gaussians in pixelcnn's mixtures")        \
+    X("image-map", CHOICE, 0, 0, "bells", "logit|bells", NULL, ACF_OPTION_IMAGE,                                       \
+      "how levels become real numbers: by the logit, or by bells fitted to how often they occur")                      \
     X("image-masks", TEXT, 1, 1023, "paper-mnist", NULL, NULL, ACF_OPTION_IMAGE,                                       \
       "which pixels training hides: a mixture of mcar:P, rect:A-B, left, ..., or its name (acflow plot masks draws it)")
 

@@ -34,12 +34,12 @@ static void *get_block(acf_device *dev, bool staged, size_t bytes) {
 }
 
 /* dev NULL: in the heap; else staged for it, or placed there. */
-static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf_images *im, acf_image_batch **out) {
+static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out) {
     size_t block = 0, numbers = 0;
     ACF_TRY(measure(capacity, im, &block, &numbers));
     acf_image_batch *batch = acf_alloc_zero(sizeof *batch, "a batch");
     if (!batch) return ACF_EMEMORY;
-    *batch = (acf_image_batch){.capacity = capacity, .H = im->H, .W = im->W, .C = im->C, .bits = im->bits};
+    *batch = (acf_image_batch){.capacity = capacity, .H = im->H, .W = im->W, .C = im->C, .map = map};
     batch->staged = staged ? dev : NULL, batch->there = staged ? NULL : dev;
     char *p = get_block(dev, staged, block);
     if (p) lay_out(batch, p, numbers);
@@ -57,14 +57,16 @@ static acf_status make(acf_device *dev, bool staged, int64_t capacity, const acf
     return ACF_OK;
 }
 
-acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out) { return make(NULL, true, capacity, im, out); }
+acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out) {
+    return make(NULL, true, capacity, im, map, out);
+}
 
-acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out) {
-    return make(dev, true, capacity, im, out);
+acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out) {
+    return make(dev, true, capacity, im, map, out);
 }
 
 acf_status acf_image_batch_place(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out) {
-    return make(dev, false, capacity, im, out);
+    return make(dev, false, capacity, im, NULL, out);
 }
 
 void acf_image_batch_free(acf_image_batch *batch) {
@@ -89,9 +91,9 @@ acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed
 
 void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
                           uint32_t draw, const int64_t *row, int64_t N) {
-    ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C && im->bits == batch->bits);
+    ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C && im->bits == batch->map->bits);
     ACF_ASSERT(!masks || (masks->H == im->H && masks->W == im->W));
-    const acf_image_code code = {im->bits, im->H * im->W, im->C};
+    const acf_image_code code = {batch->map, im->H * im->W, im->C};
     const size_t n = (size_t)(code.P * code.C);
     batch->N = N;
     for (int64_t i = 0; i < N; i++) {

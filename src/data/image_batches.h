@@ -12,10 +12,10 @@
 #include "data/image_masks.h"
 #include "data/images.h"
 
-/* In host memory; all arrays are owned. Images 0..N-1 are valid. */
+/* In host memory; all arrays but the map are owned. Images 0..N-1 are valid. */
 typedef struct acf_image_batch {
     int64_t capacity, N, H, W, C;
-    int bits;
+    const acf_image_map *map; /* keeps */
     uint8_t *level; /* (N,H,W,C) as in the set */
     acf_real *x;    /* (N,H,W,C) encoded, all pixels */
     uint8_t *b;     /* (N,H,W) 1: given */
@@ -25,12 +25,12 @@ typedef struct acf_image_batch {
     acf_device *staged, *there; /* where id, x, share and b are one block: in memory that is copied to this device, or in this device's memory */
 } acf_image_batch;
 
-/* For images of this set's shape. Gives *out; free with acf_image_batch_free. Fails: ACF_EUSAGE (capacity below 1), ACF_EMEMORY. */
-acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, acf_image_batch **out);
+/* For images of this set's shape, encoded by a map of as many bits. Gives *out; free with acf_image_batch_free. Fails: ACF_EUSAGE (capacity below 1), ACF_EMEMORY. */
+acf_status acf_image_batch_create(int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out);
 void acf_image_batch_free(acf_image_batch *batch); /* NULL is allowed */
 
 /* The same in host memory that goes to a device in one copy, which nobody waits for; and that device's, which has id, x, share and b alone. */
-acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out);
+acf_status acf_image_batch_stage(acf_device *dev, int64_t capacity, const acf_images *im, const acf_image_map *map, acf_image_batch **out);
 acf_status acf_image_batch_place(acf_device *dev, int64_t capacity, const acf_images *im, acf_image_batch **out);
 
 /* Copies a staged batch to a placed one of the same sizes, where it has `capacity` images: of those behind the last nothing is modelled, and their share

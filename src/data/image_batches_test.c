@@ -10,19 +10,21 @@ enum { N = 23, H = 6, W = 5, C = 3, P = H * W, SIZE = P * C };
 static uint8_t pixel[N * SIZE];
 static acf_images *images;
 static acf_image_masks *masks;
+static acf_image_map *map;
 static acf_device *dev;
 
 static int set_up(void **state) {
     (void)state;
     for (int i = 0; i < N * SIZE; i++) pixel[i] = (uint8_t)(i * 41 + i / 13);
     return acf_img_create(pixel, N, H, W, C, &(acf_image_plan){.bits = 6}, &images) || acf_image_masks_create("mcar:0.4 + rect + left", &masks) ||
-           acf_image_masks_fit(masks, H, W) || acf_device_open_cpu(2, &dev);
+           acf_image_masks_fit(masks, H, W) || acf_image_map_logit(6, &map) || acf_device_open_cpu(2, &dev);
 }
 
 static int tear_down(void **state) {
     (void)state;
     acf_img_free(images);
     acf_image_masks_free(masks);
+    acf_release(map);
     acf_device_close(dev);
     return 0;
 }
@@ -33,7 +35,7 @@ static void an_epoch_has_every_image_once(void **state) {
     acf_batches walk;
     acf_rows rows = acf_rows_all(N);
     int64_t row[7], n, seen[N] = {0};
-    assert_int_equal(acf_image_batch_create(7, images, &batch), ACF_OK);
+    assert_int_equal(acf_image_batch_create(7, images, map, &batch), ACF_OK);
     assert_int_equal(acf_batches_start(&rows, 7, 11, true, &walk), ACF_OK);
     while ((n = acf_batches_next(&walk, row))) {
         acf_image_batch_fill(dev, batch, images, masks, 5, 9, row, n);
@@ -44,7 +46,7 @@ static void an_epoch_has_every_image_once(void **state) {
             double logdet;
             seen[batch->id[i]]++;
             acf_image_masks_draw(dev, masks, 5, 9, 1, batch->id + i, b);
-            acf_image_encode(dev, &(acf_image_code){6, P, C}, 1, acf_img_at(images, (int64_t)batch->id[i]), b, 5, batch->id + i, 9, x, &logdet);
+            acf_image_encode(dev, &(acf_image_code){map, P, C}, 1, acf_img_at(images, (int64_t)batch->id[i]), b, 5, batch->id + i, 9, x, &logdet);
             assert_memory_equal(batch->level + i * SIZE, acf_img_at(images, (int64_t)batch->id[i]), SIZE);
             assert_memory_equal(batch->b + i * P, b, P);
             assert_memory_equal(batch->x + i * SIZE, x, sizeof x);
@@ -60,7 +62,7 @@ static void a_callers_mask_stays(void **state) {
     (void)state;
     acf_image_batch *batch;
     uint8_t b[2 * P];
-    assert_int_equal(acf_image_batch_create(2, images, &batch), ACF_OK);
+    assert_int_equal(acf_image_batch_create(2, images, map, &batch), ACF_OK);
     for (int i = 0; i < 2 * P; i++) b[i] = batch->b[i] = i % 3 == 0;
     acf_image_batch_fill(dev, batch, images, NULL, 5, 9, (int64_t[]){4, 2}, 2);
     assert_memory_equal(batch->b, b, sizeof b);
@@ -73,9 +75,9 @@ static void a_staged_batch_is_padded(void **state) {
     (void)state;
     acf_image_batch *staged, *placed, *plain;
     double shares = 0;
-    assert_int_equal(acf_image_batch_stage(dev, 4, images, &staged), ACF_OK);
+    assert_int_equal(acf_image_batch_stage(dev, 4, images, map, &staged), ACF_OK);
     assert_int_equal(acf_image_batch_place(dev, 4, images, &placed), ACF_OK);
-    assert_int_equal(acf_image_batch_create(4, images, &plain), ACF_OK);
+    assert_int_equal(acf_image_batch_create(4, images, map, &plain), ACF_OK);
     for (int64_t n = 4; n >= 3; n--) {
         const int64_t row[4] = {3, 9, 1, n};
         acf_image_batch_fill(dev, staged, images, masks, 5, 9, row, n);
@@ -96,16 +98,16 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     acf_image_batch *batch = NULL;
     const int64_t live = acf_alloc_live();
-    assert_int_equal(acf_image_batch_create(0, images, &batch), ACF_EUSAGE);
+    assert_int_equal(acf_image_batch_create(0, images, map, &batch), ACF_EUSAGE);
     assert_string_equal(acf_error(), "a batch of 0 images; expected at least 1");
-    assert_int_equal(acf_image_batch_create(INT64_MAX / 4, images, &batch), ACF_EMEMORY);
+    assert_int_equal(acf_image_batch_create(INT64_MAX / 4, images, map, &batch), ACF_EMEMORY);
     for (int64_t i = 1; i <= 4; i++) {
         acf_alloc_fail_at(i);
-        assert_int_equal(acf_image_batch_create(3, images, &batch), ACF_EMEMORY);
+        assert_int_equal(acf_image_batch_create(3, images, map, &batch), ACF_EMEMORY);
         acf_alloc_fail_at(0);
         assert_int_equal(acf_alloc_live(), live);
     }
-    assert_int_equal(acf_image_batch_create(3, images, &batch), ACF_OK);
+    assert_int_equal(acf_image_batch_create(3, images, map, &batch), ACF_OK);
     acf_image_batch_free(batch);
 }
 

@@ -25,13 +25,13 @@ acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
     const bool gpu = m->dev->kind == ACF_DEVICE_CUDA;
     const int64_t n = z->H * z->W * z->C, most = gpu ? 4 * BATCH_IMAGES : BATCH_IMAGES;
     const int64_t rows = acf_max(1, acf_min(most, (gpu ? BATCH_NUMBERS_GPU : BATCH_NUMBERS) / n));
-    const acf_images shape = {.N = 1, .H = z->H, .W = z->W, .C = z->C, .bits = m->bits};
+    const acf_images shape = {.N = 1, .H = z->H, .W = z->W, .C = z->C, .bits = m->map->bits};
     acf_status status = ACF_OK;
     acf_image_session *s = acf_alloc_zero(sizeof *s, "a session");
     if (!s) return ACF_EMEMORY;
     s->m = m;
     ACF_TRY_DONE(acf_tape_create(m->dev, NULL, &s->t));
-    ACF_TRY_DONE(acf_image_batch_create(rows, &shape, &s->batch));
+    ACF_TRY_DONE(acf_image_batch_create(rows, &shape, m->map, &s->batch));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->y = s->row ? acf_alloc((size_t)(rows * n) * sizeof *s->y, "a session") : NULL;
     if (!s->y) status = ACF_EMEMORY;
@@ -110,10 +110,10 @@ acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint
     return ACF_OK;
 }
 
-static acf_image_code code_of(const acf_images *im) { return (acf_image_code){im->bits, im->H * im->W, im->C}; }
+static acf_image_code code_of(const acf_image_session *s, const acf_images *im) { return (acf_image_code){s->m->map, im->H * im->W, im->C}; }
 
 acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
-    const acf_image_code code = code_of(im);
+    const acf_image_code code = code_of(s, im);
     const acf_draw how = {.seed = seed, .draw = draw};
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
@@ -125,7 +125,7 @@ acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint
 }
 
 acf_status acf_paint_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real) {
-    const acf_image_code code = code_of(im);
+    const acf_image_code code = code_of(s, im);
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
         const acf_image_batch *batch = s->batch;

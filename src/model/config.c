@@ -94,6 +94,7 @@ static const struct {
     {"omniglot", "steps", "50000"},
     {"celeba64", "image-scales", "4"},
     {"celeba64", "image-blocks", "4"},
+    {"celeba64", "image-map", "logit"},
     {"celeba64", "image-width", "64"},
     {"celeba64", "image-likelihood", "pixelcnn"},
     {"celeba64", "image-like-width", "64"},
@@ -107,6 +108,7 @@ static const struct {
     {"celeba64", "steps", "100000"},
     {"olivetti", "image-scales", "3"},
     {"olivetti", "image-blocks", "2"},
+    {"olivetti", "image-map", "logit"},
     {"olivetti", "image-width", "32"},
     {"olivetti", "image-likelihood", "gaussian"},
     {"olivetti", "image-size", "64"},
@@ -116,6 +118,7 @@ static const struct {
     {"olivetti", "steps", "10000"},
     {"cifar", "image-scales", "3"},
     {"cifar", "image-blocks", "4"},
+    {"cifar", "image-map", "logit"},
     {"cifar", "image-width", "64"},
     {"cifar", "image-likelihood", "pixelcnn"},
     {"cifar", "image-like-width", "64"},
@@ -129,7 +132,7 @@ static const struct {
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
 static const char *const later[][2] = {{"anchor", "0"}, {"anchor-width", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
-                                        {"encode", "standard"}, {"dequantise", "false"}, {"refit", "false"}};
+                                        {"encode", "standard"}, {"dequantise", "false"}, {"refit", "false"}, {"image-map", "logit"}};
 
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
 

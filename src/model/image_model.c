@@ -20,15 +20,16 @@ acf_image_sizes acf_image_sizes_read(const acf_options *o, const int64_t shape[3
     };
 }
 
-acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const int64_t shape[3], int bits, acf_model **out) {
+acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, acf_model **out) {
     acf_status status = ACF_OK;
     const acf_image_sizes sizes = acf_image_sizes_read(config, shape);
     acf_model *m = acf_alloc_zero(sizeof *m, "a model");
     if (!m) {
         acf_opts_free(config);
+        acf_release(map);
         return ACF_EMEMORY;
     }
-    m->dev = dev, m->config = config, m->bits = bits;
+    m->dev = dev, m->config = config, m->map = map;
     ACF_TRY_DONE(acf_image_net_declare(dev, &sizes, &m->image));
     *out = m;
 done:
@@ -38,7 +39,10 @@ done:
 
 acf_status acf_image_model_to_json(const acf_model *m, json_t **out) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
-    *out = json_pack("{s:I, s:I, s:I, s:i}", "height", (json_int_t)s->H, "width", (json_int_t)s->W, "channels", (json_int_t)s->C, "bits", m->bits);
+    json_t *map = NULL;
+    if (m->map->kind == ACF_IMAGE_BELLS) ACF_TRY(acf_image_bells_to_json(&m->map->bells, m->map->bits, &map));
+    *out = json_pack("{s:I, s:I, s:I, s:i, s:o*}", "height", (json_int_t)s->H, "width", (json_int_t)s->W, "channels", (json_int_t)s->C, "bits",
+                     m->map->bits, "map", map);
     return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: what images a model is of");
 }
 
@@ -48,21 +52,32 @@ static acf_status number(acf_json_source from, const json_t *o, const char *key,
     return acf_fail(from.status, "%s: '%s' is %lld, expected 1 to %lld", from.name, key, (long long)*out, (long long)most);
 }
 
-acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, int64_t shape[3], int64_t *bits) {
+static acf_status read_map(acf_json_source from, const json_t *o, acf_image_map_kind kind, int bits, acf_image_map **out) {
+    acf_image_bells bells;
+    json_t *map;
+    if (kind == ACF_IMAGE_LOGIT) return acf_image_map_logit(bits, out);
+    ACF_TRY(acf_json_member(from, o, "map", &map));
+    ACF_TRY(acf_image_bells_from_json(from, map, bits, &bells));
+    return acf_image_map_bells(bits, &bells, out);
+}
+
+acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_image_map_kind kind, int64_t shape[3], acf_image_map **map) {
+    int64_t bits;
     if (!json_is_object(o)) return acf_fail(from.status, "%s: it is not an object", from.name);
     ACF_TRY(number(from, o, "height", SIDE_MAX, &shape[0]));
     ACF_TRY(number(from, o, "width", SIDE_MAX, &shape[1]));
     ACF_TRY(number(from, o, "channels", 3, &shape[2]));
     if (shape[2] == 2) return acf_fail(from.status, "%s: 'channels' is 2, expected 1 or 3", from.name);
-    return number(from, o, "bits", 8, bits);
+    ACF_TRY(number(from, o, "bits", 8, &bits));
+    return read_map(from, o, kind, (int)bits, map);
 }
 
 static const char *colour(int64_t C) { return C == 1 ? "grey" : "colour"; }
 
 acf_status acf_image_model_check(const acf_model *m, const char *what, const int64_t shape[3], int bits) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
-    if (shape[0] == s->H && shape[1] == s->W && shape[2] == s->C && bits == m->bits) return ACF_OK;
+    if (shape[0] == s->H && shape[1] == s->W && shape[2] == s->C && bits == m->map->bits) return ACF_OK;
     return acf_fail(ACF_EDATA, "%s: %lld x %lld pixels, %s, %d bits; the model is of %lld x %lld pixels, %s, %d bits; image-size, image-channels and "
                     "image-bits can make them agree", what, (long long)shape[1], (long long)shape[0], colour(shape[2]), bits, (long long)s->W, (long long)s->H,
-                    colour(s->C), m->bits);
+                    colour(s->C), m->map->bits);
 }

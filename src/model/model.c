@@ -39,10 +39,10 @@ acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *
     return status;
 }
 
-acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const int64_t shape[3], int bits, uint64_t seed, bool train,
+acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, uint64_t seed, bool train,
                                     acf_model **out) {
     acf_model *m;
-    ACF_TRY(acf_image_model_assemble(dev, config, shape, bits, &m));
+    ACF_TRY(acf_image_model_assemble(dev, config, shape, map, &m));
     acf_status status = acf_image_net_build(m->image, seed, train);
     if (status) acf_fitted_free(m);
     else *out = m;
@@ -57,6 +57,7 @@ void acf_fitted_free(acf_model *m) {
     acf_image_net_free(m->image);
     acf_encoder_free(m->encoder);
     acf_schema_free(m->schema);
+    acf_release(m->map);
     acf_opts_free(m->config);
     if (m->owns_dev) acf_device_close(m->dev);
     acf_release(m);
@@ -298,19 +299,20 @@ static acf_status read_table(acf_device *dev, const acf_st *f, const char *path,
 
 static acf_status read_images(acf_device *dev, const acf_st *f, const char *path, acf_options *config, acf_model **out) {
     char name[SOURCE_MAX];
-    int64_t shape[3], bits;
+    int64_t shape[3];
+    acf_image_map *map;
     acf_json_source from = part_of(path, "image", name);
     json_t *value;
     acf_status status = read_json(f, from, "image", &value);
     if (!status) {
-        status = acf_image_model_from_json(from, value, shape, &bits);
+        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-map"), shape, &map);
         json_decref(value);
     }
     if (status) {
         acf_opts_free(config);
         return status;
     }
-    return acf_image_model_assemble(dev, config, shape, (int)bits, out);
+    return acf_image_model_assemble(dev, config, shape, map, out);
 }
 
 static acf_status read_weights(const acf_st *f, const char *path, acf_model *m) {

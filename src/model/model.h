@@ -1,8 +1,9 @@
 /* A fitted model: what it is made of (config), how it reads a table (encoder), and the network. One file holds all of it. A model of images has
- * a network of its own and no encoder: bytes are encoded alike for all (data/image_encode.h). */
+ * a network of its own, and a map of levels (data/image_map.h) in place of an encoder. */
 #ifndef ACF_MODEL_MODEL_H
 #define ACF_MODEL_MODEL_H
 
+#include "data/image_map.h"
 #include "data/schema.h"
 #include "model/fit_record.h"
 #include "model/image_net.h"
@@ -18,7 +19,7 @@ typedef struct acf_model {
     acf_schema *schema;  /* of the file the model was made from; NULL: made from a matrix */
     acf_net *net;
     acf_image_net *image; /* of a model of images: then encoder, schema and net are NULL; else it is */
-    int bits;             /* of a channel of these images, 1..8; 0 for tables */
+    acf_image_map *map;   /* of the levels of these images; else NULL */
     acf_precision answers; /* what questions multiply: float at first */
     acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;
@@ -27,8 +28,8 @@ typedef struct acf_model {
 acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
                              acf_model **out);
 
-/* The same for images of H x W pixels, C channels and so many bits. */
-acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const int64_t shape[3], int bits, uint64_t seed, bool train,
+/* The same for images of H x W pixels and C channels. Takes config and map over, also on failure. */
+acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, uint64_t seed, bool train,
                                     acf_model **out);
 void acf_fitted_free(acf_model *m); /* NULL is allowed */
 

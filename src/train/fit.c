@@ -207,9 +207,24 @@ acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *ho
     return run_to_end(&r, m);
 }
 
+acf_status acf_fit_image_map(const acf_images *im, const acf_options *o, acf_image_map **out) {
+    int64_t count[ACF_IMAGE_LEVELS] = {0};
+    const int64_t size = im->H * im->W * im->C;
+    acf_image_bells bells;
+    acf_row_split split;
+    if (acf_options_choice(o, "image-map") == ACF_IMAGE_LOGIT) return acf_image_map_logit(im->bits, out);
+    ACF_TRY(acf_image_split_rows(im->N, o, &split));
+    for (int64_t i = 0; i < split.train.n; i++) {
+        const uint8_t *level = acf_img_at(im, acf_rows_at(&split.train, i));
+        for (int64_t p = 0; p < size; p++) count[level[p]]++;
+    }
+    acf_image_bells_fit(im->bits, count, &bells);
+    return acf_image_map_bells(im->bits, &bells, out);
+}
+
 acf_status acf_fit_images(acf_model *m, const acf_images *im, const acf_fit *how) {
     run r = {.how = how};
     m->record.known = false;
-    ACF_TRY(acf_trainer_create_images(m->image, im, m->config, &r.tr));
+    ACF_TRY(acf_trainer_create_images(m->image, m->map, im, m->config, &r.tr));
     return run_to_end(&r, m);
 }

@@ -41,4 +41,8 @@ acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *ho
 /* The same for m->image. There is no second pass: images that are held out stay so. */
 acf_status acf_fit_images(acf_model *m, const acf_images *im, const acf_fit *how);
 
+/* The map of levels that option image-map asks for: bells are fitted to the images that are learned, not to those held out. Gives *out
+ * (acf_release). Fails: ACF_EUSAGE, ACF_EMEMORY. */
+acf_status acf_fit_image_map(const acf_images *im, const acf_options *o, acf_image_map **out);
+
 #endif

@@ -12,6 +12,7 @@ enum { N = 70, SIDE = 8, STEPS = 12 };
 typedef struct side {
     acf_device *dev;
     acf_image_net *net;
+    acf_image_map *map;
     acf_trainer *tr;
 } side;
 
@@ -44,13 +45,15 @@ static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_
     must(acf_config_finish_images(o));
     must(acf_image_net_declare(dev, size, &s->net));
     must(acf_image_net_build(s->net, 3, true));
-    must(acf_trainer_create_images(s->net, im, o, &s->tr));
+    must(acf_image_map_logit(8, &s->map));
+    must(acf_trainer_create_images(s->net, s->map, im, o, &s->tr));
     acf_opts_free(o);
 }
 
 static void close_side(side *s) {
     acf_trainer_free(s->tr);
     acf_image_net_free(s->net);
+    acf_release(s->map);
 }
 
 static void compare(const acf_image_sizes *size, const char *guess) {

@@ -27,7 +27,7 @@ static acf_status create_images(acf_trainer *tr, acf_supply **out) {
     image_supply *s = acf_alloc_zero(sizeof *s, "captured steps");
     if (!s) return ACF_EMEMORY;
     s->base = (acf_supply){.kind = &acf_image_supply, .tr = tr, .streams = true, .step_room = 1, .check_room = 1};
-    for (int k = 0; k < ACF_STAGES; k++) ACF_TRY_DONE(acf_image_batch_stage(dev, tr->walk.size, tr->image->im, &s->stage[k]));
+    for (int k = 0; k < ACF_STAGES; k++) ACF_TRY_DONE(acf_image_batch_stage(dev, tr->walk.size, tr->image->im, tr->image->batch->map, &s->stage[k]));
     ACF_TRY_DONE(acf_image_batch_place(dev, tr->walk.size, tr->image->im, &s->batch));
     *out = &s->base;
 done:

@@ -132,20 +132,24 @@ static void free_task(acf_trainer *tr) {
 
 static const acf_task image_task = {"other images", ACF_OPTS_IMAGE, held, gradients, score, has_density, describe, free_task, &acf_image_supply, fill};
 
+acf_status acf_image_split_rows(int64_t N, const acf_options *o, acf_row_split *out) {
+    return acf_row_split_make(N, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), out);
+}
+
 static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_images *im, const acf_options *o) {
     const acf_image_sizes *s = acf_image_net_sizes(net);
     acf_row_split split;
     if (s->H != im->H || s->W != im->W || s->C != im->C)
         return acf_fail(ACF_ESHAPE, "a network for images of %lld x %lld x %lld, but they are %lld x %lld x %lld", (long long)s->H, (long long)s->W,
                         (long long)s->C, (long long)im->H, (long long)im->W, (long long)im->C);
-    ACF_TRY(acf_row_split_make(im->N, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), &split));
+    ACF_TRY(acf_image_split_rows(im->N, o, &split));
     tr->rows = split.train;
     *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid};
     ACF_TRY(acf_image_masks_create(acf_options_text(o, "image-masks"), &tr->image->masks));
     return acf_image_masks_fit(tr->image->masks, im->H, im->W);
 }
 
-acf_status acf_trainer_create_images(acf_image_net *net, const acf_images *im, const acf_options *o, acf_trainer **out) {
+acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *map, const acf_images *im, const acf_options *o, acf_trainer **out) {
     acf_status status = ACF_OK;
     acf_trainer *tr = acf_alloc_zero(sizeof *tr, "a trainer");
     if (!tr) return ACF_EMEMORY;
@@ -156,7 +160,7 @@ acf_status acf_trainer_create_images(acf_image_net *net, const acf_images *im, c
     }
     ACF_TRY_DONE(fill_task(tr, net, im, o));
     ACF_TRY_DONE(acf_trainer_settle(tr, o));
-    ACF_TRY_DONE(acf_image_batch_create(tr->walk.size, im, &tr->image->batch));
+    ACF_TRY_DONE(acf_image_batch_create(tr->walk.size, im, map, &tr->image->batch));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);

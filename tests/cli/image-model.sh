@@ -8,7 +8,9 @@ base64 -d > hole.png <<< iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAEklEQVR
 small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --threads 1 -q"
 "$ACFLOW" fit bars $small --steps 30 --checkpoint c -o m.safetensors && [ ! -e c ] || echo "the checkpoint is still there"
 "$ACFLOW" info m.safetensors | grep -E 'images|training'
-"$ACFLOW" info m.safetensors --json | grep -E '"(height|bits|image-scales|end)"'
+"$ACFLOW" info m.safetensors --json | grep -E '"(height|bits|reach|image-scales|image-map|end)"'
+"$ACFLOW" fit bars $small --steps 5 --image-map logit -o l.safetensors && "$ACFLOW" info l.safetensors --json | grep -E '"(bits|reach|image-map)"'
+"$ACFLOW" score few --model l.safetensors | wc -l
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o out && ls out
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o again && diff -r out again && echo "the same again"
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
@@ -33,6 +35,7 @@ try 2 fit bars --preset paper -q -o x
 try 2 fit t.csv --preset tiny -q -o x
 try 2 fit bars --preset tiny --image-scales 5 -q -o x
 try 2 fit bars --preset tiny --image-masks midle -q -o x
+try 2 fit bars --preset tiny --image-map bell -q -o x
 try 2 impute few --mask left --draws 2 -o x
 try 2 impute few --model m.safetensors -o x
 try 2 impute few --model t.safetensors --mask left -o x
