@@ -12,6 +12,7 @@
 #define WIDE 1.5     /* spread of a shared bell, that of a spike being 1 */
 #define UNSEEN 0.1   /* and of one whose levels never occurred: they need a place, but not much of it */
 #define SMOOTH 0.01  /* part of a shared bell that its levels share alike, whether they occurred or not */
+#define LINE 0.1     /* part of a straight line in how guesses are decoded in training */
 #define LEAST_DEVIATION 0.2 /* of pixels in spreads, before they are scaled: where nearly all are alike, noise stays of size 5 at most */
 
 /* ---- quantiles ------------------------------------------------------------------------------------------------------------------------ */
@@ -53,6 +54,16 @@ double acf_image_map_back(const acf_image_map *m, double y) {
     const double e = (y - m->centre[k]) / m->spread[k], p = m->kind == ACF_IMAGE_LOGIT ? 1 / (1 + exp(-e)) : normal_cdf(e);
     const double u = (p - m->lo[k]) / m->width[k];
     return k + (!(u > 0) ? 0 : u > 1 ? 1 : u);
+}
+
+void acf_image_map_knots(const acf_image_map *m, bool guess, acf_knots *out) {
+    const int top = (1 << m->bits) - 1;
+    const double line = guess && m->kind == ACF_IMAGE_BELLS ? LINE : 0, begin = (double)m->middle[0], end = (double)m->middle[top];
+    out->n = top + 1;
+    for (int k = 0; k <= top; k++) {
+        out->x[k] = m->middle[k];
+        out->y[k] = (acf_real)((1 - line) * k / top + line * ((double)m->middle[k] - begin) / (end - begin));
+    }
 }
 
 /* ---- creation ------------------------------------------------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/real.h"
+#include "ops/polyline.h"
 
 #define ACF_IMAGE_ALPHA 0.05
 #define ACF_IMAGE_LEVELS 256 /* at most */
@@ -73,6 +74,11 @@ static inline acf_real acf_image_map_real(const acf_image_map *m, int k, double 
 
 /* The level that y belongs to; NaN gives 0. */
 int acf_image_map_level(const acf_image_map *m, double y);
+
+/* What a network decodes its guesses with, where the error is to have a derivative: (v - 1/2) / (2^n - 1), straight between the middles of levels, in
+ * units of the full range. Within a level of acf_image_map_back, whose derivative nearly vanishes in a spike: guesses that fell into one would
+ * never come out. So for guesses of bells a tenth of a straight line from the first level to the last is mixed in; not for the truth. */
+void acf_image_map_knots(const acf_image_map *m, bool guess, acf_knots *out);
 
 /* v = k + u of y, within 0 .. 2^n. */
 double acf_image_map_back(const acf_image_map *m, double y);

@@ -219,6 +219,29 @@ static void hostile_descriptions_are_refused(void **state) {
     assert_null(m);
 }
 
+/* Knots: within a level of what is decoded exactly, between the first middle and the last; for guesses a slope that a step can follow everywhere. */
+static void check_knots(const acf_image_map *m, int which) {
+    acf_knots truth, guess;
+    const int top = (1 << m->bits) - 1;
+    acf_image_map_knots(m, false, &truth);
+    acf_image_map_knots(m, true, &guess);
+    assert_int_equal(truth.n, top + 1);
+    for (int k = 0; k <= top; k++) {
+        acf_assert_close((double)truth.y[k], (double)k / top, 1e-6, "a level's middle");
+        if (k == top) break;
+        const double between = ((double)truth.x[k] + (double)truth.x[k + 1]) / 2, exact = acf_image_map_back(m, between) - 0.5;
+        if (fabs(exact - (k + 0.5)) > 1) fail_msg("%d bits, map %d: %g between levels %d and the next", m->bits, which, exact, k);
+        const double least = which ? 0.05 / (double)(guess.x[top] - guess.x[0]) : 0;
+        if (!((double)acf_polyline_slope(&guess, k) > least)) fail_msg("%d bits, map %d: flat behind level %d", m->bits, which, k);
+    }
+    acf_assert_close((double)guess.y[0], 0, 0, "first"), acf_assert_close((double)guess.y[top], 1, 1e-6, "last");
+}
+
+static void knots_decode_nearly_alike(void **state) {
+    (void)state;
+    each_map(check_knots);
+}
+
 /* Wild values belong to the ends, NaN to the first level. */
 static void check_wild(const acf_image_map *m, int which) {
     const int top = (1 << m->bits) - 1;
@@ -236,4 +259,4 @@ static void wild_values_have_a_level(void **state) {
 
 ACF_TESTS(image_map, cmocka_unit_test(every_level_comes_back), cmocka_unit_test(the_map_is_monotone), cmocka_unit_test(slopes_are_derivatives),
           cmocka_unit_test(probabilities_of_levels_add_up), cmocka_unit_test(spikes_are_gaussians), cmocka_unit_test(without_a_spike_there_is_one_bell),
-          cmocka_unit_test(a_description_makes_the_same_map), cmocka_unit_test(hostile_descriptions_are_refused), cmocka_unit_test(wild_values_have_a_level))
+          cmocka_unit_test(a_description_makes_the_same_map), cmocka_unit_test(hostile_descriptions_are_refused), cmocka_unit_test(knots_decode_nearly_alike), cmocka_unit_test(wild_values_have_a_level))

@@ -113,7 +113,7 @@ static const struct {
     {"olivetti", "image-likelihood", "gaussian"},
     {"olivetti", "image-size", "64"},
     {"olivetti", "image-masks", "left + bottom"},
-    {"olivetti", "guess-weight", "1"},
+    {"olivetti", "guess-weight", "20"},
     {"olivetti", "batch", "16"},
     {"olivetti", "steps", "10000"},
     {"cifar", "image-scales", "3"},

@@ -20,6 +20,13 @@ acf_image_sizes acf_image_sizes_read(const acf_options *o, const int64_t shape[3
     };
 }
 
+static void decode_by(acf_image_net *net, const acf_image_map *map) {
+    acf_knots guess, truth;
+    acf_image_map_knots(map, true, &guess);
+    acf_image_map_knots(map, false, &truth);
+    acf_image_net_decode(net, &guess, &truth);
+}
+
 acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, acf_model **out) {
     acf_status status = ACF_OK;
     const acf_image_sizes sizes = acf_image_sizes_read(config, shape);
@@ -31,6 +38,7 @@ acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const 
     }
     m->dev = dev, m->config = config, m->map = map;
     ACF_TRY_DONE(acf_image_net_declare(dev, &sizes, &m->image));
+    decode_by(m->image, map);
     *out = m;
 done:
     if (status) acf_fitted_free(m);

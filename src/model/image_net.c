@@ -15,6 +15,7 @@ struct acf_image_net {
     acf_image_sizes size;
     acf_image_flow flow;
     acf_image_like like;
+    acf_knots guess, truth; /* n = 0: not decoded */
 };
 
 acf_params *acf_image_net_params(acf_image_net *net) { return net->ps; }
@@ -54,6 +55,8 @@ void acf_image_net_free(acf_image_net *net) {
     acf_params_free(net->ps);
     acf_release(net);
 }
+
+void acf_image_net_decode(acf_image_net *net, const acf_knots *guess, const acf_knots *truth) { net->guess = *guess, net->truth = *truth; }
 
 /* ---- a batch as the network sees it -------------------------------------------------------------------------------------------------- */
 
@@ -121,7 +124,9 @@ static acf_tensor *best_guess(acf_tape *t, const acf_image_view *v) {
 acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v) {
     if (!v) return &t->empty;
     if (!v->net->like.kind->mean_has_gradient && !v->net->like.guess) return NULL;
-    return acf_sum_masked(t, acf_square(t, acf_sub(t, best_guess(t, v), v->x)), v->cond.u);
+    acf_tensor *guess = best_guess(t, v), *truth = v->x;
+    if (v->net->guess.n) guess = acf_polyline(t, guess, &v->net->guess), truth = acf_polyline(t, truth, &v->net->truth);
+    return acf_sum_masked(t, acf_square(t, acf_sub(t, guess, truth)), v->cond.u);
 }
 
 /* The modelled numbers of x to the host. */

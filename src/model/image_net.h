@@ -8,6 +8,7 @@
 #define ACF_MODEL_IMAGE_NET_H
 
 #include "like/image_like.h"
+#include "ops/polyline.h"
 
 typedef struct acf_image_sizes {
     int64_t H, W, C;
@@ -30,6 +31,9 @@ acf_status acf_image_net_build(acf_image_net *net, uint64_t seed, bool train);
 void acf_image_net_free(acf_image_net *net);
 acf_params *acf_image_net_params(acf_image_net *net);
 const acf_image_sizes *acf_image_net_sizes(const acf_image_net *net);
+
+/* How guesses and the truth are decoded before they are compared; without it the error is in encoded units. Copies both. */
+void acf_image_net_decode(acf_image_net *net, const acf_knots *guess, const acf_knots *truth);
 
 /* Images and what is asked of them, in host memory; or with `there`, in that of the device: then nothing is copied, so that a step can be
  * captured (tensor/replay.h), and the arrays stay until the tape's next begin. */
@@ -54,7 +58,7 @@ acf_tensor *acf_image_net_logp(acf_tape *t, const acf_image_view *v);
 acf_tensor *acf_image_net_forward(acf_tape *t, const acf_image_view *v, acf_tensor **logdet);
 acf_tensor *acf_image_net_inverse(acf_tape *t, const acf_image_view *v, acf_tensor *z);
 
-/* (N): squared error of the best guess, the inverse of the latent mean, over the image's modelled numbers. NULL where the likelihood's mean
+/* (N): squared error of the best guess, the inverse of the latent mean, over the image's modelled numbers, decoded (acf_image_net_decode). NULL where the likelihood's mean
  * has no derivative (pixelcnn, unless sizes.guess). */
 acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v);
 

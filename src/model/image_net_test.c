@@ -1,6 +1,7 @@
 /* Truths about the image model's transformations and gradients: for every kind of mask. Densities are in image_truth_test.c. */
 #include "model/image_net.h"
 
+#include "data/image_map.h"
 #include "harness/image_lab.h"
 #include "ops/adam.h"
 #include "ops/arith.h"
@@ -208,6 +209,47 @@ static void refuses_sizes_that_cannot_be_squeezed(void **state) {
 
 /* ---- gradients, threads ------------------------------------------------------------------------------------------------------------ */
 
+static acf_knots of_guess, of_truth;
+
+/* Guesses are compared as parts of the full range, by the map of some histogram. */
+static void decode_by_bells(acf_image_lab *l) {
+    const int64_t count[8] = {700, 20, 10, 10, 30, 40, 10, 50};
+    acf_image_bells bells;
+    acf_image_map *map;
+    acf_image_bells_fit(3, count, &bells);
+    assert_int_equal(acf_image_map_bells(3, &bells, &map), ACF_OK);
+    acf_image_map_knots(map, true, &of_guess), acf_image_map_knots(map, false, &of_truth);
+    acf_image_net_decode(l->net, &of_guess, &of_truth);
+    acf_release(map);
+}
+
+/* The error of guesses is that of what they decode to, summed over what is modelled. */
+static void guesses_are_compared_as_levels(void **state) {
+    (void)state;
+    acf_image_lab l;
+    const acf_image_sizes s = acf_image_lab_sizes(4, 1, 2, &acf_image_gaussian);
+    acf_image_lab_open(&l, 1, &s, 2, ACF_IMAGE_SOME, 0.1);
+    const int64_t n = l.N * l.H * l.W * l.C;
+    acf_real guess[64], error[2], x[64];
+    for (int decoded = 0; decoded < 2; decoded++) {
+        if (decoded) decode_by_bells(&l);
+        acf_tape_begin(l.t, false);
+        memcpy(guess, l.x, (size_t)n * sizeof *guess);
+        if (acf_image_net_guess(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), guess)) fail_msg("%s", acf_error());
+        acf_tape_begin(l.t, false);
+        memcpy(error, acf_image_net_guess_error(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL))->data, sizeof error);
+        memcpy(x, l.x, (size_t)n * sizeof *x);
+        if (decoded) acf_polyline_fwd_cpu(l.dev, guess, guess, &of_guess, n), acf_polyline_fwd_cpu(l.dev, x, x, &of_truth, n);
+        for (int64_t i = 0; i < l.N; i++) {
+            double sum = 0;
+            for (int64_t k = i * n / l.N; k < (i + 1) * n / l.N; k++)
+                if (acf_image_lab_modelled(&l, k)) sum += ((double)guess[k] - (double)x[k]) * ((double)guess[k] - (double)x[k]);
+            acf_assert_close((double)error[i], sum, 1e-5 * (1 + sum), "squared error");
+        }
+    }
+    acf_image_lab_close(&l);
+}
+
 /* -mean log p + best-guess error, as training has it. */
 static acf_tensor *loss_of(acf_image_lab *l, const acf_pass *pass) {
     acf_image_view *v = acf_image_net_view(l->t, l->net, &l->q, pass);
@@ -251,6 +293,7 @@ static void gradients_of_all_parameters(void **state) {
         acf_image_sizes s = acf_image_lab_sizes(k ? 6 : 4, k == 2 ? 3 : 1, 2, acf_image_like_kinds[k]);
         s.guess = true;
         acf_image_lab_open(&l, 1, &s, 3, ACF_IMAGE_SOME, 0.1);
+        decode_by_bells(&l);
         acf_params *ps = acf_image_net_params(l.net);
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
         acf_tape_begin(l.t, true);
@@ -350,4 +393,4 @@ ACF_TESTS(image_net, cmocka_unit_test(inverts_for_every_mask), cmocka_unit_test(
           cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(deeper_scales_see_what_has_left),
           cmocka_unit_test(missing_pixels_are_never_read),
           cmocka_unit_test(nothing_to_model_is_nothing), cmocka_unit_test(refuses_sizes_that_cannot_be_squeezed),
-          cmocka_unit_test(gradients_of_all_parameters), cmocka_unit_test(same_bits_for_any_thread_count), cmocka_unit_test(it_learns))
+          cmocka_unit_test(guesses_are_compared_as_levels), cmocka_unit_test(gradients_of_all_parameters), cmocka_unit_test(same_bits_for_any_thread_count), cmocka_unit_test(it_learns))
