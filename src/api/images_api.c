@@ -174,7 +174,7 @@ acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const cha
         return acf_fail(ACF_EUSAGE, "masks of %lld x %lld pixels; expected 1 to %d a side", (long long)width, (long long)height, ACF_IMAGE_PATTERN_MAX);
     acf_image_masks *m;
     ACF_TRY(acf_image_masks_create(masks, &m));
-    acf_status status = acf_image_masks_fit(m, height, width);
+    acf_status status = im ? acf_image_masks_fit_to(m, im) : acf_image_masks_fit(m, height, width);
     if (status == ACF_OK) status = plot_fitted(path, o, m, im, seed);
     acf_image_masks_free(m);
     return status;

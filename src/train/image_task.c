@@ -146,7 +146,7 @@ static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_image
     tr->rows = split.train;
     *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid};
     ACF_TRY(acf_image_masks_create(acf_options_text(o, "image-masks"), &tr->image->masks));
-    return acf_image_masks_fit(tr->image->masks, im->H, im->W);
+    return acf_image_masks_fit_to(tr->image->masks, im);
 }
 
 acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *map, const acf_images *im, const acf_options *o, acf_trainer **out) {
