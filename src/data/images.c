@@ -150,6 +150,7 @@ static void add_turned(acf_images *im) {
         for (int64_t i = 0; i < n; i++) acf_image_turn(im->pixel + (q * n + i) * size, im->pixel + i * size, im->H, im->W, im->C, q);
     im->N = 4 * n;
     im->turns = 4;
+    if (im->inner.x0 != im->W - im->inner.x1 || im->inner.y0 != im->H - im->inner.y1) im->inner = (acf_image_box){0, 0, im->W, im->H}; /* it turned, too */
 }
 
 char *acf_img_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
