@@ -454,6 +454,9 @@ ACF_API void acf_images_free(acf_images *im); /* NULL is allowed */
 /* shape (4): images, rows, columns, channels (1 or 3). Fails: ACF_EUSAGE (a NULL). */
 ACF_API acf_status acf_images_shape(const acf_images *im, int64_t *shape);
 
+/* box (4): left, top, right, bottom of what is not padding (`image-pad`) in rows and columns as in shape. Fails: ACF_EUSAGE (a NULL). */
+ACF_API acf_status acf_images_frame(const acf_images *im, int64_t *box);
+
 /* The levels of all pixels, (images, rows, columns, channels), 0 .. 2^bits - 1; they live as long as the images. NULL for NULL. */
 ACF_API const uint8_t *acf_images_pixels(const acf_images *im);
 ACF_API int acf_images_bits(const acf_images *im); /* 1..8; 0 for NULL */
@@ -584,6 +587,12 @@ ACF_API acf_status acf_plot_clouds(const char *path, const acf_plot_options *o, 
 
 /* A contact sheet: at most 96 of the images, evenly spaced, each with its name. */
 ACF_API acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im);
+
+/* Images completed in several ways, for the eye: a row for each of the first `rows` images (at most 16), which begins with the image itself, its hidden
+ * pixels in vermilion. given: as for questions. completed (ways), each levels (rows or more, H, W, C) as questions answer; names (ways) stand above
+ * them. Padding is not shown. Fails also: ACF_EUSAGE (rows or ways below 1; rows above 16, ways above 64). */
+ACF_API acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const acf_images *im, const uint8_t *given, int64_t rows,
+                                      const uint8_t *const *completed, const char *const *names, int ways);
 
 /* What masks look like: a row of them for each part of a mixture such as "mcar:0.2*2 + rect:0.1-1*2 + left", or of one that has a name, such as
  * "paper-mnist" (docs/images.md lists both). Hidden pixels are white; over images, where im is not NULL, vermilion. width, height: of the masks;

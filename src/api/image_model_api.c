@@ -91,8 +91,6 @@ static acf_status reading_options(const acf_model *m, const acf_options *o, acf_
         ACF_TRY_DONE(acf_opts_write(m->config, names[i], &t));
         ACF_TRY_DONE(acf_opts_set_from(copy, names[i], value, ACF_FROM_PRESET));
     }
-    /* What most files of a folder are does not matter here: the model is of grey or colour. */
-    ACF_TRY_DONE(acf_opts_set_from(copy, "image-channels", acf_image_net_sizes(m->image)->C == 1 ? "grey" : "colour", ACF_FROM_PRESET));
     *out = copy;
 done:
     json_decref(values);
@@ -154,7 +152,7 @@ acf_status acf_images_masks(const acf_images *im, const char *masks, uint64_t se
     ACF_TRY(acf_device_open_cpu(1, &dev));
     acf_status status = acf_image_masks_create(text, &m);
     if (status) goto done;
-    status = acf_image_masks_fit(m, im->H, im->W);
+    status = acf_image_masks_fit_to(m, im);
     for (int64_t i = 0; i < im->N && !status; i++) acf_image_masks_draw(dev, m, seed, 0, 1, &(uint64_t){(uint64_t)i}, given + i * im->H * im->W);
     acf_image_masks_free(m);
 done:

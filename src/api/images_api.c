@@ -33,6 +33,13 @@ acf_status acf_images_shape(const acf_images *im, int64_t *shape) {
     return ACF_OK;
 }
 
+acf_status acf_images_frame(const acf_images *im, int64_t *box) {
+    ACF_NEED(im);
+    ACF_NEED(box);
+    box[0] = im->inner.x0, box[1] = im->inner.y0, box[2] = im->inner.x1, box[3] = im->inner.y1;
+    return ACF_OK;
+}
+
 const uint8_t *acf_images_pixels(const acf_images *im) { return im ? im->pixel : NULL; }
 int acf_images_bits(const acf_images *im) { return im ? im->bits : 0; }
 const char *acf_images_note(const acf_images *im) { return im ? im->note : ""; }
@@ -105,6 +112,7 @@ acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap,
 
 #define ACROSS 8
 #define MASK_TEXT 120
+#define VERMILION {0xb8, 0x3a, 0x00}
 
 /* What a sheet of masks is drawn from. */
 typedef struct sheet {
@@ -125,7 +133,7 @@ static void describe_part(sheet *s, const acf_image_masks *m, int k, int64_t hid
 
 /* out (P,3): hidden pixels white, as in a mask that a user paints, and given ones nearly black; over an image, vermilion and the image. */
 static int64_t paint(uint8_t *out, const uint8_t *b, int64_t P, const acf_images *im, int64_t i) {
-    static const uint8_t hole[2][3] = {{255, 255, 255}, {0xb8, 0x3a, 0x00}}, plain[3] = {0x20, 0x21, 0x24};
+    static const uint8_t hole[2][3] = {{255, 255, 255}, VERMILION}, plain[3] = {0x20, 0x21, 0x24};
     int64_t hidden = 0;
     for (int64_t k = 0; k < P; k++) {
         for (int c = 0; c < 3; c++)
@@ -174,11 +182,79 @@ acf_status acf_plot_masks(const char *path, const acf_plot_options *o, const cha
         return acf_fail(ACF_EUSAGE, "masks of %lld x %lld pixels; expected 1 to %d a side", (long long)width, (long long)height, ACF_IMAGE_PATTERN_MAX);
     acf_image_masks *m;
     ACF_TRY(acf_image_masks_create(masks, &m));
-    acf_status status = acf_image_masks_fit(m, height, width);
+    acf_status status = im ? acf_image_masks_fit_to(m, im) : acf_image_masks_fit(m, height, width);
     if (status == ACF_OK) status = plot_fitted(path, o, m, im, seed);
     acf_image_masks_free(m);
     return status;
 }
+
+/* ---- completions ---------------------------------------------------------------------------------------------------------- */
+
+#define ROWS_MAX 16
+#define WAYS_MAX 64
+
+/* out (h,w,3): the inside of one image, what b hides in vermilion; b NULL: nothing. Returns how many pixels that are. */
+static int64_t paint_inside(uint8_t *out, const acf_images *im, const uint8_t *level, const uint8_t *b) {
+    static const uint8_t hole[3] = VERMILION;
+    int64_t hidden = 0;
+    for (int64_t y = im->inner.y0; y < im->inner.y1; y++)
+        for (int64_t x = im->inner.x0; x < im->inner.x1; x++, out += 3) {
+            const int64_t k = y * im->W + x;
+            const bool seen = !b || b[k];
+            hidden += !seen;
+            for (int c = 0; c < 3; c++) out[c] = seen ? acf_image_byte(level[k * im->C + (im->C == 3 ? c : 0)], im->bits) : hole[c];
+        }
+    return hidden;
+}
+
+/* Whole pixels of the page for a pixel: the width of an image in points, of which there are two pixels each. */
+static double cell_of(int64_t h, int64_t w) {
+    const int64_t side = acf_max(h, w), zoom = acf_max(1, 128 / side);
+    return (double)acf_min(zoom * w, 256 * w / side) / 2;
+}
+
+typedef char row_text[2][MASK_TEXT]; /* name and remark */
+
+static void draw_rows(uint8_t *pixel, row_text *text, const acf_images *im, const uint8_t *given, int64_t rows, const uint8_t *const *completed, int ways) {
+    const int64_t P = im->H * im->W, inside = (im->inner.y1 - im->inner.y0) * (im->inner.x1 - im->inner.x0);
+    uint8_t *none = pixel + rows * (ways + 1) * inside * 3; /* (P) zeros: nothing is given */
+    for (int64_t i = 0; i < rows; i++) {
+        char name[ACF_IMAGE_NAME_MAX];
+        const int64_t hidden = paint_inside(pixel, im, acf_img_at(im, i), given ? given + i * P : none);
+        pixel += inside * 3;
+        for (int k = 0; k < ways; k++, pixel += inside * 3) paint_inside(pixel, im, completed[k] + i * P * im->C, NULL);
+        if (im->file || im->N == 1) snprintf(text[i][0], MASK_TEXT, "%.100s", acf_img_name(name, im, i));
+        else snprintf(text[i][0], MASK_TEXT, "image %lld", (long long)i); /* of an array, whose name would leave no room for the number */
+        snprintf(text[i][1], MASK_TEXT, "%d %% hidden", (int)(100.0 * (double)hidden / (double)inside + 0.5));
+    }
+}
+
+acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const acf_images *im, const uint8_t *given, int64_t rows,
+                              const uint8_t *const *completed, const char *const *names, int ways) {
+    ACF_NEED(path);
+    ACF_NEED(im);
+    ACF_NEED(completed);
+    ACF_NEED(names);
+    if (rows < 1 || rows > ROWS_MAX || rows > im->N || ways < 1 || ways > WAYS_MAX)
+        return acf_fail(ACF_EUSAGE, "acf_plot_completed: %lld rows, %d ways; expected 1 to %d rows, as many images, and 1 to %d ways", (long long)rows, ways, ROWS_MAX, WAYS_MAX);
+    const int64_t h = im->inner.y1 - im->inner.y0, w = im->inner.x1 - im->inner.x0;
+    const char *across[WAYS_MAX + 1] = {"input"}, *down[ROWS_MAX], *remark[ROWS_MAX];
+    char facts[200];
+    row_text text[ROWS_MAX];
+    uint8_t *pixel = acf_alloc_zero((size_t)(rows * (ways + 1) * h * w * 3 + im->H * im->W), "a sheet");
+    if (!pixel) return ACF_EMEMORY;
+    for (int k = 0; k < ways; k++) across[k + 1] = names[k];
+    for (int64_t i = 0; i < rows; i++) down[i] = text[i][0], remark[i] = text[i][1];
+    draw_rows(pixel, text, im, given, rows, completed, ways);
+    snprintf(facts, sizeof facts, "%s%lld x %lld pixels. Hidden: vermilion.", rows < im->N ? "The first images; " : "", (long long)w, (long long)h);
+    const acf_figure_sheet f = {.across = ways + 1, .down = (int)rows, .n = rows * (ways + 1), .H = h, .W = w, .C = 3, .pixel = pixel, .cell = cell_of(h, w),
+                                .name_across = across, .name_down = down, .remark_down = remark};
+    acf_status status = acf_figure_images(path, o, &f, "Completed images", facts);
+    acf_release(pixel);
+    return status;
+}
+
+/* ---- images --------------------------------------------------------------------------------------------------------------- */
 
 #define SHEET_ACROSS 12
 #define SHEET_DOWN 8

@@ -1,6 +1,7 @@
 /* Tests of the public images: what is recognised, options as a user writes them, descriptions, sheets of masks. */
 #include "acflow.h"
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "data/image_write.h"
 #include "harness/file_lab.h"
@@ -209,6 +210,66 @@ static void masks_lie_over_images(void **state) {
     acf_options_free(o);
 }
 
+/* Two images of 8x8 in a frame of zeros, the left half hidden: their insides are shown, every pixel of them 16 x 16, then what was made of them. */
+static void completions_are_drawn(void **state) {
+    (void)state;
+    acf_images *im;
+    uint8_t grey[2 * 64], given[2 * 144], done[2 * 144];
+    const uint8_t *const ways[] = {done, done, done};
+    const char *const names[] = {"draw 1", "guess", "a name too long for any column of the sheet"};
+    int64_t box[4];
+    memset(grey, 100, sizeof grey), memset(done, 50, sizeof done);
+    acf_lab_put_idx(&file, 2, 8, 8, grey);
+    acf_lab_folder_put(&folder, "x", file.b, file.n);
+    acf_options *o = options("image-pad", "12");
+    assert_int_equal(acf_images_open(in_folder("x"), o, &im), ACF_OK);
+    assert_int_equal(acf_images_frame(im, box), ACF_OK);
+    assert_true(box[0] == 2 && box[1] == 2 && box[2] == 10 && box[3] == 10);
+    assert_int_equal(acf_images_masks(im, "left", 1, given), ACF_OK);
+    for (int64_t n = 1, ok = 0; !ok; n++) { /* every allocation fails in turn */
+        acf_alloc_fail_at(n);
+        const acf_status status = acf_plot_completed(picture_path(".png"), NULL, im, given, 2, ways, names, 3);
+        acf_alloc_fail_at(0);
+        if (!(ok = status == ACF_OK)) assert_int_equal(status, ACF_EMEMORY);
+        assert_true((access(picture_path(".png"), F_OK) == 0) == ok);
+    }
+    picture p = picture_read(picture_path(".png"));
+    int64_t hole = 0, seen = 0, made = 0;
+    for (int64_t i = 0; i < (int64_t)p.w * p.h; i++) hole += p.pixel[i] == 0xb83a00, seen += p.pixel[i] == 0x646464, made += p.pixel[i] == 0x323232;
+    const double half = 2 * 64 * 128;
+    if (fabs((double)hole / half - 1) > 0.05 || fabs((double)seen / half - 1) > 0.05 || fabs((double)made / (6 * half) - 1) > 0.05)
+        fail_msg("%lld pixels hidden, %lld seen, %lld completed", (long long)hole, (long long)seen, (long long)made);
+    picture_free(&p);
+    assert_int_equal(acf_plot_completed(picture_path(".svg"), &(acf_plot_options){.width = 160, .height = 160}, im, NULL, 1, ways, names, 3), ACF_OK);
+    assert_int_equal(unlink(picture_path(".svg")), 0);
+    assert_int_equal(acf_plot_completed(picture_path(".png"), NULL, im, given, 3, ways, names, 3), ACF_EUSAGE);
+    assert_int_equal(acf_plot_completed(picture_path(".png"), NULL, im, given, 2, ways, names, 0), ACF_EUSAGE);
+    acf_images_free(im);
+    acf_options_free(o);
+}
+
+/* The largest sheet, of the smallest and of large images. */
+static void large_sheets_of_completions_are_drawn(void **state) {
+    (void)state;
+    static const int side[] = {1, 300};
+    for (int k = 0; k < 2; k++) {
+        acf_images *im;
+        const uint8_t *ways[64];
+        const char *names[64];
+        acf_options *o = options("image-size", side[k] == 1 ? "1" : "300");
+        uint8_t black[16 * 4] = {0};
+        acf_lab_put_idx(&file, 16, 2, 2, black);
+        acf_lab_folder_put(&folder, "y", file.b, file.n);
+        assert_int_equal(acf_images_open(in_folder("y"), o, &im), ACF_OK);
+        for (int i = 0; i < 64; i++) ways[i] = acf_images_pixels(im), names[i] = "draw 1000";
+        if (acf_plot_completed(picture_path(".png"), &(acf_plot_options){.scale = 0.5}, im, NULL, side[k] == 1 ? 16 : 2, ways, names, side[k] == 1 ? 64 : 18) != ACF_OK)
+            fail_msg("%s", acf_error());
+        acf_images_free(im);
+        acf_options_free(o);
+    }
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(images_api, WITH_FOLDER(images_are_told_from_tables), WITH_FOLDER(options_do_what_they_say), WITH_FOLDER(images_are_described),
-          cmocka_unit_test(masks_are_drawn), WITH_FOLDER(sheets_are_drawn), WITH_FOLDER(masks_lie_over_images))
+          cmocka_unit_test(masks_are_drawn), WITH_FOLDER(sheets_are_drawn), WITH_FOLDER(masks_lie_over_images),
+          WITH_FOLDER(completions_are_drawn), WITH_FOLDER(large_sheets_of_completions_are_drawn))

@@ -70,7 +70,8 @@ static int run(int argc, char **argv) {
     if (job.n_rest > 1) code = cli_usage("gibbs", "gibbs takes one image, but there is also '%s'", argv[1]);
     else if (!model_path) code = cli_usage("gibbs", "by which model? --model FILE");
     else if (!output) code = cli_usage("gibbs", "where should the chain go? -o FILE.png");
-    else if ((steps_text && !cli_number("gibbs", "steps", steps_text, 1, 100000, &steps)) ||
+    else if ((code = cli_need_png("gibbs", output)) != 0) {}
+    else if ((steps_text && !cli_number("gibbs", "steps", steps_text, 1, 10000, &steps)) ||
              (seed_text && !cli_number("gibbs", "seed", seed_text, 0, 9007199254740992, &seed))) code = 2;
     else if (acf_model_load(model_path, job.o, &m) != ACF_OK) code = cli_failed("gibbs");
     else if (!acf_model_is_images(m)) code = cli_usage("gibbs", "'%s' is a model of a table; a chain is one of images", model_path);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *output, *model_path, *save_path, *draws_text, *stacked, *interval_text, *guess, *draw_one, *log_path, *mask;
+static const char *output, *model_path, *save_path, *draws_text, *stacked, *interval_text, *guess, *draw_one, *log_path, *mask, *truth;
 static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the completed table goes; - or nothing is standard output", &output},
     {"model", 'm', "FILE", "a model from acflow fit; without one a model is fitted to this table first", &model_path},
@@ -17,6 +17,7 @@ static const cli_flag flags[] = {
     {"best-guess", 0, NULL, "the paper's best guess instead of the mean", &guess},
     {"intervals", 0, "P", "behind each numeric column the ends of its P % interval, such as 90", &interval_text},
     {"mask", 0, "MASK", "of images, what is hidden: a PNG whose white is, or a mixture such as left or rect:0.1-0.5 (docs/images.md)", &mask},
+    {"truth", 0, "IMAGES", "of images, what was there: shown on the sheet beside what was filled in", &truth},
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -27,7 +28,8 @@ static const cli_page page = {
     "Fills the holes of a table. Observed cells come back byte for byte; what is filled in looks like its column: whole numbers stay\n"
     "whole and in range, decimals are as many as there were, categories are categories. Filled in is the mean of what the model expects (the most\n"
     "probable category), unless --draw, --draws or --best-guess says otherwise.\n"
-    "Of images: -o is a folder, which gets NAME.1.png, NAME.2.png, ... for --draws, NAME.guess.png, and sheet.png: input, draws, best guess, and what was hidden.",
+    "Of images: -o is a folder, which gets NAME.1.png, NAME.2.png, ... for --draws, NAME.guess.png, and sheet.png: input, draws, best guess, and the original or --truth.\n"
+    "A mask has the size of the image, or that which the model makes of it. Pixels that are given come back bit for bit.",
     "  acflow impute patients.csv -o complete.csv\n"
     "  acflow impute new.csv --model patients.safetensors -o complete.csv --intervals 90\n"
     "  acflow impute patients.csv --draws 20 --long -o draws.csv       in R: mice::as.mids(read.csv(\"draws.csv\"))\n"
@@ -120,7 +122,7 @@ static int inpaint(const cli_job *job, const char *path) {
     if (stacked || interval_text || guess || draw_one || save_path)
         return cli_usage("impute", "--long, --intervals, --best-guess, --draw and --save-model are for tables; images have --draws");
     if (draws_text && !cli_number("impute", "draws", draws_text, 1, 1000, &draws)) return 2;
-    return cli_impute_pictures(job, path, model_path, mask, draws, output);
+    return cli_impute_pictures(job, &(cli_inpaint){path, model_path, mask, output, truth, draws});
 }
 
 static int run(int argc, char **argv) {
@@ -130,6 +132,7 @@ static int run(int argc, char **argv) {
     if (code >= 0) return code;
     if (job.n_rest != 1) code = cli_usage("impute", job.n_rest ? "impute takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
     else if (mask || acf_images_recognise(argv[0])) code = inpaint(&job, argv[0]);
+    else if (truth) code = cli_usage("impute", "--truth is for images, and '%s' is a table", argv[0]);
     else code = make_plan(&job, &p);
     if (code < 0) code = impute(&job, argv[0], &p);
     cli_job_close(&job);

@@ -2,17 +2,17 @@
 #include "cli/pictures.h"
 
 #include "cli/output.h"
+#include "cli/picture_files.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOG2 0.69314718055994530942
-#define SHEET_ROWS 16  /* images on a sheet at most */
+#define SHEET_ROWS 16  /* images on a contact sheet at most */
+#define SHEET_DRAWS 16 /* and draws of each */
 #define SHEET_SIDE 96  /* pixels that a small image is enlarged to, about */
 #define GAP 2
 
@@ -98,93 +98,96 @@ static int64_t zoom_for(const int64_t *shape) {
     return zoom < 1 ? 1 : zoom;
 }
 
-static int make_folder(const char *path) {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
-    cli_say(CLI_ERROR, "cannot make the folder '%s': %s", path, strerror(errno));
-    return acf_status_exit(ACF_EIO);
+static bool ends_in_png(const char *path) {
+    const size_t n = strlen(path);
+    return n > 4 && strcasecmp(path + n - 4, ".png") == 0;
 }
 
-/* folder/NAME.WHAT.png, where NAME is the image's without its ending and what no file can be called. */
-static void file_name(char *out, size_t cap, const char *folder, const work *w, int64_t i, const char *what) {
-    char name[400] = "image";
-    if (acf_images_name(w->im, i, name, sizeof name, NULL) != ACF_OK) snprintf(name, sizeof name, "image %lld", (long long)i);
-    char *slash = strrchr(name, '/');
-    if (slash) memmove(name, slash + 1, strlen(slash));
-    char *dot = strrchr(name, '.');
-    if (dot && dot != name && (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg"))) *dot = 0;
-    for (char *c = name; *c; c++)
-        if (*c == ' ') *c = '-';
-    snprintf(out, cap, "%s/%s.%s.png", folder, name, what);
-}
-
-/* Image i of `level` as a file of its own. */
-static int put_image(const work *w, const char *folder, int64_t i, const char *what, const uint8_t *level) {
-    char path[4096 + 500];
-    const int64_t one[4] = {1, w->shape[1], w->shape[2], w->shape[3]};
-    file_name(path, sizeof path, folder, w, i, what);
-    return acf_picture_sheet(path, level + i * w->P * w->shape[3], one, acf_images_bits(w->im), 1, 1, 0) == ACF_OK ? 0 : cli_failed(w->command);
-}
-
-static int put_images(const work *w, const char *folder, const char *what, const uint8_t *level) {
-    int code = 0;
-    for (int64_t i = 0; i < w->shape[0] && !code; i++) code = put_image(w, folder, i, what, level);
-    return code;
+int cli_need_png(const char *command, const char *path) {
+    return ends_in_png(path) ? 0 : cli_usage(command, "'%s' does not end in .png, which pictures are written as", path);
 }
 
 /* ---- impute --------------------------------------------------------------------------------------------------------------- */
 
-/* Hidden pixels in the middle grey, with every other pixel dark: a hole is not mistaken for a colour. */
-static void punch(const work *w, const uint8_t *level, uint8_t *out) {
-    const int most = (1 << acf_images_bits(w->im)) - 1;
-    for (int64_t k = 0; k < w->size; k++) {
-        const int64_t p = k / w->shape[3], x = p % w->shape[2], y = p / w->shape[2] % w->shape[1];
-        out[k] = !w->given || !w->given[p] ? (uint8_t)((x + y) % 2 ? most / 2 : most / 3) : level[k];
-    }
+/* What the sheet shows: (columns, rows, H, W, C) levels, and what stands above each. */
+typedef struct contact {
+    int64_t rows;
+    int columns;
+    uint8_t *level;
+    const uint8_t *at[SHEET_DRAWS + 2];
+    const char *name[SHEET_DRAWS + 2];
+    char draw[SHEET_DRAWS][16];
+} contact;
+
+/* The next column is the first of these images. */
+static void add_column(const work *w, contact *c, const char *name, const uint8_t *level) {
+    const size_t n = (size_t)(c->rows * w->P * w->shape[3]);
+    c->at[c->columns] = memcpy(c->level + (size_t)c->columns * n, level, n);
+    c->name[c->columns++] = name;
 }
 
-/* Columns of the sheet from `kind` on: as many images of each as fit. sheet (rows, columns, H, W, C). */
-static void put_column(const work *w, uint8_t *sheet, int64_t rows, int64_t columns, int64_t column, const uint8_t *level) {
-    const size_t n = (size_t)(w->P * w->shape[3]);
-    for (int64_t i = 0; i < rows; i++) memcpy(sheet + (size_t)(i * columns + column) * n, level + (size_t)i * n, n);
-}
-
-/* Draws and the best guess, each to files and to its column of the sheet. */
-static int paint(const work *w, const acf_options *o, long long draws, const char *folder, uint8_t *level, uint8_t *sheet, int64_t rows) {
-    const int64_t columns = draws + 3;
+static int put_images(const work *w, const cli_names *names, const char *folder, const char *what, const uint8_t *level) {
+    char path[CLI_PICTURE_PATH_MAX];
     int code = 0;
-    punch(w, acf_images_pixels(w->im), level);
-    put_column(w, sheet, rows, columns, 0, level);
-    for (long long k = 0; k < draws && !code; k++) {
-        char what[32];
-        snprintf(what, sizeof what, "%lld", k + 1);
-        if (acf_image_session_draw(w->s, w->im, w->given, seed_of(o), (uint32_t)k, level) != ACF_OK) return cli_failed(w->command);
-        put_column(w, sheet, rows, columns, k + 1, level);
-        code = put_images(w, folder, what, level);
+    for (int64_t i = 0; i < w->shape[0] && !code; i++) {
+        cli_names_path(names, folder, i, what, path);
+        code = cli_put_picture(w->command, w->im, path, level + i * w->P * w->shape[3]);
     }
-    if (!code && acf_image_session_guess(w->s, w->im, w->given, level) != ACF_OK) code = cli_failed(w->command);
-    if (!code) code = put_images(w, folder, "guess", level);
-    put_column(w, sheet, rows, columns, draws + 1, level);
-    put_column(w, sheet, rows, columns, draws + 2, acf_images_pixels(w->im));
     return code;
 }
 
-int cli_impute_pictures(const cli_job *job, const char *path, const char *model, const char *mask, long long draws, const char *output) {
-    work w;
-    int code = open_work(&w, "impute", job->o, path, model, mask);
-    if (!code) code = make_folder(output);
-    if (!code) {
-        const int64_t rows = w.shape[0] < SHEET_ROWS ? w.shape[0] : SHEET_ROWS, columns = draws + 3;
-        const int64_t shape[4] = {rows * columns, w.shape[1], w.shape[2], w.shape[3]};
-        uint8_t *level = malloc((size_t)w.size), *sheet = malloc((size_t)(rows * columns * w.P * w.shape[3]));
-        char name[4096 + 16];
-        code = level && sheet ? paint(&w, job->o, draws, output, level, sheet, rows) : no_memory();
-        snprintf(name, sizeof name, "%s/sheet.png", output);
-        if (!code && acf_picture_sheet(name, sheet, shape, acf_images_bits(w.im), columns, zoom_for(shape), GAP) != ACF_OK) code = cli_failed("impute");
-        if (!code)
-            cli_say(CLI_INFO, "%lld images, %lld draws each and the best guess; %s: input, draws, best guess, what was hidden", (long long)w.shape[0], draws, name);
-        free(level);
-        free(sheet);
+/* Draws and the best guess, each to files and to its column of the sheet. */
+static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint8_t *level, contact *c) {
+    cli_names names;
+    int code = cli_names_make(w->command, w->im, &names);
+    for (long long k = 0; k < ask->draws && !code; k++) {
+        char what[32];
+        snprintf(what, sizeof what, "%lld", k + 1);
+        if (acf_image_session_draw(w->s, w->im, w->given, seed_of(job->o), (uint32_t)k, level) != ACF_OK) return cli_failed(w->command);
+        if (k < SHEET_DRAWS) {
+            snprintf(c->draw[k], sizeof c->draw[k], "draw %d", (int)k + 1);
+            add_column(w, c, c->draw[k], level);
+        }
+        code = put_images(w, &names, ask->output, what, level);
     }
+    if (!code && acf_image_session_guess(w->s, w->im, w->given, level) != ACF_OK) code = cli_failed(w->command);
+    if (code) return code;
+    add_column(w, c, "guess", level);
+    return put_images(w, &names, ask->output, "guess", level);
+}
+
+/* *out: images to show in the last column, as many as there are; NULL: none are given. */
+static int open_truth(const work *w, const cli_job *job, const char *path, acf_images **out) {
+    int64_t shape[4];
+    int code = path ? cli_images(w->command, path, w->m, job->o, out) : 0;
+    if (code || !*out) return code;
+    if (acf_images_shape(*out, shape) != ACF_OK) return cli_failed(w->command);
+    if (shape[0] == w->shape[0]) return 0;
+    return cli_usage(w->command, "--truth '%s' holds %lld images, but there are %lld to compare with", path, (long long)shape[0], (long long)w->shape[0]);
+}
+
+int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
+    work w;
+    contact c = {0};
+    uint8_t *level = NULL;
+    acf_images *truth = NULL;
+    char sheet[4096 + 16];
+    int code = open_work(&w, "impute", job->o, ask->path, ask->model, ask->mask);
+    if (!code) code = open_truth(&w, job, ask->truth, &truth);
+    if (!code) code = cli_make_folder("impute", ask->output, ask->path);
+    if (!code) {
+        c.rows = w.shape[0] < SHEET_ROWS ? w.shape[0] : SHEET_ROWS;
+        level = malloc((size_t)w.size), c.level = malloc((size_t)((SHEET_DRAWS + 2) * c.rows * w.P * w.shape[3]));
+        if (!level || !c.level) code = no_memory();
+    }
+    if (!code) code = paint(&w, job, ask, level, &c);
+    if (!code) add_column(&w, &c, truth ? "truth" : "original", acf_images_pixels(truth ? truth : w.im));
+    snprintf(sheet, sizeof sheet, "%s/sheet.png", ask->output);
+    if (!code && acf_plot_completed(sheet, NULL, w.im, w.given, c.rows, c.at, c.name, c.columns) != ACF_OK) code = cli_failed("impute");
+    if (!code) cli_say(CLI_INFO, "%lld images, %lld draws each and the best guess; %s shows them", (long long)w.shape[0], ask->draws, sheet);
+    free(level);
+    free(c.level);
+    acf_images_free(truth);
     close_work(&w);
     return code;
 }
@@ -216,13 +219,15 @@ int cli_score_pictures(const cli_job *job, const char *path, const char *model, 
 
 /* ---- sample --------------------------------------------------------------------------------------------------------------- */
 
-static bool ends_in_png(const char *path) {
-    const size_t n = strlen(path);
-    return n > 4 && strcasecmp(path + n - 4, ".png") == 0;
+/* A name with another ending is meant to be a file: drawn.csv, drawn.jpg. */
+static bool looks_like_a_file(const char *path) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    return dot && dot != path && dot[1] && strlen(dot) <= 5 && !ends_in_png(path);
 }
 
 int cli_sample_pictures(const acf_model *m, long long n, long long seed, const char *output) {
     work w = {.command = "sample"};
+    if (looks_like_a_file(output)) return cli_usage("sample", "'%s' is neither a .png file for a sheet of images nor the name of a folder for a file each", output);
     uint8_t *level = NULL;
     int code = 0;
     if (acf_images_blank(m, n, &w.im) != ACF_OK || acf_image_session_create(m, &w.s) != ACF_OK || acf_images_shape(w.im, w.shape) != ACF_OK)
@@ -233,12 +238,11 @@ int cli_sample_pictures(const acf_model *m, long long n, long long seed, const c
     const int64_t across = (int64_t)ceil(sqrt((double)n));
     if (!code && ends_in_png(output)) {
         if (acf_picture_sheet(output, level, w.shape, acf_images_bits(w.im), across, zoom_for(w.shape), GAP) != ACF_OK) code = cli_failed("sample");
-    } else if (!code && (code = make_folder(output)) == 0) {
+    } else if (!code && (code = cli_make_folder("sample", output, NULL)) == 0) {
         for (int64_t i = 0; i < n && !code; i++) {
             char path[4096 + 64];
-            const int64_t one[4] = {1, w.shape[1], w.shape[2], w.shape[3]};
             snprintf(path, sizeof path, "%s/%06lld.png", output, (long long)i + 1);
-            if (acf_picture_sheet(path, level + i * w.P * w.shape[3], one, acf_images_bits(w.im), 1, 1, 0) != ACF_OK) code = cli_failed("sample");
+            code = cli_put_picture("sample", w.im, path, level + i * w.P * w.shape[3]);
         }
     }
     free(level);

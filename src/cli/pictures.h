@@ -12,7 +12,15 @@ int cli_images(const char *command, const char *path, const acf_model *m, const 
 int cli_fit_pictures(cli_job *job, const char *path, const char *output, const char *log);
 
 /* Inpaintings into a folder: NAME.1.png ... for the draws, NAME.guess.png, and sheet.png. */
-int cli_impute_pictures(const cli_job *job, const char *path, const char *model, const char *mask, long long draws, const char *output);
+typedef struct cli_inpaint {
+    const char *path, *model, *mask, *output;
+    const char *truth; /* images to show beside them; NULL: what path holds */
+    long long draws;
+} cli_inpaint;
+int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask);
+
+/* Refuses a name that does not end in .png. */
+int cli_need_png(const char *command, const char *path);
 
 /* A CSV line for each image: name, log p, bits per dimension. mask NULL: the joint. */
 int cli_score_pictures(const cli_job *job, const char *path, const char *model, const char *mask, const char *output);

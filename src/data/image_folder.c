@@ -29,6 +29,7 @@ typedef struct folder {
     int64_t H, W, model; /* size of the first readable file, as stored, and its number */
     acf_failure first;   /* what was wrong with the first broken one */
     uint8_t *status;     /* (n) how reading each went */
+    bool differ;         /* files have other sizes, before the plan */
 } folder;
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
@@ -124,16 +125,20 @@ static acf_status find_model(folder *f) {
 }
 
 /* File i to its slot. Fails as acf_raster_read, and with ACF_ESHAPE where the picture is sound but does not fit the others or the plan. */
-static acf_status load(const folder *f, int64_t i) {
+static acf_status load(folder *f, int64_t i) {
     char path[PATH_CAP];
     acf_raster r;
     int64_t h = 0, w = 0;
     const acf_images *im = f->im;
     ACF_TRY(acf_raster_read(path_of(path, f, i), &r));
     acf_status status = acf_image_plan_size(f->plan, path, r.H, r.W, &h, &w);
+    if (r.H != f->H || r.W != f->W) {
+        _Pragma("omp atomic write")
+        f->differ = true;
+    }
     if (status != ACF_OK) status = ACF_ESHAPE;
     else if (h != im->H || w != im->W)
-        status = acf_fail(ACF_ESHAPE, "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; give a size to resize or crop all to", path,
+        status = acf_fail(ACF_ESHAPE, "%s: it has %lld x %lld pixels, but %s in the same folder has %lld x %lld; image-size, image-centre or image-crop can make all one size", path,
                           (long long)r.W, (long long)r.H, f->name[f->model], (long long)f->W, (long long)f->H);
     if (status == ACF_OK) status = acf_image_plan_apply(f->plan, path, r.pixel, r.H, r.W, r.C, (int)im->C, im->pixel + i * im->H * im->W * im->C);
     acf_raster_free(&r);
@@ -207,6 +212,7 @@ static acf_status open_listed(folder *f, const acf_device *dev) {
     f->status = acf_alloc((size_t)f->n, "names of files");
     if (!f->status) return ACF_EMEMORY;
     ACF_TRY(load_all(f, dev));
+    if (f->differ) f->im->from_H = f->im->from_W = 0;
     ACF_TRY(close_gaps(f));
     write_note(f, votes);
     acf_failure_restore(&before); /* what was left out is in the note */

@@ -4,12 +4,11 @@
  * A rectangle is drawn without trying: how many pairs of borders give a height h is known, so h, then w, are drawn from their exact law. */
 #include "data/image_masks.h"
 
-#include "data/image_codec.h"
-#include "data/image_ops.h"
 #include "data/mask_reader.h"
 #include "device/cpu.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const names[] = {"mcar", "rect", "left", "right", "top", "bottom", "centre", "cutout", "pattern", "face", "joint", "file"};
@@ -174,29 +173,48 @@ static int64_t all_rectangles(const acf_image_mask_part *p, int64_t H, int64_t W
 
 /* ---- fitting -------------------------------------------------------------------------------------------------------------- */
 
-/* White is missing. */
-static acf_status read_file(const char *path, int64_t H, int64_t W, uint8_t **out) {
+static acf_status wrong_size(const char *path, const acf_raster *r, const acf_images *im, int64_t H, int64_t W) {
+    char before[80] = "";
+    if (im && im->from_H && (im->from_H != H || im->from_W != W))
+        snprintf(before, sizeof before, ", or of %lld x %lld as their files have", (long long)im->from_W, (long long)im->from_H);
+    return acf_fail(ACF_EDATA, "%s: the mask has %lld x %lld pixels, but the images have %lld x %lld; make a mask of that size%s", path, (long long)r->W, (long long)r->H,
+                    (long long)W, (long long)H, before);
+}
+
+/* White is missing. given (H,W) from r, which has this size or that of the images' files. */
+static acf_status read_white(const char *path, const acf_raster *r, const acf_images *im, int64_t H, int64_t W, uint8_t *given) {
+    const int64_t n = r->H * r->W;
+    uint8_t *white = acf_alloc((size_t)n, "masks");
+    acf_status status = white ? ACF_OK : ACF_EMEMORY;
+    if (status == ACF_OK) {
+        acf_image_channels(white, 1, r->pixel, r->C, n);
+        for (int64_t i = 0; i < n; i++) white[i] = white[i] < 128 ? 0 : 255;
+        if (r->H != H || r->W != W) status = acf_img_mask(im, path, white, given);
+        else
+            for (int64_t i = 0; i < n; i++) given[i] = !white[i];
+    }
+    acf_release(white);
+    if (status == ACF_OK && !memchr(given, 0, (size_t)(H * W)))
+        status = acf_fail(ACF_EDATA, "%s: the mask has no white%s, so nothing is missing; paint white what is to be filled in", path,
+                          r->H != H || r->W != W ? " in the part that is cut out of the images" : "");
+    return status;
+}
+
+static acf_status read_file(const char *path, const acf_images *im, int64_t H, int64_t W, uint8_t **out) {
     acf_raster r;
     ACF_TRY(acf_raster_read(path, &r));
     acf_status status = ACF_OK;
     uint8_t *given = NULL;
-    if (r.H != H || r.W != W)
-        status = acf_fail(ACF_EDATA, "%s: the mask has %lld x %lld pixels, but the images have %lld x %lld; make a mask of that size", path, (long long)r.W,
-                          (long long)r.H, (long long)W, (long long)H);
+    if ((r.H != H || r.W != W) && !(im && r.H == im->from_H && r.W == im->from_W)) status = wrong_size(path, &r, im, H, W);
     else if (!(given = acf_alloc((size_t)(H * W), "masks"))) status = ACF_EMEMORY;
-    if (status == ACF_OK) {
-        int64_t missing = 0;
-        acf_image_channels(given, 1, r.pixel, r.C, H * W);
-        for (int64_t i = 0; i < H * W; i++) missing += !(given[i] = given[i] < 128);
-        if (missing == 0) status = acf_fail(ACF_EDATA, "%s: the mask has no white, so nothing is missing; paint white what is to be filled in", path);
-    }
+    if (status == ACF_OK) status = read_white(path, &r, im, H, W, given);
     acf_raster_free(&r);
     if (status == ACF_OK) *out = given;
     else acf_release(given);
     return status;
 }
 
-static acf_status fit_part(acf_image_mask_part *p, int64_t H, int64_t W, uint8_t **given) {
+static acf_status fit_part(acf_image_mask_part *p, const acf_images *im, int64_t H, int64_t W, uint8_t **given) {
     char a[ACF_NUMBER_MAX], b[ACF_NUMBER_MAX];
     if (p->kind == ACF_HIDE_RECT && all_rectangles(p, H, W) == 0)
         return acf_fail(ACF_EUSAGE, "masks: no rectangle in %lld x %lld pixels has an area from %s to %s of them; allow a wider range", (long long)W, (long long)H,
@@ -205,14 +223,14 @@ static acf_status fit_part(acf_image_mask_part *p, int64_t H, int64_t W, uint8_t
         return acf_fail(ACF_EUSAGE, "masks: a square of %lld pixels does not fit in %lld x %lld; make it smaller", (long long)p->a, (long long)W, (long long)H);
     if (p->kind == ACF_HIDE_PATTERN && (H > ACF_IMAGE_PATTERN_MAX || W > ACF_IMAGE_PATTERN_MAX))
         return acf_fail(ACF_EUSAGE, "masks: 'pattern' for %lld x %lld pixels; expected at most %d a side", (long long)W, (long long)H, ACF_IMAGE_PATTERN_MAX);
-    return p->kind == ACF_HIDE_FILE ? read_file(p->path, H, W, given) : ACF_OK;
+    return p->kind == ACF_HIDE_FILE ? read_file(p->path, im, H, W, given) : ACF_OK;
 }
 
-acf_status acf_image_masks_fit(acf_image_masks *m, int64_t H, int64_t W) {
+static acf_status fit(acf_image_masks *m, const acf_images *im, int64_t H, int64_t W) {
     uint8_t *given[ACF_IMAGE_MASKS_MAX] = {NULL};
     acf_status status = H < 1 || W < 1 || H * W > ACF_IMAGE_PIXELS_MAX
                             ? acf_fail(ACF_ESHAPE, "masks for images of %lld x %lld pixels", (long long)W, (long long)H) : ACF_OK;
-    for (int k = 0; status == ACF_OK && k < m->n; k++) status = fit_part(&m->part[k], H, W, &given[k]);
+    for (int k = 0; status == ACF_OK && k < m->n; k++) status = fit_part(&m->part[k], im, H, W, &given[k]);
     for (int k = 0; k < m->n; k++) {
         acf_release(status == ACF_OK ? m->part[k].given : given[k]);
         if (status == ACF_OK) m->part[k].given = given[k];
@@ -220,6 +238,9 @@ acf_status acf_image_masks_fit(acf_image_masks *m, int64_t H, int64_t W) {
     if (status == ACF_OK) m->H = H, m->W = W;
     return status;
 }
+
+acf_status acf_image_masks_fit(acf_image_masks *m, int64_t H, int64_t W) { return fit(m, NULL, H, W); }
+acf_status acf_image_masks_fit_to(acf_image_masks *m, const acf_images *im) { return fit(m, im, im->H, im->W); }
 
 /* ---- drawing -------------------------------------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
  *     pattern:R        blobs over 20 to 30 % of the image (pattern alone: 0.06): noise of R points to the pixel, smoothed bicubically, below a threshold
  *     face:K           box K = 1..6 of Li et al. over eyes, mouth or a side of a face, made for 64x64 and scaled (face alone: any of the six)
  *     joint            everything
- *     file:PATH        what is white in a PNG or JPEG of the image's size; black is given. What is transparent counts as white. A PATH with '+' or '*'
+ *     file:PATH        what is white in a PNG or JPEG of the image's size, or of its file's; black is given. What is transparent counts as white. A PATH with '+' or '*'
  *                      goes in double quotes
  *
  * and mixtures of them, from which every image chooses one part by weight: "mcar:0.2*2 + rect:0.1-1*2 + left + right". By name, alone:
@@ -29,6 +29,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
+#include "data/images.h"
 #include "device/device.h"
 
 #define ACF_IMAGE_MASKS_MAX 32     /* parts */
@@ -71,6 +72,8 @@ void acf_image_masks_free(acf_image_masks *masks); /* NULL is allowed */
 /* For images of H x W pixels, before anything is drawn: reads the mask files, and refuses what cannot be drawn at this size. Where it fails, the
  * masks stay as they were. Fails: ACF_EUSAGE, ACF_EDATA (a mask file of another size, or without white), ACF_EIO, ACF_EMEMORY. */
 acf_status acf_image_masks_fit(acf_image_masks *masks, int64_t H, int64_t W);
+/* The same for these images. A mask file may also have the size that their files had: then what was done to them is done to it. */
+acf_status acf_image_masks_fit_to(acf_image_masks *masks, const acf_images *im);
 
 /* Writes the text form, which parses back to the same masks; a name is written out, weights of 1 are left out. */
 void acf_image_masks_write(const acf_image_masks *masks, acf_text *out);

@@ -229,6 +229,43 @@ static void a_file_is_a_mask(void **state) {
     acf_lab_folder_free(&folder);
 }
 
+/* A mask of the size that the files had goes the way of the images: here the middle 4 x 4 of 4 x 8, halved, in the middle of 4 x 4. */
+static void a_mask_of_the_files_size_is_cut_and_scaled(void **state) {
+    (void)state;
+    acf_lab_folder folder = acf_lab_folder_make();
+    const acf_image_plan plan = {.middle = true, .width = 2, .height = 2, .pad = 4, .bits = 1};
+    uint8_t image[4 * 8] = {0}, white[4 * 8] = {0}, outside[4 * 8] = {255};
+    char path[80], text[120], expected[300];
+    acf_images *im;
+    acf_image_masks *m;
+    white[1 * 8 + 3] = 255; /* in the upper left 2 x 2 of the middle */
+    assert_int_equal(acf_img_create(image, 1, 4, 8, 1, &plan, &im), ACF_OK);
+    assert_true(im->H == 4 && im->W == 4 && im->inner.x0 == 1 && im->inner.y0 == 1 && im->inner.x1 == 3 && im->inner.y1 == 3);
+    snprintf(path, sizeof path, "%s/m.png", folder.path);
+    snprintf(text, sizeof text, "file:%s", path);
+    assert_int_equal(acf_image_write_png(path, white, 4, 8, 1), ACF_OK);
+    assert_int_equal(acf_image_masks_create(text, &m), ACF_OK);
+    for (int64_t i = 1, done = 0; !done; i++) { /* every allocation fails in turn */
+        acf_alloc_fail_at(i);
+        const acf_status status = acf_image_masks_fit_to(m, im);
+        acf_alloc_fail_at(0);
+        if (!(done = status == ACF_OK)) assert_int_equal(status, ACF_EMEMORY);
+        assert_true((m->part[0].given != NULL) == done);
+    }
+    for (int k = 0; k < 16; k++) assert_int_equal(m->part[0].given[k], k != 1 * 4 + 1);
+    assert_int_equal(acf_image_write_png(path, outside, 4, 8, 1), ACF_OK);
+    assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
+    snprintf(expected, sizeof expected, "%s: the mask has no white in the part that is cut out of the images, so nothing is missing; paint white what is to be filled in", path);
+    assert_string_equal(acf_error(), expected);
+    assert_int_equal(acf_image_write_png(path, outside, 8, 4, 1), ACF_OK);
+    assert_int_equal(acf_image_masks_fit_to(m, im), ACF_EDATA);
+    snprintf(expected, sizeof expected, "%s: the mask has 4 x 8 pixels, but the images have 4 x 4; make a mask of that size, or of 8 x 4 as their files have", path);
+    assert_string_equal(acf_error(), expected);
+    acf_image_masks_free(m);
+    acf_img_free(im);
+    acf_lab_folder_free(&folder);
+}
+
 /* ---- places --------------------------------------------------------------------------------------------------------------- */
 
 /* An image gets the same mask alone, elsewhere in a batch, and with any number of threads; and another at the next draw. */
@@ -352,5 +389,6 @@ static void wrong_text_gets_a_sentence(void **state) {
 
 ACF_TESTS(image_masks, cmocka_unit_test(boxes_are_where_they_should_be), cmocka_unit_test(mcar_keeps_its_share), cmocka_unit_test(rectangles_have_their_law),
           cmocka_unit_test(cutouts_lie_anywhere), cmocka_unit_test(patterns_are_blobs), cmocka_unit_test(mixtures_choose_by_weight),
-          cmocka_unit_test(a_file_is_a_mask), cmocka_unit_test(an_image_does_not_know_its_batch), cmocka_unit_test(text_goes_and_comes_back),
+          cmocka_unit_test(a_file_is_a_mask), cmocka_unit_test(a_mask_of_the_files_size_is_cut_and_scaled),
+          cmocka_unit_test(an_image_does_not_know_its_batch), cmocka_unit_test(text_goes_and_comes_back),
           cmocka_unit_test(the_released_weights_add_up), cmocka_unit_test(wrong_text_gets_a_sentence))

@@ -65,6 +65,12 @@ acf_status acf_image_plan_size(const acf_image_plan *p, const char *name, int64_
     return ACF_OK;
 }
 
+/* Where acf_image_pad puts what is cut out by box, scaled, in h x w pixels. */
+static acf_image_box unpadded(const acf_image_plan *p, const acf_image_box *box, int64_t h, int64_t w) {
+    const int64_t sh = p->height ? p->height : box->y1 - box->y0, sw = p->width ? p->width : box->x1 - box->x0, y = (h - sh) / 2, x = (w - sw) / 2;
+    return (acf_image_box){x, y, x + sw, y + sh};
+}
+
 acf_status acf_image_plan_apply(const acf_image_plan *p, const char *name, const uint8_t *in, int64_t H, int64_t W, int from, int C,
                                 uint8_t *out) {
     acf_image_box box;
@@ -88,6 +94,14 @@ acf_status acf_image_plan_apply(const acf_image_plan *p, const char *name, const
     return status;
 }
 
+acf_status acf_img_mask(const acf_images *im, const char *name, const uint8_t *hidden, uint8_t *out) {
+    acf_image_plan p = im->plan;
+    p.bits = 0;
+    ACF_TRY(acf_image_plan_apply(&p, name, hidden, im->from_H, im->from_W, 1, 1, out));
+    for (int64_t i = 0; i < im->H * im->W; i++) out[i] = !out[i];
+    return ACF_OK;
+}
+
 /* ---- sets ----------------------------------------------------------------------------------------------------------------- */
 
 static const char *keep_text(acf_arena *a, const char *text) {
@@ -98,6 +112,8 @@ static const char *keep_text(acf_arena *a, const char *text) {
 
 acf_status acf_img_reserve(const char *path, const acf_image_plan *p, int64_t N, int64_t H, int64_t W, int C, acf_images **out) {
     int64_t h, w, bytes;
+    acf_image_box box;
+    ACF_TRY(boxes(p, path, H, W, &box));
     ACF_TRY(acf_image_plan_size(p, path, H, W, &h, &w));
     if (p->turn && h != w)
         return acf_fail(ACF_EDATA, "%s: images of %lld x %lld pixels cannot be turned by 90 degrees and keep their size; crop them to a square", path,
@@ -108,7 +124,8 @@ acf_status acf_img_reserve(const char *path, const acf_image_plan *p, int64_t N,
                         (long long)N * turns, (long long)w, (long long)h, C, (long long)ACF_IMAGES_BYTES_MAX);
     acf_images *im = acf_alloc_zero(sizeof *im, "a set of images");
     if (!im) return ACF_EMEMORY;
-    *im = (acf_images){.N = N, .H = h, .W = w, .C = C, .bits = p->bits ? p->bits : 8, .turns = 1};
+    *im = (acf_images){.N = N, .H = h, .W = w, .C = C, .bits = p->bits ? p->bits : 8, .turns = 1, .plan = *p, .from_H = H, .from_W = W};
+    im->inner = unpadded(p, &box, h, w);
     acf_status status = acf_arena_create(&acf_heap, 0, &im->text);
     if (status == ACF_OK && (!(im->pixel = acf_alloc((size_t)bytes, "a set of images")) || !(im->path = keep_text(im->text, path)))) status = ACF_EMEMORY;
     if (status != ACF_OK) {
@@ -133,6 +150,7 @@ static void add_turned(acf_images *im) {
         for (int64_t i = 0; i < n; i++) acf_image_turn(im->pixel + (q * n + i) * size, im->pixel + i * size, im->H, im->W, im->C, q);
     im->N = 4 * n;
     im->turns = 4;
+    if (im->inner.x0 != im->W - im->inner.x1 || im->inner.y0 != im->H - im->inner.y1) im->inner = (acf_image_box){0, 0, im->W, im->H}; /* it turned, too */
 }
 
 char *acf_img_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {

@@ -41,6 +41,9 @@ typedef struct acf_images {
     uint8_t *pixel;       /* (N,H,W,C), 0 .. 2^bits - 1; owned */
     const char *path;     /* what it was read from; owned */
     const char **file;    /* (N) file names of a folder, without it; NULL: an array. Owned */
+    acf_image_box inner;  /* what is not padding */
+    acf_image_plan plan;  /* what was done to them */
+    int64_t from_H, from_W; /* their size before that; 0: they differed */
     int turns;            /* 4: images N/4 .. N-1 are the first N/4, turned by 90, then 180, then 270 degrees; else 1 */
     int64_t other;        /* files of the folder that are no PNG or JPEG by their name */
     int64_t broken;       /* files that could not be read and are left out */
@@ -82,6 +85,10 @@ acf_status acf_image_plan_size(const acf_image_plan *plan, const char *name, int
 /* out (h,w,C) = the picture in (H,W,from), after all of the plan but turning. Fails as above, and ACF_EMEMORY. */
 acf_status acf_image_plan_apply(const acf_image_plan *plan, const char *name, const uint8_t *in, int64_t H, int64_t W, int from, int C,
                                 uint8_t *out);
+
+/* The same for a mask file of the images' size before they were read, white hidden: out (H,W) 1 given, 0 hidden. A pixel is hidden where any part of it is;
+ * padding is given. For turned images it is that of their upright ones. Fails: ACF_EMEMORY. */
+acf_status acf_img_mask(const acf_images *im, const char *name, const uint8_t *hidden, uint8_t *out);
 
 /* Memory for N images of the size that the plan makes of H x W; the names are empty. Gives *out. */
 acf_status acf_img_reserve(const char *path, const acf_image_plan *plan, int64_t N, int64_t H, int64_t W, int C, acf_images **out);

@@ -187,7 +187,7 @@ static void sizes_must_agree_or_be_made_to(void **state) {
     acf_lab_put_png(&file, (acf_lab_png){PNG_COLOR_TYPE_GRAY, 8, false, NULL, -1}, W, H, pixel);
     acf_lab_folder_put(&folder, "c.png", file.b, file.n);
     assert_int_equal(acf_img_open(dev, folder.path, NULL, &im), ACF_EDATA);
-    snprintf(expected, sizeof expected, "%s/c.png: it has 6 x 4 pixels, but a.png in the same folder has 4 x 6; give a size to resize or crop all to", folder.path);
+    snprintf(expected, sizeof expected, "%s/c.png: it has 6 x 4 pixels, but a.png in the same folder has 4 x 6; image-size, image-centre or image-crop can make all one size", folder.path);
     assert_string_equal(acf_error(), expected);
     assert_int_equal(acf_img_open(dev, folder.path, &(acf_image_plan){.crop = {0, 0, 3, 5}}, &im), ACF_EDATA); /* sound, but too low for the box */
     snprintf(expected, sizeof expected, "%s/c.png: it has 6 x 4 pixels, but is to be cropped to columns 0 to 3 and rows 0 to 5; crop less", folder.path);

@@ -11,7 +11,16 @@
 
 acf_rows acf_rows_all(int64_t N) { return (acf_rows){acf_permutation_identity(N), 0, N}; }
 
-int64_t acf_rows_at(const acf_rows *rows, int64_t k) { return acf_permutation_at(&rows->order, rows->first + k); }
+acf_rows acf_rows_copied(acf_rows rows, int copies) {
+    rows.n *= copies, rows.copies = copies;
+    return rows;
+}
+
+int64_t acf_rows_at(const acf_rows *rows, int64_t k) {
+    if (rows->copies <= 1) return acf_permutation_at(&rows->order, rows->first + k);
+    const int64_t once = rows->n / rows->copies;
+    return acf_permutation_at(&rows->order, rows->first + k % once) + k / once * rows->order.n;
+}
 
 acf_status acf_row_split_make(int64_t N, double valid, double test, uint64_t seed, acf_row_split *out) {
     if (!(valid >= 0.0) || !(test >= 0.0) || !(valid + test < 1.0))

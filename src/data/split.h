@@ -17,10 +17,12 @@
 
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
 
-/* Some rows of a table, in some order: row number k is order(first + k). By value; nothing to free. */
+/* Some rows of a table, in some order: row number k is order(first + k). By value; nothing to free. Where a set is stored several times over,
+ * as images and then the same ones turned, n counts the copies, too: all rows first, then the second copy of each, and so on. */
 typedef struct acf_rows {
     acf_permutation order;
     int64_t first, n;
+    int copies; /* 0 is 1 */
 } acf_rows;
 
 typedef struct acf_row_split {
@@ -34,6 +36,9 @@ acf_rows acf_rows_all(int64_t N);
  * training keeps at least one row (test gives way first), so a table of one row is all training.
  * Fails: ACF_EUSAGE (a fraction below 0 or not a number, or a sum of 1 or more). */
 acf_status acf_row_split_make(int64_t N, double valid, double test, uint64_t seed, acf_row_split *out);
+
+/* The same rows in each of `copies` copies of the whole set, which lie behind each other. */
+acf_rows acf_rows_copied(acf_rows rows, int copies);
 
 /* The table row of number k, 0 <= k < n. */
 int64_t acf_rows_at(const acf_rows *rows, int64_t k);

@@ -90,6 +90,7 @@ static const struct {
     {"omniglot", "image-like-blocks", "4"},
     {"omniglot", "image-embed-blocks", "4"},
     {"omniglot", "image-pad", "32"},
+    {"omniglot", "image-turn", "true"},
     {"omniglot", "image-masks", "paper-omniglot"},
     {"omniglot", "steps", "50000"},
     {"celeba64", "image-scales", "4"},

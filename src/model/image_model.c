@@ -1,6 +1,9 @@
 /* Models of images: see image_model.h. */
 #include "model/image_model.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define SIDE_MAX 4096 /* as image_net.c */
 
 acf_image_sizes acf_image_sizes_read(const acf_options *o, const int64_t shape[3]) {
@@ -84,8 +87,11 @@ static const char *colour(int64_t C) { return C == 1 ? "grey" : "colour"; }
 
 acf_status acf_image_model_check(const acf_model *m, const char *what, const int64_t shape[3], int bits) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
-    if (shape[0] == s->H && shape[1] == s->W && shape[2] == s->C && bits == m->map->bits) return ACF_OK;
-    return acf_fail(ACF_EDATA, "%s: %lld x %lld pixels, %s, %d bits; the model is of %lld x %lld pixels, %s, %d bits; image-size, image-channels and "
-                    "image-bits can make them agree", what, (long long)shape[1], (long long)shape[0], colour(shape[2]), bits, (long long)s->W, (long long)s->H,
-                    colour(s->C), m->map->bits);
+    char todo[120] = "";
+    if (shape[0] != s->H || shape[1] != s->W) snprintf(todo, sizeof todo, "image-size %lldx%lld", (long long)s->W, (long long)s->H);
+    if (shape[2] != s->C) snprintf(todo + strlen(todo), sizeof todo - strlen(todo), "%simage-channels %s", *todo ? ", " : "", colour(s->C));
+    if (bits != m->map->bits) snprintf(todo + strlen(todo), sizeof todo - strlen(todo), "%simage-bits %d", *todo ? ", " : "", m->map->bits);
+    if (!*todo) return ACF_OK;
+    return acf_fail(ACF_EDATA, "%s: %lld x %lld pixels, %s, %d bits; the model is of %lld x %lld pixels, %s, %d bits; %s would make them agree", what,
+                    (long long)shape[1], (long long)shape[0], colour(shape[2]), bits, (long long)s->W, (long long)s->H, colour(s->C), m->map->bits, todo);
 }

@@ -11,17 +11,19 @@
 #define HEAD_ROOM 18.0
 #define CAPTION_ROOM (ACF_LINE(ACF_SIZE_TICK) + 2)
 
-/* The largest box with the proportions of the image in the middle of the cell. */
-static acf_box inside(acf_box cell, int64_t H, int64_t W) {
-    const double scale = fmin(cell.w / (double)W, cell.h / (double)H), w = scale * (double)W, h = scale * (double)H;
-    return (acf_box){cell.x + (cell.w - w) / 2, cell.y + (cell.h - h) / 2, w, h};
+/* The largest box with the proportions of the image in the middle of the cell; where its width is given, not larger, and at a whole point, so that every
+ * pixel of it is as many pixels of the page. */
+static acf_box inside(acf_box cell, const acf_figure_sheet *f) {
+    const double W = (double)f->W, H = (double)f->H, scale = fmin(fmin(cell.w / W, cell.h / H), f->cell ? f->cell / W : INFINITY), w = scale * W, h = scale * H;
+    const acf_box box = {cell.x + (cell.w - w) / 2, cell.y + (cell.h - h) / 2, w, h};
+    return f->cell ? (acf_box){round(box.x), round(box.y), w, h} : box;
 }
 
 static void draw_image(acf_canvas *c, acf_box cell, const acf_figure_sheet *f, int64_t k, uint32_t *argb) {
     const int64_t P = f->H * f->W, green = f->C == 3 ? 1 : 0, blue = f->C == 3 ? 2 : 0;
     const uint8_t *p = f->pixel + k * P * f->C;
     for (int64_t i = 0; i < P; i++, p += f->C) argb[i] = 0xff000000u | (uint32_t)p[0] << 16 | (uint32_t)p[green] << 8 | p[blue];
-    const acf_box box = inside(cell, f->H, f->W);
+    const acf_box box = inside(cell, f);
     acf_canvas_pixels(c, box, argb, (int)f->W, (int)f->H);
     acf_canvas_frame(c, box, (acf_pen){ACF_INK_AXIS, 0.8, 0});
 }
@@ -54,8 +56,8 @@ static void draw(acf_canvas *c, acf_box box, const acf_figure_sheet *f, uint32_t
 
 acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title, const char *facts) {
     acf_canvas *c;
-    const double tall = CELL * fmin(fmax((double)f->H / (double)f->W, 0.25), 4) + (f->caption ? CAPTION_ROOM : 0);
-    const double width = fmax((f->name_down ? NAME_ROOM : 0) + f->across * (CELL + GAP) + 2 * ACF_MARGIN, 360);
+    const double cell = f->cell ? f->cell : CELL, tall = cell * fmin(fmax((double)f->H / (double)f->W, 0.25), 4) + (f->caption ? CAPTION_ROOM : 0);
+    const double width = fmax((f->name_down ? NAME_ROOM : 0) + f->across * (cell + GAP) + 2 * ACF_MARGIN, 360);
     const double height = (f->name_across ? HEAD_ROOM : 0) + f->down * (tall + GAP) + ACF_HEAD_HEIGHT;
     uint32_t *argb = acf_alloc((size_t)(f->H * f->W) * sizeof *argb, "a picture");
     if (!argb) return ACF_EMEMORY;

@@ -58,6 +58,7 @@ typedef struct acf_figure_sheet {
     int across, down;
     int64_t n, H, W, C;
     const uint8_t *pixel;
+    double cell; /* width of an image in points; 0: 64, and as large as the page allows */
     const char *const *name_across, *const *name_down, *const *remark_down, *const *caption;
 } acf_figure_sheet;
 acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title, const char *facts);

@@ -213,7 +213,7 @@ acf_status acf_fit_image_map(const acf_images *im, const acf_options *o, acf_ima
     acf_image_bells bells;
     acf_row_split split;
     if (acf_options_choice(o, "image-map") == ACF_IMAGE_LOGIT) return acf_image_map_logit(im->bits, out);
-    ACF_TRY(acf_image_split_rows(im->N, o, &split));
+    ACF_TRY(acf_image_split_rows(im, o, &split));
     for (int64_t i = 0; i < split.train.n; i++) {
         const uint8_t *level = acf_img_at(im, acf_rows_at(&split.train, i));
         for (int64_t p = 0; p < size; p++) count[level[p]]++;

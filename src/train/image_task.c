@@ -132,8 +132,10 @@ static void free_task(acf_trainer *tr) {
 
 static const acf_task image_task = {"other images", ACF_OPTS_IMAGE, held, gradients, score, has_density, describe, free_task, &acf_image_supply, fill};
 
-acf_status acf_image_split_rows(int64_t N, const acf_options *o, acf_row_split *out) {
-    return acf_row_split_make(N, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), out);
+acf_status acf_image_split_rows(const acf_images *im, const acf_options *o, acf_row_split *out) {
+    ACF_TRY(acf_row_split_make(im->N / im->turns, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), out));
+    out->train = acf_rows_copied(out->train, im->turns), out->valid = acf_rows_copied(out->valid, im->turns);
+    return ACF_OK;
 }
 
 static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_images *im, const acf_options *o) {
@@ -142,11 +144,11 @@ static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_image
     if (s->H != im->H || s->W != im->W || s->C != im->C)
         return acf_fail(ACF_ESHAPE, "a network for images of %lld x %lld x %lld, but they are %lld x %lld x %lld", (long long)s->H, (long long)s->W,
                         (long long)s->C, (long long)im->H, (long long)im->W, (long long)im->C);
-    ACF_TRY(acf_image_split_rows(im->N, o, &split));
+    ACF_TRY(acf_image_split_rows(im, o, &split));
     tr->rows = split.train;
     *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid};
     ACF_TRY(acf_image_masks_create(acf_options_text(o, "image-masks"), &tr->image->masks));
-    return acf_image_masks_fit(tr->image->masks, im->H, im->W);
+    return acf_image_masks_fit_to(tr->image->masks, im);
 }
 
 acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *map, const acf_images *im, const acf_options *o, acf_trainer **out) {

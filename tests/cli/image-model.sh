@@ -14,6 +14,8 @@ small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --thr
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o out && ls out
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o again && diff -r out again && echo "the same again"
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
+mkdir two && cp out/few-0.1.png two/a.png && cp out/few-1.1.png two/a.jpg && "$ACFLOW" impute two --mask hole.png --model m.safetensors --truth two -o named && ls named
+"$ACFLOW" fit bars $small --image-pad 12 --steps 1 -o padded.safetensors && "$ACFLOW" impute two/a.png --mask hole.png --model padded.safetensors -o unpadded && "$ACFLOW" info unpadded/a.1.png | sed -n 2p
 "$ACFLOW" score few --model m.safetensors
 "$ACFLOW" score few --model m.safetensors --mask right -o scores.csv && wc -l < scores.csv
 "$ACFLOW" eval few --model m.safetensors --mask left --json
@@ -27,9 +29,10 @@ try() { # CODE COMMAND...
     "$ACFLOW" "$@" > printed 2> err
     code=$?
     [ $code = $want ] || echo "exit code $code, expected $want: $*"
-    [ ! -s printed ] && [ ! -e x ] && ! ls *.tmp > /dev/null 2>&1 || echo "left something behind: $*"
+    [ ! -s printed ] && ! ls x x.* > /dev/null 2>&1 && ! ls *.tmp > /dev/null 2>&1 || echo "left something behind: $*"
     head -n 1 err | cut -c 1-170
 }
+mkdir sheet && cp out/sheet.png sheet
 "$ACFLOW" synth moons -n 30 -o t.csv && "$ACFLOW" fit t.csv --steps 2 -q -o t.safetensors
 try 2 fit bars --preset paper -q -o x
 try 2 fit t.csv --preset tiny -q -o x
@@ -43,8 +46,16 @@ try 3 impute t.csv --model m.safetensors --mask left -o x
 try 3 impute nowhere.png --model m.safetensors --mask left -o x
 try 3 impute few --model m.safetensors --mask drawn.png -o x
 try 3 impute chain.png --model m.safetensors --mask left -o x
+try 2 impute two --model m.safetensors --mask left -o two
+try 2 impute two --model m.safetensors --mask left -o hole.png
+try 2 impute two --model m.safetensors --mask left -o -
+try 2 impute two --model m.safetensors --mask left --truth few -o x
+try 2 impute t.csv --truth few -o x
+try 3 impute sheet --model m.safetensors --mask left -o x
+try 2 sample --model m.safetensors -o x.csv
+try 2 gibbs --model m.safetensors -o x.jpg
 try 2 score few --model m.safetensors --cells
 try 2 score t.csv --model m.safetensors
-try 2 gibbs few --model m.safetensors -o x
-try 2 gibbs --model t.safetensors -o x
+try 2 gibbs few --model m.safetensors -o x.png
+try 2 gibbs --model t.safetensors -o x.png
 head -c 3000 m.safetensors > cut.safetensors; try 4 score few --model cut.safetensors

@@ -1,0 +1,26 @@
+/* Where answers about images go: a folder with a PNG file for each. Functions return the exit code, having said why. */
+#ifndef ACF_CLI_PICTURE_FILES_H
+#define ACF_CLI_PICTURE_FILES_H
+
+#include "cli/cli.h"
+
+/* Makes the folder where there is none. Refuses -, a file, and `source` (NULL: none), whose images would be written over. */
+int cli_make_folder(const char *command, const char *path, const char *source);
+
+/* Files named after images. Without their endings where that leaves all names different; images of an array have its name and a number. */
+typedef struct cli_names {
+    const acf_images *im; /* keeps */
+    int digits;           /* of the largest number */
+    bool whole;           /* endings stay: a.png and a.jpg are two */
+} cli_names;
+
+int cli_names_make(const char *command, const acf_images *im, cli_names *out);
+
+/* out: folder/NAME.WHAT.png. */
+#define CLI_PICTURE_PATH_MAX 5000
+void cli_names_path(const cli_names *n, const char *folder, int64_t i, const char *what, char out[CLI_PICTURE_PATH_MAX]);
+
+/* One image of levels (H,W,C) as a PNG file, without its padding. */
+int cli_put_picture(const char *command, const acf_images *im, const char *path, const uint8_t *level);
+
+#endif
