@@ -72,6 +72,9 @@ void acf_image_masks_free(acf_image_masks *masks); /* NULL is allowed */
  * masks stay as they were. Fails: ACF_EUSAGE, ACF_EDATA (a mask file of another size, or without white), ACF_EIO, ACF_EMEMORY. */
 acf_status acf_image_masks_fit(acf_image_masks *masks, int64_t H, int64_t W);
 
+/* Both, for what a user says: the text form, or the path of a picture (.png, .jpg, .jpeg). Gives *out. */
+acf_status acf_image_masks_open(const char *text, int64_t H, int64_t W, acf_image_masks **out);
+
 /* Writes the text form, which parses back to the same masks; a name is written out, weights of 1 are left out. */
 void acf_image_masks_write(const acf_image_masks *masks, acf_text *out);
 void acf_image_mask_part_write(const acf_image_mask_part *part, acf_text *out); /* one part, without its weight */
@@ -83,6 +86,9 @@ const char *acf_image_masks_named(int k, const char **name);
  * threads. Allocates nothing. */
 void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *masks, uint64_t seed, uint32_t draw, int64_t N, const uint64_t *id,
                           uint8_t *b);
+
+/* Which part of the mixture it chooses for an image. */
+int acf_image_masks_choice(const acf_image_masks *masks, uint64_t seed, uint64_t id, uint32_t draw);
 
 /* The same for one image, b (H,W), and of this part of the mixture. */
 void acf_image_mask_part_draw(const acf_image_masks *masks, int part, uint64_t seed, uint64_t id, uint32_t draw, uint8_t *b);
