@@ -10,7 +10,6 @@
 
 #include <math.h>
 
-#define STEPS 500
 #define BATCH 64
 #define RATE 2e-3 /* of Adam; falls to 0 in a half cosine */
 #define FIRST 16  /* channels of the first convolution; the others have two and four times as many */
@@ -87,9 +86,9 @@ static acf_tensor *error_of(acf_features *f, int64_t N) {
 }
 
 /* Batches are drawn with replacement: which images, and in which ways, depends on the step alone. */
-static acf_status learn(acf_features *f, const acf_images *im, uint64_t seed) {
-    for (int64_t step = 1; step <= STEPS; step++) {
-        const double rate = RATE * 0.5 * (1 + cos(M_PI * (double)(step - 1) / STEPS));
+static acf_status learn(acf_features *f, const acf_images *im, int64_t steps, uint64_t seed) {
+    for (int64_t step = 1; step <= steps; step++) {
+        const double rate = RATE * 0.5 * (1 + cos(M_PI * (double)(step - 1) / (double)steps));
         for (uint32_t k = 0; k < BATCH; k++) {
             const acf_place at = {seed, 0, ACF_STREAM_FEATURE, k, (uint32_t)step}, turn = {seed, 1, ACF_STREAM_FEATURE, k, (uint32_t)step};
             put_turned(f, k, acf_img_at(im, acf_rng_below(at, im->N)), (int)acf_rng_below(turn, ways(f)));
@@ -102,7 +101,7 @@ static acf_status learn(acf_features *f, const acf_images *im, uint64_t seed) {
     return ACF_OK;
 }
 
-acf_status acf_features_learn(acf_device *cpu, const acf_images *im, uint64_t seed, acf_features **out) {
+acf_status acf_features_learn(acf_device *cpu, const acf_images *im, int64_t steps, uint64_t seed, acf_features **out) {
     acf_status status = ACF_OK;
     acf_features *f = acf_alloc_zero(sizeof *f, "a feature network");
     if (!f) return ACF_EMEMORY;
@@ -115,7 +114,7 @@ acf_status acf_features_learn(acf_device *cpu, const acf_images *im, uint64_t se
     f->way = acf_alloc((size_t)(BATCH * WAYS) * sizeof *f->way, "a feature network");
     f->turned = acf_alloc((size_t)f->n, "a feature network");
     if (!f->x || !f->way || !f->turned) status = ACF_EMEMORY;
-    else if ((status = learn(f, im, seed)) == ACF_OK) *out = f;
+    else if ((status = learn(f, im, steps, seed)) == ACF_OK) *out = f;
 done:
     if (status) acf_features_free(f);
     return status;

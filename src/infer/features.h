@@ -10,12 +10,13 @@
 
 #include "data/images.h"
 
-#define ACF_FEATURES 64 /* of an image */
+#define ACF_FEATURES 64       /* of an image */
+#define ACF_FEATURE_STEPS 500 /* of training */
 
 typedef struct acf_features acf_features;
 
-/* Learns from the images. Keeps the CPU device, borrows im. Gives *out; free with acf_features_free. Fails: ACF_EMEMORY, ACF_ENUMERIC. */
-acf_status acf_features_learn(acf_device *cpu, const acf_images *im, uint64_t seed, acf_features **out);
+/* Learns from the images, in so many steps. Keeps the CPU device, borrows im. Gives *out; free with acf_features_free. Fails: ACF_EMEMORY, ACF_ENUMERIC. */
+acf_status acf_features_learn(acf_device *cpu, const acf_images *im, int64_t steps, uint64_t seed, acf_features **out);
 void acf_features_free(acf_features *f); /* NULL is allowed */
 
 /* out (N, ACF_FEATURES) of levels (N,H,W,C), as in the images it was made from. Fails: ACF_EMEMORY. */

@@ -214,7 +214,7 @@ static acf_status hide(work *w) {
 /* Features are for sets of draws, or of completions; a few images have no distribution to speak of. */
 static acf_status learn_features(work *w) {
     if (w->im->N < ACF_PRD_IMAGES || (w->job->model && w->job->how.draws == 0)) return ACF_OK;
-    ACF_TRY(acf_features_learn(w->job->cpu, w->im, w->job->how.seed, &w->f));
+    ACF_TRY(acf_features_learn(w->job->cpu, w->im, ACF_FEATURE_STEPS, w->job->how.seed, &w->f));
     w->e->features = ACF_FEATURES, w->e->own_features = true;
     return acf_features_of(w->f, w->im->pixel, w->im->N, w->real);
 }
