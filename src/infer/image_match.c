@@ -86,7 +86,7 @@ static int by_set(const void *a, const void *b) {
 }
 
 static const char *set_name(char out[64], int64_t set) {
-    if (set == OTHER || set == GUESS) return set == GUESS ? "the best guesses" : "the completed images";
+    if (set == OTHER || set == GUESS) return set == GUESS ? "the best guess" : "the completion";
     snprintf(out, 64, "draw %lld", (long long)set);
     return out;
 }
@@ -98,12 +98,12 @@ static acf_status check_set(const search *s, const char *path, const found *f, i
         const bool there = k + i < n && f[k + i].set == f[k].set;
         if (there && f[k + i].i == i) continue;
         if (there && f[k + i].i < i)
-            return acf_fail(ACF_EDATA, "%s: two files are %s of '%s'; expected one", path, set_name(words, f[k].set), acf_img_name(name, s->truth, f[k + i].i));
-        return acf_fail(ACF_EDATA, "%s: among %s none is of '%s'; expected one for each of the %lld true images", path, set_name(words, f[k].set),
+            return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_img_name(name, s->truth, f[k + i].i));
+        return acf_fail(ACF_EDATA, "%s: there is no file for %s of '%s'; expected one for each of the %lld true images", path, set_name(words, f[k].set),
                         acf_img_name(name, s->truth, i), (long long)s->truth->N);
     }
     if (k + s->truth->N < n && f[k + s->truth->N].set == f[k].set)
-        return acf_fail(ACF_EDATA, "%s: two files are %s of '%s'; expected one", path, set_name(words, f[k].set), acf_img_name(name, s->truth, f[k + s->truth->N].i));
+        return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_img_name(name, s->truth, f[k + s->truth->N].i));
     return ACF_OK;
 }
 

@@ -67,8 +67,9 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     else acf_text_add(t, "what was hidden is not known: --mask says it.");
     if (e->fitted) acf_text_addf(t, "\nThe model was fitted to %lld others.", (long long)e->trained);
     else if (e->model) acf_text_add(t, "\nThe model was given, and scores too well if it has seen them.");
-    acf_text_addf(t, "\n%lld draws, %lld masks, seed %llu.\n\n", (long long)e->fill[ACF_FILL_DRAW].sets, e->model ? (long long)e->set.masks : *e->masks ? 1LL : 0LL,
-                  (unsigned long long)e->set.seed);
+    acf_text_addf(t, "\n%lld draws, ", (long long)e->fill[ACF_FILL_DRAW].sets);
+    if (e->model) acf_text_addf(t, "%lld masks, ", (long long)e->set.masks);
+    acf_text_addf(t, "seed %llu.\n\n", (unsigned long long)e->set.seed);
 }
 
 static void add_likelihoods(const acf_image_evaluation *e, acf_text *t) {

@@ -14,8 +14,6 @@ small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --thr
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
 "$ACFLOW" score few --model m.safetensors
 "$ACFLOW" score few --model m.safetensors --mask right -o scores.csv && wc -l < scores.csv
-"$ACFLOW" eval few --model m.safetensors --mask left --json
-"$ACFLOW" eval few --model m.safetensors | cut -c 1-29
 "$ACFLOW" sample --model m.safetensors -n 5 -o drawn.png && "$ACFLOW" info drawn.png | head -n 2
 "$ACFLOW" sample --model m.safetensors -n 3 -o drawn && ls drawn
 "$ACFLOW" gibbs --model m.safetensors --steps 4 -o chain.png && "$ACFLOW" info chain.png | sed -n 2p
