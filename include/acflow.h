@@ -525,6 +525,40 @@ ACF_API acf_status acf_image_session_gibbs(acf_image_session *s, const acf_image
 ACF_API acf_status acf_picture_sheet(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t across, int64_t zoom, int64_t gap);
 ACF_API acf_status acf_picture_animate(const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t zoom, int ms);
 
+/* ---- evaluation of images ------------------------------------------------------------------------------------- */
+
+/* How well hidden pixels are found again: log p in nats and bits per dimension; PSNR, squared error, and precision and recall of distributions (PRD)
+ * of best guess, draws and their mean, beside two simple fillings. docs/images.md explains the report. */
+typedef struct acf_image_evaluation acf_image_evaluation;
+
+/* Cuts images into those to learn from and, of the fraction `share` by seed, those to evaluate; turned copies stay with theirs. Gives both; free with
+ * acf_images_free. Fails: ACF_EUSAGE (share not within 0..1), ACF_EDATA (nothing would be left of either), ACF_EMEMORY. */
+ACF_API acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, acf_images **learn, acf_images **evaluate);
+
+/* Evaluates a model on images.
+ *   masks   as for acf_images_masks; NULL: those the model was trained with
+ *   learned NULL, or the images it was fitted to, which give the mean image its pixels; else these come from the other images evaluated
+ * Options: `eval-masks`, `eval-draws` (0: neither draws nor PRD), `seed`, `threads`. Borrows all. Gives *out; free with acf_image_eval_free.
+ * Fails: ACF_EUSAGE, ACF_EDATA, and as questions do. */
+ACF_API acf_status acf_image_eval_run(const acf_images *im, const acf_model *m, const char *masks, const acf_images *learned, const acf_options *o,
+                                      acf_image_evaluation **out);
+
+/* The same of completed images, whoever made them: a folder in which they have the names of the true ones (or NAME.1.png, NAME.2.png, ...,
+ * NAME.guess.png, as acflow impute writes them), or another source of as many images in the same order. masks NULL: not known, then there are neither
+ * baselines nor scores of hidden pixels. Options: `seed`, `threads`, `strict`. Fails: ACF_EDATA (an image without its completion, another size), ... */
+ACF_API acf_status acf_image_eval_completed(const acf_images *truth, const char *completed, const char *masks, const acf_options *o,
+                                            acf_image_evaluation **out);
+
+/* Precision and recall of distributions alone, over features that a network elsewhere made of real and of completed images: .npy files of numbers,
+ * (images, features); n sets of completions are averaged. Options: `seed`, `threads`. Fails: ACF_EIO, ACF_EDATA (names file, row and column),
+ * ACF_EUSAGE, ACF_EMEMORY. */
+ACF_API acf_status acf_image_eval_features(const char *real, const char *const *completed, int n, const acf_options *o, acf_image_evaluation **out);
+ACF_API void acf_image_eval_free(acf_image_evaluation *e); /* NULL is allowed */
+
+/* A report for people, which says plainly where a simple filling wins; and everything as JSON. cap, needed: as for acf_options_help. */
+ACF_API acf_status acf_image_eval_text(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed);
+
 /* ---- pictures ----------------------------------------------------------------------------------------------- */
 
 /* Each call draws one figure into a file: PNG or SVG, as the name ends (.png, .svg). The file that was there stays until the new one is

@@ -22,6 +22,8 @@ acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const ac
     ACF_NEED(out);
     if (!acf_opts_find(o, "eval-hide"))
         return acf_fail(ACF_EUSAGE, "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
+    if (acf_options_int(o, "eval-draws") < 2)
+        return acf_fail(ACF_EUSAGE, "eval-draws is %lld; of a table expected 2 or more", (long long)acf_options_int(o, "eval-draws"));
     fitting f = {o, callback, ctx};
     return acf_evaluate(
         &(acf_eval_job){.truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)}, out);

@@ -9,9 +9,6 @@
 #include "ops/devices.h"
 #include "train/fit.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
 
 int acf_model_is_images(const acf_model *m) { return m && m->image; }
 
@@ -129,33 +126,16 @@ acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out
     return status;
 }
 
-/* By its ending: a mask that is a file; anything else is the text of a mixture. */
-static bool is_picture(const char *name) {
-    static const char *const ending[] = {".png", ".jpg", ".jpeg"};
-    const size_t n = strlen(name);
-    for (int k = 0; k < 3; k++) {
-        const size_t e = strlen(ending[k]);
-        if (n > e && strcasecmp(name + n - e, ending[k]) == 0 && strncmp(name, "file:", 5) != 0) return true;
-    }
-    return false;
-}
-
 acf_status acf_images_masks(const acf_images *im, const char *masks, uint64_t seed, uint8_t *given) {
     ACF_NEED(im);
     ACF_NEED(masks);
     ACF_NEED(given);
-    char text[4096 + 16];
     acf_image_masks *m;
     acf_device *dev;
-    if (snprintf(text, sizeof text, is_picture(masks) ? "file:\"%s\"" : "%s", masks) >= (int)sizeof text)
-        return acf_fail(ACF_EUSAGE, "a mask of %zu letters; expected at most 4096", strlen(masks));
     ACF_TRY(acf_device_open_cpu(1, &dev));
-    acf_status status = acf_image_masks_create(text, &m);
-    if (status) goto done;
-    status = acf_image_masks_fit_to(m, im);
+    acf_status status = acf_image_masks_open(masks, im, &m);
     for (int64_t i = 0; i < im->N && !status; i++) acf_image_masks_draw(dev, m, seed, 0, 1, &(uint64_t){(uint64_t)i}, given + i * im->H * im->W);
-    acf_image_masks_free(m);
-done:
+    if (!status) acf_image_masks_free(m);
     acf_device_close(dev);
     return status;
 }

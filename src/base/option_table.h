@@ -154,10 +154,10 @@
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_BOTH, "what all random numbers come from")
 
 #define ACF_EVAL_OPTIONS(X)                                                                                            \
-    X("eval-hide", REAL, 0, 0.95, "0.2", NULL, NULL, 0, "fraction of the observed cells that an evaluation hides")     \
+    X("eval-hide", REAL, 0, 0.95, "0.2", NULL, NULL, 0, "fraction of the observed cells, or of the images, that an evaluation hides")     \
     X("eval-masks", INT, 0, 1000, "5", NULL, NULL, 0,                                                                  \
-      "masks over which the likelihood of hidden cells is averaged")                                                   \
-    X("eval-draws", INT, 2, 10000, "20", NULL, NULL, 0,                                                                \
-      "draws for each hidden cell; 90 % intervals need 19 or more")
+      "masks over which the likelihood of hidden cells or pixels is averaged")                                         \
+    X("eval-draws", INT, 0, 10000, "20", NULL, NULL, 0,                                                                \
+      "draws for each hidden cell, at least 2; 90 % intervals need 19 or more. Of images also 0: none")
 
 #endif

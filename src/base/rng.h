@@ -29,6 +29,8 @@ typedef enum acf_stream_id {
     ACF_STREAM_SYNTH,     /* generated tables */
     ACF_STREAM_HIDE,      /* cells an evaluation hides, and asks for */
     ACF_STREAM_BASELINE,  /* draws of the linear baseline */
+    ACF_STREAM_CLUSTER,   /* where clusters start */
+    ACF_STREAM_FEATURE,   /* batches and noise of a feature network */
     ACF_STREAM_TEST = 0x7fff,
     ACF_STREAM_DROPOUT = 0x8000 /* and the 4095 that follow: a stream for each place in a model */
 } acf_stream_id;

@@ -4,26 +4,31 @@
 
 #include <stdlib.h>
 
-static const char *output, *model_path, *shown_path, *json, *log_path, *mask;
+static const char *output, *model_path, *shown_path, *json, *log_path, *mask, *truth_path, *features;
 static const cli_flag flags[] = {
     {"model", 'm', "FILE", "score this model as it is, instead of fitting one to what is not hidden", &model_path},
     {"holes", 0, "FILE", "the same table with holes: its missing cells are asked for, instead of hiding some at random", &shown_path},
     {"json", 0, NULL, "everything as JSON", &json},
-    {"mask", 0, "MASK", "of images, what is hidden: a mixture, or a PNG whose white is (paper-mnist)", &mask},
+    {"mask", 0, "MASK", "of images, what is hidden: a mixture, or a PNG whose white is; else what the model was trained with", &mask},
+    {"truth", 0, "IMAGES", "the true images: what is evaluated are completed ones, as acflow impute writes them, or others of the same names", &truth_path},
+    {"features", 0, "FILE", "features of real images, .npy: what is evaluated are such files of completed ones, one for each set", &features},
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
     {"output", 'o', "FILE", "where the report goes; - or nothing is standard output", &output},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "eval", "TABLE [OPTIONS]",
+    "eval", "TABLE|IMAGES [OPTIONS]",
     "Hides cells of the table, fits a model to the others and asks it for them: error of the single value, sharpness and coverage of the draws,\n"
     "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.\n"
-    "Of images, with --model: likelihood of what masks hide and of whole images, PSNR and squared error of the best guess.",
+    "Of images: sets a fifth of them aside and fits to the others, or takes --model. Likelihood of what masks hide and of whole images; PSNR,\n"
+    "squared error, precision and recall of best guess, draws and their mean, beside the mean image and a smooth filling.",
     "  acflow eval patients.csv\n"
     "  acflow eval patients.csv --eval-hide 0.5 --json -o report.json\n"
     "  acflow eval truth.csv --holes holes.csv --model m.safetensors\n"
-    "  acflow eval test/ --model faces.safetensors --mask left\n",
+    "  acflow eval test/ --model faces.safetensors --mask left\n"
+    "  acflow eval completed/ --truth test/ --mask left\n"
+    "  acflow eval draws1.npy draws2.npy --features real.npy\n",
     CLI_ALL};
 
 /* ^C ends training early; the report is then on what was learned so far. */
@@ -54,16 +59,24 @@ static int score(cli_job *job, const char *path) {
     return code;
 }
 
+/* Images, or what was made of them. */
+static int score_pictures(cli_job *job, char **argv) {
+    const cli_eval_wish what = {model_path, mask, truth_path, features, log_path, output, json != NULL};
+    if (shown_path) return cli_usage("eval", "--holes is for tables; images have --mask");
+    if (features && (model_path || mask || truth_path)) return cli_usage("eval", "--features stands alone: it takes files of features, no model, mask or truth");
+    if (features) return cli_eval_features(job, &what, (const char *const *)argv, job->n_rest);
+    if (truth_path && model_path) return cli_usage("eval", "--truth is for images that are completed already, --model for those that it completes; give one of them");
+    return truth_path ? cli_eval_completed(job, &what, argv[0]) : cli_eval_pictures(job, &what, argv[0]);
+}
+
 static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest != 1) code = cli_usage("eval", job.n_rest ? "eval takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
-    else if (mask || acf_images_recognise(argv[0])) {
-        if (!model_path) code = cli_usage("eval", "which model? --model FILE; acflow fit makes one of other images");
-        else if (shown_path) code = cli_usage("eval", "--holes is for tables; images have --mask");
-        else code = cli_eval_pictures(&job, argv[0], model_path, mask ? mask : "paper-mnist", json != NULL, output);
-    } else code = score(&job, argv[0]);
+    if (job.n_rest < 1) code = cli_usage("eval", "which table, or which images?");
+    else if (job.n_rest > 1 && !features) code = cli_usage("eval", "eval takes one table, but there is also '%s'", argv[1]);
+    else if (mask || truth_path || features || acf_images_recognise(argv[0])) code = score_pictures(&job, argv);
+    else code = score(&job, argv[0]);
     cli_job_close(&job);
     return code;
 }

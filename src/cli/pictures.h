@@ -28,7 +28,17 @@ int cli_score_pictures(const cli_job *job, const char *path, const char *model, 
 /* n new images: a sheet where output ends in .png, else a file each in that folder. */
 int cli_sample_pictures(const acf_model *m, long long n, long long seed, const char *output);
 
-/* NLL, bits per dimension, PSNR and squared error of the best guess, over masks. */
-int cli_eval_pictures(const cli_job *job, const char *path, const char *model, const char *mask, bool json, const char *output);
+/* What eval was asked for; NULL: not said. */
+typedef struct cli_eval_wish {
+    const char *model, *mask, *truth, *features, *log, *output;
+    bool json;
+} cli_eval_wish;
+
+/* Likelihoods, PSNR, squared error, precision and recall of a model's answers; without a model one is fitted to a part of the images. */
+int cli_eval_pictures(cli_job *job, const cli_eval_wish *what, const char *path);
+/* The same of completed images at path, beside the true ones. */
+int cli_eval_completed(const cli_job *job, const cli_eval_wish *what, const char *path);
+/* Precision and recall over n files of features of completed images, beside those of real ones. */
+int cli_eval_features(const cli_job *job, const cli_eval_wish *what, const char *const *path, int n);
 
 #endif

@@ -66,12 +66,15 @@ static acf_status list_names(folder *f) {
     acf_status status = ACF_OK;
     for (struct dirent *e; status == ACF_OK && (errno = 0, e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || e->d_type == DT_DIR) continue;
-        if (is_picture(e->d_name)) status = add_name(f, &cap, e->d_name);
+        if (is_picture(e->d_name) && (!f->plan->wanted || f->plan->wanted(f->plan->ctx, e->d_name))) status = add_name(f, &cap, e->d_name);
         else f->other++;
     }
     if (status == ACF_OK && errno) status = acf_fail(ACF_EIO, "cannot read the folder %s: %s", f->path, strerror(errno));
     closedir(d);
     if (status != ACF_OK) return status;
+    if (f->n == 0 && f->plan->wanted)
+        return acf_fail(ACF_EDATA, "%s: none of the %lld files in this folder has a name that is looked for: those of the true images, or these with .1, .2, ... or .guess "
+                        "before their ending, as acflow impute writes them", f->path, (long long)f->other);
     if (f->n == 0)
         return acf_fail(ACF_EDATA, "%s: no image is in this folder: of its %lld files none has a name that ends in .png, .jpg or .jpeg; sub-folders are not "
                         "looked into", f->path, (long long)f->other);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const names[] = {"mcar", "rect", "left", "right", "top", "bottom", "centre", "cutout", "pattern", "face", "joint", "file"};
 #define KINDS ((int)(sizeof names / sizeof *names))
@@ -242,6 +243,30 @@ static acf_status fit(acf_image_masks *m, const acf_images *im, int64_t H, int64
 acf_status acf_image_masks_fit(acf_image_masks *m, int64_t H, int64_t W) { return fit(m, NULL, H, W); }
 acf_status acf_image_masks_fit_to(acf_image_masks *m, const acf_images *im) { return fit(m, im, im->H, im->W); }
 
+/* By its ending: a mask that is a file; anything else is the text of a mixture. */
+static bool is_picture(const char *name) {
+    static const char *const ending[] = {".png", ".jpg", ".jpeg"};
+    const size_t n = strlen(name);
+    for (int k = 0; k < 3; k++) {
+        const size_t e = strlen(ending[k]);
+        if (n > e && strcasecmp(name + n - e, ending[k]) == 0 && strncmp(name, "file:", 5) != 0) return true;
+    }
+    return false;
+}
+
+acf_status acf_image_masks_open(const char *text, const acf_images *im, acf_image_masks **out) {
+    char form[4096 + 16];
+    acf_image_masks *m;
+    acf_text t = acf_text_into(form, sizeof form);
+    acf_text_addf(&t, is_picture(text) ? "file:\"%s\"" : "%s", text);
+    if (acf_text_done(&t, NULL) != ACF_OK) return acf_fail(ACF_EUSAGE, "a mask of %zu letters; expected at most 4096", strlen(text));
+    ACF_TRY(acf_image_masks_create(form, &m));
+    acf_status status = acf_image_masks_fit_to(m, im);
+    if (status) acf_image_masks_free(m);
+    else *out = m;
+    return status;
+}
+
 /* ---- drawing -------------------------------------------------------------------------------------------------------------- */
 
 #define IMAGE_COLUMN 0x80000000u /* the blocks of a whole image: beyond every pixel's */
@@ -250,8 +275,10 @@ acf_status acf_image_masks_fit_to(acf_image_masks *m, const acf_images *im) { re
 /* A 32-bit word as an integer in [0, n), n < 2^31. */
 static int64_t scaled(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
 
-static int choose(const acf_image_masks *m, const uint32_t word[4]) {
+int acf_image_masks_choice(const acf_image_masks *m, uint64_t seed, uint64_t id, uint32_t draw) {
+    uint32_t word[4];
     double sum = 0;
+    acf_rng_bits((acf_place){seed, id, ACF_STREAM_MASK, IMAGE_COLUMN, draw}, word);
     for (int k = 0; k < m->n; k++) sum += m->part[k].weight;
     double left = acf_rng_unit(word[0], word[1]) * sum;
     for (int k = 0; k < m->n - 1; k++)
@@ -342,11 +369,6 @@ void acf_image_mask_part_draw(const acf_image_masks *m, int part, uint64_t seed,
 void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *m, uint64_t seed, uint32_t draw, int64_t N, const uint64_t *id, uint8_t *b) {
     ACF_ASSERT(m->H > 0);
     ACF_PARALLEL_UNEVEN(dev, N * m->H * m->W)
-    for (int64_t i = 0; i < N; i++) {
-        uint32_t word[4];
-        acf_place at = {seed, id[i], ACF_STREAM_MASK, IMAGE_COLUMN, draw};
-        acf_rng_bits(at, word);
-        at.column = 0;
-        draw_part(m, choose(m, word), at, b + i * m->H * m->W);
-    }
+    for (int64_t i = 0; i < N; i++)
+        draw_part(m, acf_image_masks_choice(m, seed, id[i], draw), (acf_place){seed, id[i], ACF_STREAM_MASK, 0, draw}, b + i * m->H * m->W);
 }

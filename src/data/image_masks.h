@@ -75,6 +75,9 @@ acf_status acf_image_masks_fit(acf_image_masks *masks, int64_t H, int64_t W);
 /* The same for these images. A mask file may also have the size that their files had: then what was done to them is done to it. */
 acf_status acf_image_masks_fit_to(acf_image_masks *masks, const acf_images *im);
 
+/* Both, for what a user says: the text form, or the path of a picture (.png, .jpg, .jpeg). Gives *out. */
+acf_status acf_image_masks_open(const char *text, const acf_images *im, acf_image_masks **out);
+
 /* Writes the text form, which parses back to the same masks; a name is written out, weights of 1 are left out. */
 void acf_image_masks_write(const acf_image_masks *masks, acf_text *out);
 void acf_image_mask_part_write(const acf_image_mask_part *part, acf_text *out); /* one part, without its weight */
@@ -86,6 +89,9 @@ const char *acf_image_masks_named(int k, const char **name);
  * threads. Allocates nothing. */
 void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *masks, uint64_t seed, uint32_t draw, int64_t N, const uint64_t *id,
                           uint8_t *b);
+
+/* Which part of the mixture it chooses for an image. */
+int acf_image_masks_choice(const acf_image_masks *masks, uint64_t seed, uint64_t id, uint32_t draw);
 
 /* The same for one image, b (H,W), and of this part of the mixture. */
 void acf_image_mask_part_draw(const acf_image_masks *masks, int part, uint64_t seed, uint64_t id, uint32_t draw, uint8_t *b);

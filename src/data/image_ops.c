@@ -131,6 +131,14 @@ void acf_image_turn(uint8_t *out, const uint8_t *in, int64_t H, int64_t W, int64
         }
 }
 
+void acf_image_mirror(uint8_t *x, int64_t H, int64_t W, int64_t C) {
+    for (int64_t y = 0; y < H; y++)
+        for (int64_t k = 0; k < W / 2 * C; k++) {
+            uint8_t *a = x + y * W * C + k, *b = x + (y * W + W - 1 - k / C) * C + k % C, old = *a;
+            *a = *b, *b = old;
+        }
+}
+
 void acf_image_coarsen(uint8_t *pixel, int64_t n, int bits) {
     for (int64_t i = 0; i < n; i++) pixel[i] = (uint8_t)(pixel[i] >> (8 - bits));
 }

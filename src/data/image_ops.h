@@ -36,6 +36,9 @@ void acf_image_pad(uint8_t *out, int64_t h, int64_t w, const uint8_t *in, int64_
 /* out (W,H,C) = in (H,W,C) turned by quarters times 90 degrees against the clock; for 0 and 2 out is (H,W,C). */
 void acf_image_turn(uint8_t *out, const uint8_t *in, int64_t H, int64_t W, int64_t C, int quarters);
 
+/* x (H,W,C), mirrored in place: left becomes right. */
+void acf_image_mirror(uint8_t *x, int64_t H, int64_t W, int64_t C);
+
 /* pixel (n) >> (8 - bits): 2^bits levels. And back: level k of 0..2^bits-1 as a byte, k * 255 / (2^bits - 1) rounded. */
 void acf_image_coarsen(uint8_t *pixel, int64_t n, int bits);
 uint8_t acf_image_byte(unsigned level, int bits);

@@ -186,6 +186,21 @@ acf_status acf_img_create(const uint8_t *pixel, int64_t N, int64_t H, int64_t W,
     return status;
 }
 
+acf_status acf_img_pick(const acf_images *im, const acf_rows *rows, acf_images **out) {
+    const int64_t once = im->N / im->turns, n = rows->n * im->turns;
+    const size_t size = (size_t)(im->H * im->W * im->C);
+    acf_images *part;
+    uint8_t *pixel = acf_alloc((size_t)n * size, "images");
+    if (!pixel) return ACF_EMEMORY;
+    for (int64_t k = 0; k < n; k++) memcpy(pixel + (size_t)k * size, acf_img_at(im, k / rows->n * once + acf_rows_at(rows, k % rows->n)), size);
+    acf_status status = acf_img_create(pixel, n, im->H, im->W, im->C, NULL, &part);
+    acf_release(pixel);
+    if (status) return status;
+    part->bits = im->bits, part->turns = im->turns;
+    *out = part;
+    return ACF_OK;
+}
+
 /* One by one through a buffer, so that a large file of large pictures that are scaled down never lies in memory whole. */
 static acf_status read_npy(acf_npy *f, const char *path, const acf_image_plan *p, acf_images **out) {
     int64_t N, H, W, C;

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "data/image_codec.h"
 #include "data/image_ops.h"
+#include "data/split.h"
 #include "device/device.h"
 
 #define ACF_IMAGES_BYTES_MAX ((int64_t)1 << 38) /* of a set: 256 GiB */
@@ -32,6 +33,8 @@ typedef struct acf_image_plan { /* all zero: as they come */
     bool turn;          /* every picture also turned by 90, 180 and 270 degrees against the clock */
     bool strict;        /* a folder with a damaged file is refused, instead of the file */
     int64_t limit;      /* only the first so many images, before they are turned; 0: all */
+    bool (*wanted)(void *ctx, const char *file); /* of a folder: whether a file is looked at; NULL: all are */
+    void *ctx;
 } acf_image_plan;
 
 /* Nothing changes after creation; any number of threads may read. */
@@ -66,6 +69,9 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out);
 /* Copies N images (N,H,W,C) of 8 bits; the plan does to them what it does to files. Gives *out.
  * Fails: ACF_ESHAPE (sizes below 1 or too large, C not 1 or 3), ACF_EUSAGE, ACF_EDATA, ACF_EMEMORY. */
 acf_status acf_img_create(const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C, const acf_image_plan *plan, acf_images **out);
+
+/* Copies these images, by their numbers before any was turned; with all their turns. Gives *out. Fails: ACF_EMEMORY. */
+acf_status acf_img_pick(const acf_images *im, const acf_rows *rows, acf_images **out);
 
 /* Image i, (H,W,C). */
 static inline const uint8_t *acf_img_at(const acf_images *im, int64_t i) { return im->pixel + i * im->H * im->W * im->C; }

@@ -18,8 +18,6 @@ mkdir two && cp out/few-0.1.png two/a.png && cp out/few-1.1.png two/a.jpg && "$A
 "$ACFLOW" fit bars $small --image-pad 12 --steps 1 -o padded.safetensors && "$ACFLOW" impute two/a.png --mask hole.png --model padded.safetensors -o unpadded && "$ACFLOW" info unpadded/a.1.png | sed -n 2p
 "$ACFLOW" score few --model m.safetensors
 "$ACFLOW" score few --model m.safetensors --mask right -o scores.csv && wc -l < scores.csv
-"$ACFLOW" eval few --model m.safetensors --mask left --json
-"$ACFLOW" eval few --model m.safetensors | cut -c 1-29
 "$ACFLOW" sample --model m.safetensors -n 5 -o drawn.png && "$ACFLOW" info drawn.png | head -n 2
 "$ACFLOW" sample --model m.safetensors -n 3 -o drawn && ls drawn
 "$ACFLOW" gibbs --model m.safetensors --steps 4 -o chain.png && "$ACFLOW" info chain.png | sed -n 2p

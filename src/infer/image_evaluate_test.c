@@ -1,0 +1,231 @@
+/* Evaluation of images: fillings with closed forms, scores by hand, which baseline wins, completed images by name, features that see what is wrong. */
+#include "infer/image_evaluate.h"
+
+#include "base/rng.h"
+#include "harness/file_lab.h"
+#include "harness/lab.h"
+#include "infer/features.h"
+#include "infer/image_match.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static acf_device *cpu(int threads) {
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(threads, &dev), ACF_OK);
+    return dev;
+}
+
+static acf_images *images(const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C) {
+    acf_images *im;
+    if (acf_img_create(pixel, N, H, W, C, NULL, &im) != ACF_OK) fail_msg("%s", acf_error());
+    return im;
+}
+
+/* ---- fillings ------------------------------------------------------------------------------------------------------------- */
+
+static void the_mean_image_is_that_of_the_others(void **state) {
+    (void)state;
+    const uint8_t pixel[6] = {10, 20, 30, 40, 80, 90}, b[6] = {0, 1, 0, 0, 1, 0}, other[4] = {1, 3, 5, 7};
+    acf_images *im = images(pixel, 3, 1, 2, 1), *seen = images(other, 2, 1, 2, 1), *one = images(pixel, 1, 1, 2, 1);
+    double out[6];
+    acf_fill_mean(im, b, NULL, out);
+    assert_true(out[0] == (30 + 80) / 2. && out[1] == 20 && out[2] == (10 + 80) / 2. && out[3] == (20 + 90) / 2. && out[4] == 80 && out[5] == 30);
+    acf_fill_mean(im, b, seen, out);
+    assert_true(out[0] == 3 && out[1] == 20 && out[2] == 3 && out[3] == 5 && out[5] == 5);
+    acf_fill_mean(one, NULL, NULL, out);
+    assert_true(isnan(out[0]) && isnan(out[1]));
+    acf_img_free(im), acf_img_free(seen), acf_img_free(one);
+}
+
+/* Between two given columns a plane is the smoothest; each channel for itself, on any number of threads. */
+static void smooth_fillings_are_planes_between_edges(void **state) {
+    (void)state;
+    enum { N = 40, H = 9, W = 12, C = 3, SIZE = N * H * W * C };
+    static uint8_t pixel[SIZE], b[N * H * W];
+    static double out[SIZE], again[SIZE];
+    for (int k = 0; k < SIZE; k++) pixel[k] = (uint8_t)(k / C % W * 5 * (1 + k % C) + 20);
+    for (int k = 0; k < N * H * W; k++) b[k] = k % W == 0 || k % W == W - 1;
+    acf_images *im = images(pixel, N, H, W, C);
+    for (int k = 0; k < SIZE; k++) out[k] = again[k] = b[k / C] ? pixel[k] : 0;
+    acf_device *one = cpu(1), *three = cpu(3);
+    acf_fill_smooth(one, im, b, out);
+    acf_fill_smooth(three, im, b, again);
+    for (int k = 0; k < SIZE; k++)
+        if (fabs(out[k] - pixel[k]) > 0.5) fail_msg("number %d is %g, expected %d", k, out[k], pixel[k]);
+    assert_memory_equal(out, again, sizeof out);
+    memset(b, 0, sizeof b); /* nothing is given: as it was */
+    acf_fill_smooth(one, im, b, again);
+    assert_memory_equal(out, again, sizeof out);
+    acf_img_free(im);
+    acf_device_close(one), acf_device_close(three);
+}
+
+/* ---- scores by hand ------------------------------------------------------------------------------------------------------- */
+
+enum { SIDE = 4, P = SIDE * SIDE };
+
+static acf_image_evaluation *score(const acf_images *im, const char *masks, const acf_fill_set *set, int64_t sets) {
+    acf_device *dev = cpu(1);
+    acf_image_evaluation *e;
+    if (acf_image_evaluate(&(acf_image_job){.im = im, .set = set, .sets = sets, .masks = masks, .cpu = dev, .how = {.seed = 1}}, &e) != ACF_OK)
+        fail_msg("%s", acf_error());
+    acf_device_close(dev);
+    return e;
+}
+
+/* The left half is wrong by a fifth of the range, in the first of two images; the second is right in every bit. */
+static void scores_of_completed_images(void **state) {
+    (void)state;
+    uint8_t truth[2 * P], more[2 * P], less[2 * P];
+    for (int k = 0; k < 2 * P; k++) {
+        const int wrong = k < P && k % SIDE < SIDE / 2;
+        truth[k] = 100, more[k] = (uint8_t)(100 + 51 * wrong), less[k] = (uint8_t)(100 - 51 * wrong);
+    }
+    acf_images *im = images(truth, 2, SIDE, SIDE, 1);
+    const acf_fill_set set[2] = {{more, ACF_FILL_DRAW}, {less, ACF_FILL_DRAW}}, one = {more, ACF_FILL_OTHER};
+    acf_image_evaluation *e = score(im, "left", set, 2);
+    const acf_fill_scores *f = &e->fill[ACF_FILL_DRAW];
+    const double decibel = -10 * log10(0.04);
+    assert_true(f->sets == 2 && e->fill[ACF_FILL_GUESS].sets == 0 && e->share == 0.5);
+    acf_assert_close(f->hidden, decibel, 1e-12, "PSNR of hidden pixels");
+    acf_assert_close(f->psnr, decibel + 10 * log10(2), 1e-12, "PSNR of all: the right image has none");
+    acf_assert_close(f->mse, 2601 / 2., 1e-9, "MSE of hidden pixels, over both images");
+    assert_true(isnan(f->recall) && isnan(e->nll.mean)); /* too few images; no model */
+    f = &e->fill[ACF_FILL_MEAN_DRAW];
+    assert_true(f->sets == 1 && isnan(f->psnr) && f->mse == 0); /* the two cancel */
+    acf_release(e);
+    e = score(im, NULL, &one, 1); /* what is hidden is not known */
+    f = &e->fill[ACF_FILL_OTHER];
+    acf_assert_close(f->psnr, decibel + 10 * log10(2), 1e-12, "PSNR");
+    acf_assert_close(f->mse, 2601 / 4., 1e-9, "MSE of all pixels");
+    assert_true(e->fill[ACF_FILL_MEAN].sets == 0 && e->fill[ACF_FILL_MEAN_DRAW].sets == 0);
+    acf_release(e);
+    acf_img_free(im);
+}
+
+static void levels_of_few_bits_have_the_same_scale(void **state) {
+    (void)state;
+    uint8_t truth[P] = {0}, done[P];
+    acf_images *im = images(truth, 1, SIDE, SIDE, 1);
+    im->bits = 2;
+    memset(done, 3, sizeof done);
+    acf_image_evaluation *e = score(im, NULL, &(acf_fill_set){done, ACF_FILL_OTHER}, 1);
+    acf_assert_close(e->fill[ACF_FILL_OTHER].psnr, 0, 1e-12, "PSNR of white for black");
+    acf_assert_close(e->fill[ACF_FILL_OTHER].mse, 65025, 1e-9, "its MSE");
+    acf_release(e);
+    acf_img_free(im);
+}
+
+static void baselines_that_win_are_named(void **state) {
+    (void)state;
+    acf_image_evaluation e = {.N = 5, .H = 2, .W = 2, .C = 1, .masks = "left", .model = true};
+    int best;
+    e.fill[ACF_FILL_MEAN] = (acf_fill_scores){1, 12, 10, 900, 0.5, 0.5};
+    e.fill[ACF_FILL_SMOOTH] = (acf_fill_scores){1, 14, 9, 800, NAN, 0.6};
+    e.fill[ACF_FILL_GUESS] = (acf_fill_scores){1, 13, 11, 850, NAN, NAN};
+    e.fill[ACF_FILL_DRAW] = (acf_fill_scores){3, 11, 8, 790, 0.6, 0.4};
+    e.fill[ACF_FILL_OTHER] = (acf_fill_scores){0, 99, 99, 0, 1, 1}; /* not there */
+    assert_int_equal(acf_fill_winner(&e, 0, &best), ACF_FILL_SMOOTH);
+    assert_int_equal(best, ACF_FILL_GUESS);
+    assert_int_equal(acf_fill_winner(&e, 1, &best), -1);
+    assert_int_equal(acf_fill_winner(&e, 2, &best), -1); /* lower is better: draws */
+    assert_int_equal(best, ACF_FILL_DRAW);
+    assert_int_equal(acf_fill_winner(&e, 3, &best), -1);
+    assert_int_equal(acf_fill_winner(&e, 4, &best), ACF_FILL_SMOOTH);
+    char text[4096];
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_image_evaluation_text(&e, &t);
+    if (!strstr(text, "A baseline is better than acflow:") || !strstr(text, "PSNR       smooth filling, 14.000 against 13.000 of acflow, best guess")) fail_msg("%s", text);
+}
+
+/* ---- features ------------------------------------------------------------------------------------------------------------- */
+
+enum { MANY = 160, WIDE = 12, AREA = WIDE * WIDE };
+
+/* A bright corner and a line below it, of various brightness: up and down, left and right can be told. */
+static void draw_corners(uint8_t *pixel, uint64_t seed) {
+    for (int k = 0; k < MANY * AREA; k++) {
+        const int i = k / AREA, y = k % AREA / WIDE, x = k % WIDE;
+        const int light = (int)acf_rng_below((acf_place){seed, (uint64_t)i, ACF_STREAM_TEST, 0, 0}, 60), low = (int)acf_rng_below((acf_place){seed, (uint64_t)i, ACF_STREAM_TEST, 1, 0}, 3);
+        pixel[k] = (uint8_t)((y < 5 && x < 4) || (y == 8 + low && x > 2) ? 150 + light : 20 + k * 13 % 7);
+    }
+}
+
+static void features_tell_and_see(void **state) {
+    (void)state;
+    static uint8_t pixel[MANY * AREA], other[MANY * AREA], wrong[MANY * AREA];
+    static acf_real a[MANY * ACF_FEATURES], again[MANY * ACF_FEATURES];
+    draw_corners(pixel, 1), draw_corners(other, 2);
+    for (int k = 0; k < MANY * AREA; k++) wrong[k] = k % WIDE < WIDE / 2 ? other[k] : other[k / AREA * AREA + AREA - 1 - k % AREA]; /* half of it upside down */
+    acf_images *im = images(pixel, MANY, WIDE, WIDE, 1);
+    acf_device *one = cpu(1), *two = cpu(2);
+    acf_features *f, *g;
+    double right;
+    assert_int_equal(acf_features_learn(one, im, 200, 1, &f), ACF_OK);
+    assert_int_equal(acf_features_right(f, other, MANY, &right), ACF_OK);
+    if (!(right > 0.9)) fail_msg("tells %g of the turns", right);
+    acf_features_free(f);
+    assert_int_equal(acf_features_learn(one, im, 20, 1, &f), ACF_OK);
+    assert_int_equal(acf_features_learn(two, im, 20, 1, &g), ACF_OK);
+    assert_int_equal(acf_features_of(f, other, MANY, a), ACF_OK);
+    assert_int_equal(acf_features_of(g, other, MANY, again), ACF_OK);
+    assert_memory_equal(a, again, sizeof a);
+    acf_features_free(f), acf_features_free(g);
+    const acf_fill_set good = {other, ACF_FILL_OTHER}, bad = {wrong, ACF_FILL_OTHER};
+    acf_image_evaluation *x = score(im, NULL, &good, 1), *y = score(im, NULL, &bad, 1);
+    const acf_fill_scores *p = &x->fill[ACF_FILL_OTHER], *q = &y->fill[ACF_FILL_OTHER];
+    if (!(p->precision > 0.8 && p->recall > 0.8 && q->precision < 0.3)) fail_msg("precision %g and %g, recall %g and %g", p->precision, q->precision, p->recall, q->recall);
+    assert_true(x->features == ACF_FEATURES && x->own_features && x->prd.curves == 1);
+    acf_release(x), acf_release(y);
+    acf_img_free(im);
+    acf_device_close(one), acf_device_close(two);
+}
+
+/* Not square, and colour: four ways. */
+static void features_of_oblongs(void **state) {
+    (void)state;
+    enum { H = 6, W = 11, N = 120 };
+    static uint8_t pixel[N * H * W * 3];
+    for (int k = 0; k < N * H * W * 3; k++) pixel[k] = (uint8_t)(k / 3 % W < 3 && k / 3 / W % H < 2 ? 200 : k % 3 * 20 + k / (H * W * 3) % 9);
+    acf_images *im = images(pixel, N, H, W, 3);
+    acf_device *dev = cpu(1);
+    acf_features *f;
+    double right;
+    assert_int_equal(acf_features_learn(dev, im, 200, 1, &f), ACF_OK);
+    assert_int_equal(acf_features_right(f, pixel, N, &right), ACF_OK);
+    assert_true(right > 0.99);
+    acf_features_free(f);
+    acf_img_free(im);
+    acf_device_close(dev);
+}
+
+/* ---- memory --------------------------------------------------------------------------------------------------------------- */
+
+static void memory_that_fails(void **state) {
+    (void)state;
+    uint8_t truth[2 * P] = {1, 2, 3};
+    acf_images *im = images(truth, 2, SIDE, SIDE, 1);
+    acf_device *dev = cpu(1);
+    const acf_fill_set set = {truth, ACF_FILL_OTHER};
+    const int64_t live = acf_alloc_live();
+    acf_status status = ACF_EMEMORY;
+    int n = 0;
+    while (status == ACF_EMEMORY && n < 1000) {
+        acf_image_evaluation *e = NULL;
+        acf_alloc_fail_at(++n);
+        status = acf_image_evaluate(&(acf_image_job){.im = im, .set = &set, .sets = 1, .masks = "left", .cpu = dev, .how = {.seed = 1}}, &e);
+        acf_alloc_fail_at(0);
+        acf_release(e);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    assert_true(status == ACF_OK && n > 4);
+    acf_img_free(im);
+    acf_device_close(dev);
+}
+
+ACF_TESTS(image_evaluate, cmocka_unit_test(the_mean_image_is_that_of_the_others), cmocka_unit_test(smooth_fillings_are_planes_between_edges),
+          cmocka_unit_test(scores_of_completed_images), cmocka_unit_test(levels_of_few_bits_have_the_same_scale), cmocka_unit_test(baselines_that_win_are_named),
+          cmocka_unit_test(features_tell_and_see), cmocka_unit_test(features_of_oblongs), cmocka_unit_test(memory_that_fails))
