@@ -10,7 +10,7 @@ acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, a
     if (!(share > 0 && share < 1)) return acf_fail(ACF_EUSAGE, "a share of %g of the images is to be evaluated; expected more than 0 and less than 1", share);
     acf_row_split split;
     acf_images *a = NULL, *b = NULL;
-    const int64_t once = im->N / im->turns;
+    const int64_t once = im->N / im->copies;
     ACF_TRY(acf_row_split_make(once, 0, share, seed, &split));
     if (split.test.n < 1 || split.train.n < 1)
         return acf_fail(ACF_EDATA, "of %lld image%s a share of %g cannot be set aside; expected at least one image of either part", (long long)once, once == 1 ? "" : "s", share);

@@ -83,7 +83,8 @@ acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size
     ACF_NEED_ROOM(out, cap);
     const levels l = levels_of(im);
     acf_text t = acf_text_into(out, cap);
-    acf_text_addf(&t, "images:   %lld%s\n", (long long)im->N, im->turns == 4 ? ", each also turned by 90, 180 and 270 degrees" : "");
+    acf_text_addf(&t, "images:   %lld%s%s\n", (long long)im->N, im->plan.turn ? ", each also turned by 90, 180 and 270 degrees" : "",
+                  im->plan.mirror ? im->plan.turn ? ", and all of these mirrored" : ", each also mirrored" : "");
     acf_text_addf(&t, "size:     %lld x %lld pixels (width, height), %s\n", (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour");
     acf_text_addf(&t, "levels:   %d to %d, %d of %d in use, mean %lld.%02lld\n", l.least, l.most, l.used, 1 << im->bits, (long long)(l.mean / 100),
                   (long long)(l.mean % 100));
@@ -97,9 +98,9 @@ acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap,
     ACF_NEED(im);
     ACF_NEED_ROOM(out, cap);
     const levels l = levels_of(im);
-    json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:i, s:{s:i, s:i, s:i, s:f}, s:b, s:I, s:I, s:s}", "images", (json_int_t)im->N, "height", (json_int_t)im->H,
+    json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:i, s:{s:i, s:i, s:i, s:f}, s:b, s:b, s:I, s:I, s:s}", "images", (json_int_t)im->N, "height", (json_int_t)im->H,
                           "width", (json_int_t)im->W, "channels", (json_int_t)im->C, "bits", im->bits, "levels", "least", l.least, "most", l.most,
-                          "used", l.used, "mean", (double)l.mean / 100, "turned", im->turns == 4, "broken", (json_int_t)im->broken, "other",
+                          "used", l.used, "mean", (double)l.mean / 100, "turned", im->plan.turn, "mirrored", im->plan.mirror, "broken", (json_int_t)im->broken, "other",
                           (json_int_t)im->other, "note", acf_text_is_utf8(im->note, strlen(im->note)) ? im->note : "a file with an odd name");
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of images");
     acf_text t = acf_text_into(out, cap);

@@ -50,6 +50,7 @@
     X("image-pad", INT, 0, 32768, "0", NULL, NULL, ACF_OPTION_IMAGE, "zeros around images up to a multiple of so many pixels; 0 is none") \
     X("image-bits", INT, 1, 8, "8", NULL, NULL, ACF_OPTION_IMAGE, "bits of a channel that are kept")                                  \
     X("image-turn", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken turned by 90, 180 and 270 degrees")     \
+    X("image-mirror", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken mirrored, left for right")            \
     X("image-limit", INT, 0, 281474976710656, "0", NULL, NULL, 0, "images that are read at most; 0 is all")            \
     X("strict", BOOL, 0, 0, "false", NULL, NULL, 0,                                                                    \
       "a folder with an image that cannot be read is refused; else that image is left out")

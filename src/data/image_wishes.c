@@ -34,7 +34,7 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out) {
     int64_t v[4] = {0};
     acf_image_plan p = {.channels = channels[acf_options_choice(o, "image-channels")], .middle = acf_options_bool(o, "image-centre"),
                         .pad = acf_options_int(o, "image-pad"), .bits = (int)acf_options_int(o, "image-bits"), .turn = acf_options_bool(o, "image-turn"),
-                        .strict = acf_options_bool(o, "strict"), .limit = acf_options_int(o, "image-limit")};
+                        .mirror = acf_options_bool(o, "image-mirror"), .strict = acf_options_bool(o, "strict"), .limit = acf_options_int(o, "image-limit")};
     if (*crop && !numbers(crop, ',', v, 4))
         return acf_fail(ACF_EUSAGE, "image-crop is '%s'; expected left,top,right,bottom in pixels, such as 25,45,153,173", acf_text_excerpt(seen, crop));
     p.crop = (acf_image_box){v[0], v[1], v[2], v[3]};

@@ -118,13 +118,13 @@ acf_status acf_img_reserve(const char *path, const acf_image_plan *p, int64_t N,
     if (p->turn && h != w)
         return acf_fail(ACF_EDATA, "%s: images of %lld x %lld pixels cannot be turned by 90 degrees and keep their size; crop them to a square", path,
                         (long long)w, (long long)h);
-    const int turns = p->turn ? 4 : 1;
-    if (__builtin_mul_overflow(N, turns * h * w * C, &bytes) || bytes > ACF_IMAGES_BYTES_MAX)
+    const int copies = (p->turn ? 4 : 1) * (p->mirror ? 2 : 1);
+    if (__builtin_mul_overflow(N, copies * h * w * C, &bytes) || bytes > ACF_IMAGES_BYTES_MAX)
         return acf_fail(ACF_EMEMORY, "%s: %lld images of %lld x %lld x %d bytes are more than the limit of %lld bytes; resize them, or read fewer", path,
-                        (long long)N * turns, (long long)w, (long long)h, C, (long long)ACF_IMAGES_BYTES_MAX);
+                        (long long)N * copies, (long long)w, (long long)h, C, (long long)ACF_IMAGES_BYTES_MAX);
     acf_images *im = acf_alloc_zero(sizeof *im, "a set of images");
     if (!im) return ACF_EMEMORY;
-    *im = (acf_images){.N = N, .H = h, .W = w, .C = C, .bits = p->bits ? p->bits : 8, .turns = 1, .plan = *p, .from_H = H, .from_W = W};
+    *im = (acf_images){.N = N, .H = h, .W = w, .C = C, .bits = p->bits ? p->bits : 8, .copies = 1, .plan = *p, .from_H = H, .from_W = W};
     im->inner = unpadded(p, &box, h, w);
     acf_status status = acf_arena_create(&acf_heap, 0, &im->text);
     if (status == ACF_OK && (!(im->pixel = acf_alloc((size_t)bytes, "a set of images")) || !(im->path = keep_text(im->text, path)))) status = ACF_EMEMORY;
@@ -143,24 +143,40 @@ void acf_img_free(acf_images *im) {
     acf_release(im);
 }
 
+/* Copies every image once more for each k from 1 below n, by `change`. */
+static void copy_all(acf_images *im, int n, void (*change)(const acf_images *im, uint8_t *to, const uint8_t *from, int k)) {
+    const int64_t N = im->N, size = im->H * im->W * im->C;
+    for (int k = 1; k < n; k++)
+        for (int64_t i = 0; i < N; i++) change(im, im->pixel + (k * N + i) * size, im->pixel + i * size, k);
+    im->N *= n, im->copies *= n;
+}
+
+static void turn_one(const acf_images *im, uint8_t *to, const uint8_t *from, int k) { acf_image_turn(to, from, im->H, im->W, im->C, k); }
+
+static void mirror_one(const acf_images *im, uint8_t *to, const uint8_t *from, int k) {
+    (void)k;
+    memcpy(to, from, (size_t)(im->H * im->W * im->C));
+    acf_image_mirror(to, im->H, im->W, im->C);
+}
+
 /* The last step: room for the copies is there already. */
-static void add_turned(acf_images *im) {
-    const int64_t n = im->N, size = im->H * im->W * im->C;
-    for (int q = 1; q < 4; q++)
-        for (int64_t i = 0; i < n; i++) acf_image_turn(im->pixel + (q * n + i) * size, im->pixel + i * size, im->H, im->W, im->C, q);
-    im->N = 4 * n;
-    im->turns = 4;
-    if (im->inner.x0 != im->W - im->inner.x1 || im->inner.y0 != im->H - im->inner.y1) im->inner = (acf_image_box){0, 0, im->W, im->H}; /* it turned, too */
+static void add_copies(acf_images *im) {
+    const bool across = im->inner.x0 == im->W - im->inner.x1, down = im->inner.y0 == im->H - im->inner.y1;
+    if (im->plan.turn) copy_all(im, 4, turn_one);
+    if (im->plan.mirror) copy_all(im, 2, mirror_one);
+    if ((im->plan.turn && !(across && down)) || (im->plan.mirror && !across)) im->inner = (acf_image_box){0, 0, im->W, im->H}; /* it moved, too */
 }
 
 char *acf_img_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
-    const int64_t once = im->N / im->turns, k = i % once;
+    enum { BEHIND = 24 };
+    const int64_t once = im->N / im->copies, k = i % once, copy = i / once, turns = im->plan.turn ? 4 : 1;
     const char *slash = strrchr(im->path, '/'), *base = slash && slash[1] ? slash + 1 : im->path;
-    int n = im->file ? snprintf(out, ACF_IMAGE_NAME_MAX - 16, "%s", im->file[k])
-            : once == 1 ? snprintf(out, ACF_IMAGE_NAME_MAX - 16, "%s", base)
-                        : snprintf(out, ACF_IMAGE_NAME_MAX - 16, "%s %lld", base, (long long)k);
-    if (n >= ACF_IMAGE_NAME_MAX - 16) n = ACF_IMAGE_NAME_MAX - 17;
-    if (i >= once) snprintf(out + n, 16, " turned %d", (int)(i / once) * 90);
+    int n = im->file ? snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s", im->file[k])
+            : once == 1 ? snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s", base)
+                        : snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s %lld", base, (long long)k);
+    if (n >= ACF_IMAGE_NAME_MAX - BEHIND) n = ACF_IMAGE_NAME_MAX - BEHIND - 1;
+    if (copy % turns) n += snprintf(out + n, BEHIND - 10, " turned %d", (int)(copy % turns) * 90);
+    if (copy / turns) snprintf(out + n, 10, " mirrored");
     return out;
 }
 
@@ -180,14 +196,14 @@ acf_status acf_img_create(const uint8_t *pixel, int64_t N, int64_t H, int64_t W,
     acf_status status = ACF_OK;
     for (int64_t i = 0; status == ACF_OK && i < im->N; i++)
         status = acf_image_plan_apply(p, im->path, pixel + i * H * W * C, H, W, (int)C, to, im->pixel + i * im->H * im->W * to);
-    if (status == ACF_OK && p->turn) add_turned(im);
+    if (status == ACF_OK) add_copies(im);
     if (status == ACF_OK) *out = im;
     else acf_img_free(im);
     return status;
 }
 
 acf_status acf_img_pick(const acf_images *im, const acf_rows *rows, acf_images **out) {
-    const int64_t once = im->N / im->turns, n = rows->n * im->turns;
+    const int64_t once = im->N / im->copies, n = rows->n * im->copies;
     const size_t size = (size_t)(im->H * im->W * im->C);
     acf_images *part;
     uint8_t *pixel = acf_alloc((size_t)n * size, "images");
@@ -196,7 +212,7 @@ acf_status acf_img_pick(const acf_images *im, const acf_rows *rows, acf_images *
     acf_status status = acf_img_create(pixel, n, im->H, im->W, im->C, NULL, &part);
     acf_release(pixel);
     if (status) return status;
-    part->bits = im->bits, part->turns = im->turns;
+    part->bits = im->bits, part->copies = im->copies, part->plan.turn = im->plan.turn, part->plan.mirror = im->plan.mirror;
     *out = part;
     return ACF_OK;
 }
@@ -276,7 +292,7 @@ acf_status acf_img_open(const acf_device *dev, const char *path, const acf_image
     acf_images *im;
     ACF_TRY(acf_image_plan_check(p));
     ACF_TRY(open_any(dev, path, p, &im));
-    if (p->turn) add_turned(im);
+    add_copies(im);
     *out = im;
     return ACF_OK;
 }

@@ -8,7 +8,7 @@
  * Which of them a path is, is told by what it holds, not by its name; in a folder, the ending (.png .jpg .jpeg) decides what is looked at.
  *
  * What is done to every picture, in this order, and only where asked for (acf_image_plan):
- *     grey or colour -> crop box -> middle -> resize -> pad -> bits -> turned copies
+ *     grey or colour -> crop box -> middle -> resize -> pad -> bits -> copies, turned and mirrored
  *
  * In memory all the time: MNIST takes 47 MB, CelebA at 64x64 2.5 GB. Random draws for image i are keyed by i. Internal names begin with
  * acf_img_; the public ones (acf_images_) are in api/. */
@@ -31,8 +31,9 @@ typedef struct acf_image_plan { /* all zero: as they come */
     int64_t pad;        /* zeros around it up to a multiple of this: 28x28 with 32 becomes 32x32; 0: none */
     int bits;           /* levels of a channel, as their logarithm, 1..8; 0 is 8 */
     bool turn;          /* every picture also turned by 90, 180 and 270 degrees against the clock */
+    bool mirror;        /* every picture, turned ones too, also with left and right exchanged */
     bool strict;        /* a folder with a damaged file is refused, instead of the file */
-    int64_t limit;      /* only the first so many images, before they are turned; 0: all */
+    int64_t limit;      /* only the first so many images, before they are copied; 0: all */
     bool (*wanted)(void *ctx, const char *file); /* of a folder: whether a file is looked at; NULL: all are */
     void *ctx;
 } acf_image_plan;
@@ -47,7 +48,7 @@ typedef struct acf_images {
     acf_image_box inner;  /* what is not padding */
     acf_image_plan plan;  /* what was done to them */
     int64_t from_H, from_W; /* their size before that; 0: they differed */
-    int turns;            /* 4: images N/4 .. N-1 are the first N/4, turned by 90, then 180, then 270 degrees; else 1 */
+    int copies;           /* of each: the first N/copies images; where the plan turns, these turned by 90, 180 and 270 degrees; where it mirrors, all so far mirrored */
     int64_t other;        /* files of the folder that are no PNG or JPEG by their name */
     int64_t broken;       /* files that could not be read and are left out */
     char note[ACF_SENTENCE_MAX]; /* for the user: what was left out or converted, and why; "" where nothing was */
@@ -70,13 +71,13 @@ acf_status acf_image_plan_read(const acf_options *o, acf_image_plan *out);
  * Fails: ACF_ESHAPE (sizes below 1 or too large, C not 1 or 3), ACF_EUSAGE, ACF_EDATA, ACF_EMEMORY. */
 acf_status acf_img_create(const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C, const acf_image_plan *plan, acf_images **out);
 
-/* Copies these images, by their numbers before any was turned; with all their turns. Gives *out. Fails: ACF_EMEMORY. */
+/* Copies these images, by their numbers before any was copied; with all their copies. Gives *out. Fails: ACF_EMEMORY. */
 acf_status acf_img_pick(const acf_images *im, const acf_rows *rows, acf_images **out);
 
 /* Image i, (H,W,C). */
 static inline const uint8_t *acf_img_at(const acf_images *im, int64_t i) { return im->pixel + i * im->H * im->W * im->C; }
 
-/* "a.png", "digits.npy 17", or with " turned 90" behind it, for sentences and captions. Returns out. */
+/* "a.png", "digits.npy 17", or with " turned 90" or " mirrored" behind it, for sentences and captions. Returns out. */
 #define ACF_IMAGE_NAME_MAX 300
 char *acf_img_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i);
 
@@ -88,12 +89,12 @@ acf_status acf_image_plan_check(const acf_image_plan *plan);
 /* What becomes of a picture of H x W: *h, *w. name is shown in sentences. Fails: ACF_EDATA (the crop box reaches out of it). */
 acf_status acf_image_plan_size(const acf_image_plan *plan, const char *name, int64_t H, int64_t W, int64_t *h, int64_t *w);
 
-/* out (h,w,C) = the picture in (H,W,from), after all of the plan but turning. Fails as above, and ACF_EMEMORY. */
+/* out (h,w,C) = the picture in (H,W,from), after all of the plan but copies. Fails as above, and ACF_EMEMORY. */
 acf_status acf_image_plan_apply(const acf_image_plan *plan, const char *name, const uint8_t *in, int64_t H, int64_t W, int from, int C,
                                 uint8_t *out);
 
 /* The same for a mask file of the images' size before they were read, white hidden: out (H,W) 1 given, 0 hidden. A pixel is hidden where any part of it is;
- * padding is given. For turned images it is that of their upright ones. Fails: ACF_EMEMORY. */
+ * padding is given. For copies it is that of the image they are of. Fails: ACF_EMEMORY. */
 acf_status acf_img_mask(const acf_images *im, const char *name, const uint8_t *hidden, uint8_t *out);
 
 /* Memory for N images of the size that the plan makes of H x W; the names are empty. Gives *out. */

@@ -228,7 +228,7 @@ static void turned_copies_follow(void **state) {
     acf_lab_put_idx(&file, 3, 4, 4, pixel);
     acf_memfile_put(&mem, file.b, file.n);
     acf_images *im = opened(mem.path, &(acf_image_plan){.turn = true, .limit = 2}), *refused;
-    assert_true(im->N == 8 && im->turns == 4);
+    assert_true(im->N == 8 && im->copies == 4);
     for (int i = 0; i < 8; i++) {
         acf_image_turn(out, pixel + i % 2 * 16, 4, 4, 1, i / 2);
         assert_memory_equal(acf_img_at(im, i), out, 16);
@@ -237,6 +237,27 @@ static void turned_copies_follow(void **state) {
     acf_img_free(im);
     assert_int_equal(acf_img_create(pixel, N, H, W, 1, &(acf_image_plan){.turn = true}, &refused), ACF_EDATA);
     assert_string_equal(acf_error(), "memory: images of 4 x 6 pixels cannot be turned by 90 degrees and keep their size; crop them to a square");
+}
+
+/* Behind the turned ones, all of them with left and right exchanged. */
+static void mirrored_copies_follow(void **state) {
+    (void)state;
+    uint8_t two[2 * 12], out[16];
+    char name[ACF_IMAGE_NAME_MAX];
+    acf_images *im;
+    for (int i = 0; i < 24; i++) two[i] = (uint8_t)(i * i + 3);
+    assert_int_equal(acf_img_create(two, 2, 3, 4, 1, &(acf_image_plan){.mirror = true}, &im), ACF_OK);
+    assert_true(im->N == 4 && im->copies == 2);
+    for (int i = 0; i < 2 * 12; i++) assert_int_equal(acf_img_at(im, 2)[i], two[i / 4 * 4 + 3 - i % 4]);
+    assert_string_equal(acf_img_name(name, im, 3), "memory 1 mirrored");
+    acf_img_free(im);
+    assert_int_equal(acf_img_create(two, 2, 3, 3, 1, &(acf_image_plan){.turn = true, .mirror = true}, &im), ACF_OK);
+    assert_true(im->N == 16 && im->copies == 8);
+    acf_image_turn(out, two + 9, 3, 3, 1, 3);
+    acf_image_mirror(out, 3, 3, 1);
+    assert_memory_equal(acf_img_at(im, 15), out, 9);
+    assert_string_equal(acf_img_name(name, im, 15), "memory 1 turned 270 mirrored");
+    acf_img_free(im);
 }
 
 static void plans_that_cannot_be_meant(void **state) {
@@ -380,5 +401,5 @@ static void every_allocation_may_fail(void **state) {
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(images, WITH_FILES(arrays_are_read), WITH_FILES(idx_is_read_packed_or_not), WITH_FILES(a_folder_is_read_by_name), WITH_FILES(grey_and_colour_may_be_mixed),
           WITH_FILES(broken_files_are_left_out_or_refused), WITH_FILES(sizes_must_agree_or_be_made_to), WITH_FILES(a_plan_is_its_steps),
-          WITH_FILES(turned_copies_follow), WITH_FILES(plans_that_cannot_be_meant), WITH_FILES(each_mistake_has_its_sentence),
+          WITH_FILES(turned_copies_follow), WITH_FILES(mirrored_copies_follow), WITH_FILES(plans_that_cannot_be_meant), WITH_FILES(each_mistake_has_its_sentence),
           WITH_FILES(damaged_idx_never_hurts), WITH_FILES(every_allocation_may_fail))

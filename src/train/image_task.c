@@ -133,8 +133,8 @@ static void free_task(acf_trainer *tr) {
 static const acf_task image_task = {"other images", ACF_OPTS_IMAGE, held, gradients, score, has_density, describe, free_task, &acf_image_supply, fill};
 
 acf_status acf_image_split_rows(const acf_images *im, const acf_options *o, acf_row_split *out) {
-    ACF_TRY(acf_row_split_make(im->N / im->turns, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), out));
-    out->train = acf_rows_copied(out->train, im->turns), out->valid = acf_rows_copied(out->valid, im->turns);
+    ACF_TRY(acf_row_split_make(im->N / im->copies, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), out));
+    out->train = acf_rows_copied(out->train, im->copies), out->valid = acf_rows_copied(out->valid, im->copies);
     return ACF_OK;
 }
 

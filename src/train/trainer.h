@@ -115,7 +115,7 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
  *     loss = mean over images of  -log p(x_u | x_o)  +  guess_weight · |guess - x_u|²       the first in nats of levels, the second of levels
  * as parts of the full range
  * Validation is the first term with masks and noise that stay. Keeps net, map and im. Fails: ACF_EUSAGE (masks), ACF_ESHAPE, ACF_EMEMORY. */
-acf_status acf_image_split_rows(const acf_images *im, const acf_options *o, acf_row_split *out); /* which are held out, with all their turns: options valid and seed */
+acf_status acf_image_split_rows(const acf_images *im, const acf_options *o, acf_row_split *out); /* which are held out, with all their copies: options valid and seed */
 acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *map, const acf_images *im, const acf_options *o, acf_trainer **out);
 
 /* For those who create trainers, once task, ps and rows are set: options, the walk over rows, memory. */
