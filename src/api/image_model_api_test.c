@@ -6,7 +6,9 @@
 #include "data/images.h"
 #include "harness/file_lab.h"
 #include "harness/image_files.h"
+#include "model/config.h"
 #include "model/image_model.h"
+#include "train/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -242,6 +244,34 @@ static void the_best_guess_has_a_loss(void **state) {
     acf_model_free(a), acf_model_free(b), acf_model_free(c);
 }
 
+/* Bells know the images that are learned, not those held out: here these alone are bright. What the file says is what was fitted; an old file that
+ * does not say which map it has means the logit. */
+static void maps_are_of_what_is_learned(void **state) {
+    (void)state;
+    uint8_t pixel[N * P];
+    const char *const half[] = {"valid", "0.5", NULL};
+    acf_options *o = options(half), *old;
+    acf_row_split split;
+    acf_images *im;
+    acf_image_map *map;
+    assert_int_equal(acf_image_split_rows(shapes, o, &split), ACF_OK);
+    memset(pixel, 40, sizeof pixel);
+    for (int64_t i = 0; i < split.valid.n; i++) memset(pixel + acf_rows_at(&split.valid, i) * P, 200, P);
+    assert_int_equal(acf_img_create(pixel, N, SIDE, SIDE, 1, NULL, &im), ACF_OK);
+    assert_int_equal(acf_fit_image_map(im, o, &map), ACF_OK);
+    assert_int_equal(map->bells.n, 3); /* below, the spike, above */
+    assert_true(map->bells.levels[0] == 40 && map->bells.levels[1] == 1);
+    acf_release(map);
+    assert_int_equal(acf_options_set(o, "image-map", "logit"), ACF_OK);
+    assert_int_equal(acf_fit_image_map(im, o, &map), ACF_OK);
+    assert_int_equal(map->kind, ACF_IMAGE_LOGIT);
+    acf_release(map);
+    assert_int_equal(acf_config_create_old(&old), ACF_OK);
+    assert_int_equal(acf_options_choice(old, "image-map"), ACF_IMAGE_LOGIT);
+    acf_options_free(old), acf_options_free(o);
+    acf_images_free(im);
+}
+
 /* ---- what is wrong ---------------------------------------------------------------------------------------------------------- */
 
 static void refused(acf_status status, acf_status want, const char *part) {
@@ -323,4 +353,4 @@ static void damaged_files_are_refused(void **state) {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(image_model_api, WITH(best_guesses_beat_the_mean_image), WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
           WITH(chains_redraw_half_after_half), WITH(a_file_holds_the_model), WITH(training_goes_on_bit_for_bit), WITH(the_best_guess_has_a_loss),
-          WITH(wrong_questions_are_refused), cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))
+          WITH(maps_are_of_what_is_learned), WITH(wrong_questions_are_refused), cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))

@@ -14,9 +14,13 @@ static uint64_t id[N];
 static acf_image_map *map[9]; /* the logit, by bits */
 static acf_device *dev, *two;
 
+static void set_levels(void) {
+    for (int i = 0; i < N * SIZE; i++) level[i] = (uint8_t)(i * 37 + i / 11);
+}
+
 static int set_up(void **state) {
     (void)state;
-    for (int i = 0; i < N * SIZE; i++) level[i] = (uint8_t)(i * 37 + i / 11);
+    set_levels();
     for (int i = 0; i < N * P; i++) b[i] = i * 7 % 5 < 2;
     for (int i = 0; i < N; i++) id[i] = (uint64_t)(1000 - i * i);
     for (int bits = 1; bits <= 8; bits++)
@@ -90,6 +94,29 @@ static void the_logdet_is_that_of_the_derivative(void **state) {
     for (int i = 0; i < N; i++) assert_true(logdet[i] == 0);
 }
 
+/* By bells: all numbers are finite, and all levels come back, also where the rarest noise meets an outer level. */
+static void bells_are_finite(void **state) {
+    (void)state;
+    for (int bits = 1; bits <= 8; bits += 7) {
+        int64_t count[ACF_IMAGE_LEVELS] = {0};
+        acf_image_bells bells;
+        acf_image_map *m;
+        keep_bits(bits);
+        for (int i = 0; i < N * SIZE; i++) count[level[i]]++;
+        acf_image_bells_fit(bits, count, &bells);
+        assert_int_equal(acf_image_map_bells(bits, &bells, &m), ACF_OK);
+        for (uint32_t draw = 0; draw < 60; draw++) {
+            acf_image_encode(dev, &(acf_image_code){m, P, C}, N, level, b, 3, id, draw, y, logdet);
+            acf_image_decode(dev, &(acf_image_code){m, P, C}, N, y, NULL, NULL, back);
+            assert_memory_equal(back, level, sizeof level);
+            for (int i = 0; i < N * SIZE; i++) assert_true(fabs((double)y[i]) < 100);
+            for (int i = 0; i < N; i++) assert_true(isfinite(logdet[i]));
+        }
+        acf_release(m);
+        set_levels();
+    }
+}
+
 /* Given pixels come back bit for bit, whatever y holds there; wild values are clipped. */
 static void given_pixels_are_kept(void **state) {
     (void)state;
@@ -127,4 +154,4 @@ static void an_image_does_not_know_its_batch(void **state) {
 
 #define WITH_IMAGES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(image_encode, WITH_IMAGES(levels_come_back), WITH_IMAGES(noise_is_where_it_belongs), WITH_IMAGES(the_logdet_is_that_of_the_derivative),
-          WITH_IMAGES(given_pixels_are_kept), WITH_IMAGES(an_image_does_not_know_its_batch))
+          WITH_IMAGES(bells_are_finite), WITH_IMAGES(given_pixels_are_kept), WITH_IMAGES(an_image_does_not_know_its_batch))

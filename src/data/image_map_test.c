@@ -77,6 +77,8 @@ static void check_monotone(const acf_image_map *m, int which) {
         last = acf_image_map_at(m, k, 1 - 1e-9, &slope);
         if (k + 1 < 1 << m->bits && fabs(m->edge[k + 1] - last) > 1e-5) fail_msg("%d bits, map %d: level %d does not meet the next", m->bits, which, k);
         if (k) assert_true(m->first[k] > m->last[k - 1]);
+        assert_int_equal(acf_image_map_level(m, (double)m->first[k]), k);
+        assert_int_equal(acf_image_map_level(m, (double)m->last[k]), k);
     }
 }
 
