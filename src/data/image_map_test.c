@@ -161,7 +161,7 @@ static void a_description_makes_the_same_map(void **state) {
     (void)state;
     const acf_json_source from = {"m, image", ACF_EMODEL};
     for (int which = 1; which <= HISTOGRAMS; which++) {
-        acf_image_map *m = map_of(which, 8), *again;
+        acf_image_map *m = map_of(which, 8), *again = NULL;
         acf_image_bells bells;
         json_t *j, *read;
         static char text[1 << 15];
