@@ -8,17 +8,10 @@
 /* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
 static acf_status copy_options(const acf_options *o, acf_options **out) {
     acf_options *copy;
-    json_t *values = NULL;
-    acf_status status = ACF_OK;
-    const acf_json_source from = {"options", ACF_EUSAGE};
-    ACF_TRY(acf_config_create(&copy));
-    ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
-    ACF_TRY_DONE(acf_opts_from_json(copy, from, values, ACF_FROM_USER));
-    ACF_TRY_DONE(acf_config_finish(copy));
-    *out = copy;
-done:
-    json_decref(values);
+    ACF_TRY(acf_config_copy(o, &copy));
+    acf_status status = acf_config_finish(copy);
     if (status) acf_opts_free(copy);
+    else *out = copy;
     return status;
 }
 

@@ -22,16 +22,10 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 /* What o says, and what the preset says of the rest. */
 static acf_status complete_options(const acf_options *o, acf_options **out) {
     acf_options *copy;
-    json_t *values = NULL;
-    acf_status status = ACF_OK;
-    ACF_TRY(acf_config_create(&copy));
-    ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
-    ACF_TRY_DONE(acf_opts_from_json(copy, (acf_json_source){"options", ACF_EUSAGE}, values, ACF_FROM_USER));
-    ACF_TRY_DONE(acf_config_finish_images(copy));
-    *out = copy;
-done:
-    json_decref(values);
+    ACF_TRY(acf_config_copy(o, &copy));
+    acf_status status = acf_config_finish_images(copy);
     if (status) acf_opts_free(copy);
+    else *out = copy;
     return status;
 }
 
@@ -77,11 +71,8 @@ done:
 static acf_status reading_options(const acf_model *m, const acf_options *o, acf_options **out) {
     static const char *const names[] = {"image-channels", "image-crop", "image-centre", "image-size", "image-pad", "image-bits"};
     acf_options *copy;
-    json_t *values = NULL;
     acf_status status = ACF_OK;
-    ACF_TRY(acf_config_create(&copy));
-    if (o) ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
-    if (o) ACF_TRY_DONE(acf_opts_from_json(copy, (acf_json_source){"options", ACF_EUSAGE}, values, ACF_FROM_USER));
+    ACF_TRY(o ? acf_config_copy(o, &copy) : acf_config_create(&copy));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char value[128];
         acf_text t = acf_text_into(value, sizeof value);
@@ -90,7 +81,6 @@ static acf_status reading_options(const acf_model *m, const acf_options *o, acf_
     }
     *out = copy;
 done:
-    json_decref(values);
     if (status) acf_opts_free(copy);
     return status;
 }

@@ -325,7 +325,9 @@ static void hostile_descriptions_are_refused(void **state) {
         acf_image_map *map;
         const acf_json_source from = {"m, image", ACF_EMODEL};
         assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
-        if (acf_image_model_from_json(from, j, i % 2 ? ACF_IMAGE_LOGIT : ACF_IMAGE_BELLS, shape, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        const bool no_map = i + 1 == sizeof bad / sizeof *bad; /* which is right for the logit */
+        if (acf_image_model_from_json(from, j, ACF_IMAGE_BELLS, shape, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
         json_decref(j);
     }
 }

@@ -240,14 +240,15 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
         return acf_fail(ACF_EUSAGE, "acf_plot_completed: %lld rows, %d ways; expected 1 to %d rows, as many images, and 1 to %d ways", (long long)rows, ways, ROWS_MAX, WAYS_MAX);
     const int64_t h = im->inner.y1 - im->inner.y0, w = im->inner.x1 - im->inner.x0;
     const char *across[WAYS_MAX + 1] = {"input"}, *down[ROWS_MAX], *remark[ROWS_MAX];
-    char facts[200];
+    char first[80] = "", facts[200];
     row_text text[ROWS_MAX];
     uint8_t *pixel = acf_alloc_zero((size_t)(rows * (ways + 1) * h * w * 3 + im->H * im->W), "a sheet");
     if (!pixel) return ACF_EMEMORY;
     for (int k = 0; k < ways; k++) across[k + 1] = names[k];
     for (int64_t i = 0; i < rows; i++) down[i] = text[i][0], remark[i] = text[i][1];
     draw_rows(pixel, text, im, given, rows, completed, ways);
-    snprintf(facts, sizeof facts, "%s%lld x %lld pixels. Hidden: vermilion.", rows < im->N ? "The first images; " : "", (long long)w, (long long)h);
+    if (rows < im->N) snprintf(first, sizeof first, "The first %lld of %lld images, ", (long long)rows, (long long)im->N);
+    snprintf(facts, sizeof facts, "%s%lld x %lld pixels. Hidden: vermilion.", first, (long long)w, (long long)h);
     const acf_figure_sheet f = {.across = ways + 1, .down = (int)rows, .n = rows * (ways + 1), .H = h, .W = w, .C = 3, .pixel = pixel, .cell = cell_of(h, w),
                                 .name_across = across, .name_down = down, .remark_down = remark};
     acf_status status = acf_figure_images(path, o, &f, "Completed images", facts);

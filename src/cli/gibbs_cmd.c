@@ -1,4 +1,5 @@
 /* acflow gibbs: a chain of images, each a redrawn half away from the one before. */
+#include "cli/picture_files.h"
 #include "cli/pictures.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ static const cli_page page = {
 
 #define STRIP 10   /* images in a row of the strip */
 #define FRAME_MS 80
+#define FRAME_SIDE 256 /* pixels of a small image in the animation, about */
 
 /* The first image: that of the file, or a draw. */
 static int first_image(const acf_model *m, const acf_options *o, acf_image_session *s, const char *path, long long seed, acf_images **im, uint8_t **level) {
@@ -49,9 +51,10 @@ static int chain(const acf_model *m, const acf_options *o, const char *path, lon
     if (!code && !(all = malloc((size_t)(shape[0] * shape[1] * shape[2] * shape[3])))) code = acf_status_exit(ACF_EMEMORY);
     if (!code && acf_image_session_gibbs(s, im, first, (uint64_t)seed, steps, all) != ACF_OK) code = cli_failed("gibbs");
     if (!code) {
-        const int64_t side = shape[1] > shape[2] ? shape[1] : shape[2], zoom = side < 96 ? 96 / side : 1;
-        const acf_status status = animate ? acf_picture_animate(output, all, shape, acf_images_bits(im), zoom, FRAME_MS)
-                                          : acf_picture_sheet(output, all, shape, acf_images_bits(im), shape[0] < STRIP ? shape[0] : STRIP, zoom, 2);
+        const int bits = acf_images_bits(im);
+        const int64_t across = shape[0] < STRIP ? shape[0] : STRIP;
+        const acf_status status = animate ? acf_picture_animate(output, all, shape, bits, cli_zoom(shape, FRAME_SIDE), FRAME_MS)
+                                          : acf_picture_sheet(output, all, shape, bits, across, cli_zoom(shape, CLI_SHEET_SIDE), CLI_SHEET_GAP);
         if (status != ACF_OK) code = cli_failed("gibbs");
     }
     free(first);

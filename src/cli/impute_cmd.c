@@ -24,7 +24,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 enum { INTERVAL_DRAWS = 100 };
 
 static const cli_page page = {
-    "impute", "TABLE [-o FILE] [OPTIONS]",
+    "impute", "TABLE or IMAGES [-o FILE] [OPTIONS]",
     "Fills the holes of a table. Observed cells come back byte for byte; what is filled in looks like its column: whole numbers stay\n"
     "whole and in range, decimals are as many as there were, categories are categories. Filled in is the mean of what the model expects (the most\n"
     "probable category), unless --draw, --draws or --best-guess says otherwise.\n"

@@ -78,6 +78,11 @@ void cli_names_path(const cli_names *n, const char *folder, int64_t i, const cha
 
 /* ---- pictures -------------------------------------------------------------------------------------------------------------- */
 
+int64_t cli_zoom(const int64_t *shape, int64_t side) {
+    const int64_t longer = shape[1] > shape[2] ? shape[1] : shape[2];
+    return longer < side ? side / longer : 1;
+}
+
 int cli_put_picture(const char *command, const acf_images *im, const char *path, const uint8_t *level) {
     int64_t shape[4], box[4];
     if (acf_images_shape(im, shape) != ACF_OK || acf_images_frame(im, box) != ACF_OK) return cli_failed(command);

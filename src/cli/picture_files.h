@@ -4,6 +4,9 @@
 
 #include "cli/cli.h"
 
+#define CLI_SHEET_SIDE 96 /* pixels that small images of a sheet are enlarged to, about */
+#define CLI_SHEET_GAP 2   /* between them */
+
 /* Makes the folder where there is none. Refuses -, a file, and `source` (NULL: none), whose images would be written over. */
 int cli_make_folder(const char *command, const char *path, const char *source);
 
@@ -19,6 +22,9 @@ int cli_names_make(const char *command, const acf_images *im, cli_names *out);
 /* out: folder/NAME.WHAT.png. */
 #define CLI_PICTURE_PATH_MAX 5000
 void cli_names_path(const cli_names *n, const char *folder, int64_t i, const char *what, char out[CLI_PICTURE_PATH_MAX]);
+
+/* Whole times that images of this shape (4) are enlarged, so that the longer side is at most `side` pixels; at least 1. */
+int64_t cli_zoom(const int64_t *shape, int64_t side);
 
 /* One image of levels (H,W,C) as a PNG file, without its padding. */
 int cli_put_picture(const char *command, const acf_images *im, const char *path, const uint8_t *level);

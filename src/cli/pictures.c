@@ -13,8 +13,6 @@
 #define LOG2 0.69314718055994530942
 #define SHEET_ROWS 16  /* images on a contact sheet at most */
 #define SHEET_DRAWS 16 /* and draws of each */
-#define SHEET_SIDE 96  /* pixels that a small image is enlarged to, about */
-#define GAP 2
 
 /* ---- images, models, masks ------------------------------------------------------------------------------------------------ */
 
@@ -92,11 +90,6 @@ int cli_fit_pictures(cli_job *job, const char *path, const char *output, const c
 }
 
 /* ---- files ---------------------------------------------------------------------------------------------------------------- */
-
-static int64_t zoom_for(const int64_t *shape) {
-    const int64_t side = shape[1] > shape[2] ? shape[1] : shape[2], zoom = SHEET_SIDE / side;
-    return zoom < 1 ? 1 : zoom;
-}
 
 static bool ends_in_png(const char *path) {
     const size_t n = strlen(path);
@@ -237,7 +230,7 @@ int cli_sample_pictures(const acf_model *m, long long n, long long seed, const c
     if (!code && acf_image_session_draw(w.s, w.im, NULL, (uint64_t)seed, 0, level) != ACF_OK) code = cli_failed("sample");
     const int64_t across = (int64_t)ceil(sqrt((double)n));
     if (!code && ends_in_png(output)) {
-        if (acf_picture_sheet(output, level, w.shape, acf_images_bits(w.im), across, zoom_for(w.shape), GAP) != ACF_OK) code = cli_failed("sample");
+        if (acf_picture_sheet(output, level, w.shape, acf_images_bits(w.im), across, cli_zoom(w.shape, CLI_SHEET_SIDE), CLI_SHEET_GAP) != ACF_OK) code = cli_failed("sample");
     } else if (!code && (code = cli_make_folder("sample", output, NULL)) == 0) {
         for (int64_t i = 0; i < n && !code; i++) {
             char path[4096 + 64];

@@ -143,6 +143,20 @@ static const char *const later[][2] = {{"anchor", "0"}, {"anchor-width", "0"}, {
 
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
 
+acf_status acf_config_copy(const acf_options *o, acf_options **out) {
+    acf_options *copy;
+    json_t *values = NULL;
+    acf_status status = ACF_OK;
+    ACF_TRY(acf_config_create(&copy));
+    ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
+    ACF_TRY_DONE(acf_opts_from_json(copy, (acf_json_source){"options", ACF_EUSAGE}, values, ACF_FROM_USER));
+    *out = copy;
+done:
+    json_decref(values);
+    if (status) acf_opts_free(copy);
+    return status;
+}
+
 acf_status acf_config_create_old(acf_options **out) {
     acf_options *o;
     acf_status status = ACF_OK;

@@ -8,6 +8,9 @@
 /* A set with every option of base/option_table.h at its default, which is preset `default`. Gives *out; free with acf_opts_free. */
 acf_status acf_config_create(acf_options **out);
 
+/* Such a set with what the user has said in o, which may know fewer options. Gives *out. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+acf_status acf_config_copy(const acf_options *o, acf_options **out);
+
 /* The same for reading a model's config: what came after the first model files is off, so that a file which does not say is the model
  * it was. A new option that changes the network enters the list there. */
 acf_status acf_config_create_old(acf_options **out);

@@ -14,9 +14,9 @@
 /* The largest box with the proportions of the image in the middle of the cell; where its width is given, not larger, and at a whole point, so that every
  * pixel of it is as many pixels of the page. */
 static acf_box inside(acf_box cell, const acf_figure_sheet *f) {
-    const double W = (double)f->W, H = (double)f->H, scale = fmin(fmin(cell.w / W, cell.h / H), f->cell ? f->cell / W : INFINITY), w = scale * W, h = scale * H;
+    const double W = (double)f->W, H = (double)f->H, scale = fmin(fmin(cell.w / W, cell.h / H), f->cell > 0 ? f->cell / W : (double)INFINITY), w = scale * W, h = scale * H;
     const acf_box box = {cell.x + (cell.w - w) / 2, cell.y + (cell.h - h) / 2, w, h};
-    return f->cell ? (acf_box){round(box.x), round(box.y), w, h} : box;
+    return f->cell > 0 ? (acf_box){round(box.x), round(box.y), w, h} : box;
 }
 
 static void draw_image(acf_canvas *c, acf_box cell, const acf_figure_sheet *f, int64_t k, uint32_t *argb) {
@@ -56,7 +56,7 @@ static void draw(acf_canvas *c, acf_box box, const acf_figure_sheet *f, uint32_t
 
 acf_status acf_figure_images(const char *path, const acf_plot_options *o, const acf_figure_sheet *f, const char *title, const char *facts) {
     acf_canvas *c;
-    const double cell = f->cell ? f->cell : CELL, tall = cell * fmin(fmax((double)f->H / (double)f->W, 0.25), 4) + (f->caption ? CAPTION_ROOM : 0);
+    const double cell = f->cell > 0 ? f->cell : CELL, tall = cell * fmin(fmax((double)f->H / (double)f->W, 0.25), 4) + (f->caption ? CAPTION_ROOM : 0);
     const double width = fmax((f->name_down ? NAME_ROOM : 0) + f->across * (cell + GAP) + 2 * ACF_MARGIN, 360);
     const double height = (f->name_across ? HEAD_ROOM : 0) + f->down * (tall + GAP) + ACF_HEAD_HEIGHT;
     uint32_t *argb = acf_alloc((size_t)(f->H * f->W) * sizeof *argb, "a picture");
