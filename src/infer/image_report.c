@@ -104,8 +104,8 @@ static void add_fills(const acf_image_evaluation *e, acf_text *t) {
     acf_text_addf(t, "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. MSE: of %s pixels, 0..255; lower is better.\n",
                   *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
     if (e->own_features)
-        acf_text_addf(t, "Recall (F8) and precision (F1/8) of distributions, over %lld features of a small network that was trained on these images: comparable\n"
-                      "with each other, not with figures over other features.\n", (long long)e->features);
+        acf_text_addf(t, "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: comparable with each other,\n"
+                      "not with figures over other features.\n", (long long)e->features);
     else if (e->N < ACF_PRD_IMAGES) acf_text_addf(t, "Recall and precision of distributions take %d images or more.\n", ACF_PRD_IMAGES);
 }
 
