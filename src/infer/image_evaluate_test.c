@@ -56,7 +56,12 @@ static void smooth_fillings_are_planes_between_edges(void **state) {
     for (int k = 0; k < SIZE; k++)
         if (fabs(out[k] - pixel[k]) > 0.5) fail_msg("number %d is %g, expected %d", k, out[k], pixel[k]);
     assert_memory_equal(out, again, sizeof out);
+    for (int k = 0; k < N * H * W; k++) b[k] = k % W == 0; /* edges are free: a constant stays one up to them */
+    for (int k = 0; k < SIZE; k++) again[k] = b[k / C] ? 200 : 0;
+    acf_fill_smooth(one, im, b, again);
+    for (int k = 0; k < SIZE; k++) acf_assert_close(again[k], 200, 1e-12, "a constant");
     memset(b, 0, sizeof b); /* nothing is given: as it was */
+    memcpy(again, out, sizeof out);
     acf_fill_smooth(one, im, b, again);
     assert_memory_equal(out, again, sizeof out);
     acf_img_free(im);
