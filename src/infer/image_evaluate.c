@@ -117,7 +117,17 @@ static acf_status add_model(work *w) {
     return add_fill(w, ACF_FILL_GUESS);
 }
 
+/* Given numbers that a completed image has otherwise: it was made with another mask, or its file loses some. */
+static void count_changed(work *w) {
+    int64_t given = 0, changed = 0;
+    for (int64_t s = 0; s < w->job->sets && w->b; s++)
+        for (int64_t k = 0; k < w->size; k++)
+            if (w->b[k / w->im->C]) given++, changed += w->job->set[s].level[k] != w->im->pixel[k];
+    w->e->changed = given ? (double)changed / (double)given : 0;
+}
+
 static acf_status add_sets(work *w) {
+    count_changed(w);
     for (int64_t k = 0; k < w->job->sets; k++) ACF_TRY(add_levels(w, w->job->set[k].fill, w->job->set[k].level));
     return add_mean_draw(w);
 }

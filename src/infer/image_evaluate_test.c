@@ -95,6 +95,7 @@ static void scores_of_completed_images(void **state) {
     const acf_fill_scores *f = &e->fill[ACF_FILL_DRAW];
     const double decibel = -10 * log10(0.04);
     assert_true(f->sets == 2 && e->fill[ACF_FILL_GUESS].sets == 0 && e->share == 0.5);
+    assert_true(e->changed == 0);
     acf_assert_close(f->hidden, decibel, 1e-12, "PSNR of hidden pixels");
     acf_assert_close(f->psnr, decibel + 10 * log10(2), 1e-12, "PSNR of all: the right image has none");
     acf_assert_close(f->mse, 2601 / 2., 1e-9, "MSE of hidden pixels, over both images");
@@ -102,7 +103,11 @@ static void scores_of_completed_images(void **state) {
     f = &e->fill[ACF_FILL_MEAN_DRAW];
     assert_true(f->sets == 1 && isnan(f->psnr) && f->mse == 0); /* the two cancel */
     acf_release(e);
+    e = score(im, "right", &one, 1); /* another mask: all that is wrong was given */
+    assert_true(e->changed == 0.5);
+    acf_release(e);
     e = score(im, NULL, &one, 1); /* what is hidden is not known */
+    assert_true(e->changed == 0);
     f = &e->fill[ACF_FILL_OTHER];
     acf_assert_close(f->psnr, decibel + 10 * log10(2), 1e-12, "PSNR");
     acf_assert_close(f->mse, 2601 / 4., 1e-9, "MSE of all pixels");
@@ -260,6 +265,9 @@ static void features_are_balanced(void **state) {
     const double bright = (double)x[64], dark = (double)x[64 + 8 * 4 + 1]; /* cells of one and of two by two pixels: 12 = 8 cells of 1 or 2 */
     const double unit = bright - dark, expected = pixel[0] - (pixel[6 * WIDE + 1] + pixel[6 * WIDE + 2]) / 2.0;
     acf_assert_close(((double)x[64] - (double)x[64 + 7]) / unit, (pixel[0] - (pixel[10] + pixel[11]) / 2.0) / expected, 1e-3, "thumbnail");
+    memset(pixel, 200, AREA);
+    assert_int_equal(acf_features_of(f, pixel, 1, x), ACF_OK);
+    for (int k = 64; k < F; k++) acf_assert_close((double)x[k] / (double)x[64], 1, 1e-5, "a flat image's thumbnail, whatever the cells' areas");
     acf_features_free(f);
     acf_img_free(im);
     acf_device_close(dev);

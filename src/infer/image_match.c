@@ -152,11 +152,11 @@ static bool is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Completed images are read as they are: what is done to the true ones has been done to them. */
+/* Completed images are read as they are, since what is done to the true ones has been done to them; but for padding, which impute takes off again. */
 acf_status acf_image_match(const acf_device *dev, const char *path, const acf_images *truth, bool strict, acf_image_matches *out) {
     search s = {.truth = truth};
     acf_status status = ACF_OK;
-    acf_image_plan plan = {.channels = (int)truth->C, .bits = truth->bits, .strict = strict, .wanted = is_folder(path) ? wanted : NULL, .ctx = &s};
+    acf_image_plan plan = {.channels = (int)truth->C, .bits = truth->bits, .pad = truth->plan.pad, .strict = strict, .wanted = is_folder(path) ? wanted : NULL, .ctx = &s};
     *out = (acf_image_matches){0};
     ACF_TRY_DONE(list_truth(&s));
     ACF_TRY_DONE(acf_img_open(dev, path, &plan, &out->done));
