@@ -194,8 +194,17 @@ static void completed_images_are_found_by_name(void **state) {
     assert_non_null(strstr(acf_error(), "no file for draw 3 of 'a-b.png'"));
     assert_true(m.sets == 0 && !m.level && !m.done);
     acf_img_free(im);
+    put_flat(&truth, "a.jpg", 40, SIDE); /* twins keep their endings */
+    acf_lab_folder twins = acf_lab_folder_make();
+    static const char *const kept[] = {"a-b.png.1.png", "a.jpg.1.png", "a.png.1.png", "c-1.jpg.png.1.png"};
+    for (int k = 0; k < 4; k++) put_flat(&twins, kept[k], (uint8_t)(50 + k), SIDE);
+    assert_int_equal(acf_img_open(dev, truth.path, NULL, &im), ACF_OK);
+    if (acf_image_match(dev, twins.path, im, false, &m) != ACF_OK) fail_msg("%s", acf_error());
+    assert_true(m.sets == 1 && m.set[0].level[0] == 50 && m.set[0].level[P] == 51 && m.set[0].level[2 * P] == 52 && m.set[0].level[3 * P] == 53);
+    acf_image_matches_free(&m);
+    acf_img_free(im);
     acf_device_close(dev);
-    acf_lab_folder_free(&folder), acf_lab_folder_free(&truth);
+    acf_lab_folder_free(&folder), acf_lab_folder_free(&truth), acf_lab_folder_free(&twins);
 }
 
 /* ---- features ------------------------------------------------------------------------------------------------------------- */
