@@ -212,7 +212,7 @@ acf_status acf_img_pick(const acf_images *im, const acf_rows *rows, acf_images *
     acf_status status = acf_img_create(pixel, n, im->H, im->W, im->C, NULL, &part);
     acf_release(pixel);
     if (status) return status;
-    part->bits = im->bits, part->copies = im->copies, part->plan.turn = im->plan.turn, part->plan.mirror = im->plan.mirror;
+    part->bits = im->bits, part->copies = im->copies, part->plan = im->plan, part->inner = im->inner, part->from_H = im->from_H, part->from_W = im->from_W;
     *out = part;
     return ACF_OK;
 }

@@ -66,6 +66,7 @@ static int64_t assign(clusters *c) {
     }
     acf_cpu_gemm(c->dev, &(acf_gemm){.tb = true, .M = c->N, .N = K, .K = c->F, .alpha = 1, .a = c->x, .lda = c->F, .b = c->centre, .ldb = c->F,
                                      .c = c->product, .ldc = K}, NULL, NULL);
+    _Pragma("omp parallel for schedule(static) num_threads(acf_threads_for(c->dev, c->N * K)) reduction(+ : changed)")
     for (int64_t i = 0; i < c->N; i++) {
         const acf_real *p = c->product + i * K;
         int best = 0;

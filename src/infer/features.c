@@ -12,13 +12,16 @@
 
 #define BATCH 64
 #define RATE 2e-3 /* of Adam; falls to 0 in a half cosine */
+#define CODES 64  /* numbers in the middle of the network */
+#define THUMB 8   /* pixels of the thumbnail, each way; fewer where the image has fewer */
 #define FIRST 16  /* channels of the first convolution; the others have two and four times as many */
 #define WAYS 8    /* turned by 0, 90, 180, 270 degrees, and mirrored; images that are not square: 4, without the quarter turns */
 
 struct acf_features {
-    acf_device *dev;
     int64_t H, W, C, n; /* n = H W C */
+    int64_t h, w;       /* of the thumbnail */
     double most;        /* the greatest level */
+    double code, thumb; /* what both parts of the features are multiplied with */
     acf_params *ps;
     acf_tape *t;
     acf_conv_layer layer[5]; /* three that halve, one to the features, one to the ways */
@@ -38,8 +41,8 @@ static acf_status declare(acf_features *f) {
         h = acf_ceil_div(h, 2), w = acf_ceil_div(w, 2), in = FIRST << k;
     }
     const acf_conv plain = {.stride = 1};
-    ACF_TRY(acf_conv_layer_declare(&f->layer[CODE], f->ps, name[CODE], (acf_conv_size){h, w, in, ACF_FEATURES, 1}, plain));
-    return acf_conv_layer_declare(&f->layer[WAY], f->ps, name[WAY], (acf_conv_size){1, 1, ACF_FEATURES, WAYS, 1}, plain);
+    ACF_TRY(acf_conv_layer_declare(&f->layer[CODE], f->ps, name[CODE], (acf_conv_size){h, w, in, CODES, 1}, plain));
+    return acf_conv_layer_declare(&f->layer[WAY], f->ps, name[WAY], (acf_conv_size){1, 1, CODES, WAYS, 1}, plain);
 }
 
 void acf_features_free(acf_features *f) {
@@ -101,11 +104,70 @@ static acf_status learn(acf_features *f, const acf_images *im, int64_t steps, ui
     return ACF_OK;
 }
 
+/* ---- features ------------------------------------------------------------------------------------------------------------- */
+
+int64_t acf_features_count(const acf_features *f) { return CODES + f->h * f->w * f->C; }
+
+/* out (h,w,C): means over the pixels of image k of the batch that fall into each. */
+static void shrink(const acf_features *f, int64_t k, acf_real *out) {
+    for (int64_t y = 0; y < f->h; y++)
+        for (int64_t x = 0; x < f->w; x++)
+            for (int64_t c = 0; c < f->C; c++) {
+                const int64_t y0 = y * f->H / f->h, y1 = (y + 1) * f->H / f->h, x0 = x * f->W / f->w, x1 = (x + 1) * f->W / f->w;
+                double sum = 0;
+                for (int64_t p = y0; p < y1; p++)
+                    for (int64_t q = x0; q < x1; q++) sum += (double)f->x[k * f->n + (p * f->W + q) * f->C + c];
+                out[(y * f->w + x) * f->C + c] = (acf_real)(f->thumb * sum / (double)((y1 - y0) * (x1 - x0)));
+            }
+}
+
+acf_status acf_features_of(acf_features *f, const uint8_t *level, int64_t N, acf_real *out) {
+    const int64_t F = acf_features_count(f);
+    for (int64_t at = 0; at < N; at += BATCH) {
+        const int64_t n = acf_min(BATCH, N - at);
+        for (int64_t k = 0; k < n; k++) put(f, k, level + (at + k) * f->n);
+        acf_tape_begin(f->t, false);
+        const acf_tensor *code = encode(f, n);
+        ACF_TRY(acf_tape_status(f->t));
+        for (int64_t k = 0; k < n; k++) {
+            acf_real *to = out + (at + k) * F;
+            for (int64_t i = 0; i < CODES; i++) to[i] = (acf_real)(f->code * (double)code->data[k * CODES + i]);
+            shrink(f, k, to + CODES);
+        }
+    }
+    return ACF_OK;
+}
+
+/* 1 over the root of the summed variances of columns from .. to-1 of x (N,F). */
+static double unit(const acf_real *x, int64_t N, int64_t F, int64_t from, int64_t to) {
+    double all = 0;
+    for (int64_t k = from; k < to; k++) {
+        double mean = 0, square = 0;
+        for (int64_t i = 0; i < N; i++) mean += (double)x[i * F + k] / (double)N;
+        for (int64_t i = 0; i < N; i++) square += ((double)x[i * F + k] - mean) * ((double)x[i * F + k] - mean);
+        all += square / (double)N;
+    }
+    return all > 0 ? 1 / sqrt(all) : 1;
+}
+
+/* Both parts vary as much over the images, so that distances between features are as much of the one as of the other. */
+static acf_status balance(acf_features *f, const acf_images *im) {
+    const int64_t F = acf_features_count(f);
+    acf_real *x = acf_alloc((size_t)(im->N * F) * sizeof *x, "features");
+    if (!x) return ACF_EMEMORY;
+    f->code = f->thumb = 1;
+    acf_status status = acf_features_of(f, im->pixel, im->N, x);
+    if (!status) f->code = unit(x, im->N, F, 0, CODES), f->thumb = unit(x, im->N, F, CODES, F);
+    acf_release(x);
+    return status;
+}
+
 acf_status acf_features_learn(acf_device *cpu, const acf_images *im, int64_t steps, uint64_t seed, acf_features **out) {
     acf_status status = ACF_OK;
     acf_features *f = acf_alloc_zero(sizeof *f, "a feature network");
     if (!f) return ACF_EMEMORY;
-    f->dev = cpu, f->H = im->H, f->W = im->W, f->C = im->C, f->n = im->H * im->W * im->C, f->most = (1 << im->bits) - 1;
+    f->H = im->H, f->W = im->W, f->C = im->C, f->n = im->H * im->W * im->C, f->most = (1 << im->bits) - 1;
+    f->h = acf_min(f->H, THUMB), f->w = acf_min(f->W, THUMB);
     ACF_TRY_DONE(acf_params_create(cpu, &f->ps));
     ACF_TRY_DONE(declare(f));
     ACF_TRY_DONE(acf_params_build(f->ps, seed, true));
@@ -114,24 +176,12 @@ acf_status acf_features_learn(acf_device *cpu, const acf_images *im, int64_t ste
     f->way = acf_alloc((size_t)(BATCH * WAYS) * sizeof *f->way, "a feature network");
     f->turned = acf_alloc((size_t)f->n, "a feature network");
     if (!f->x || !f->way || !f->turned) status = ACF_EMEMORY;
-    else if ((status = learn(f, im, steps, seed)) == ACF_OK) *out = f;
+    if (!status) status = learn(f, im, steps, seed);
+    if (!status) status = balance(f, im);
+    if (!status) *out = f;
 done:
     if (status) acf_features_free(f);
     return status;
-}
-
-/* ---- what it is for ------------------------------------------------------------------------------------------------------- */
-
-acf_status acf_features_of(acf_features *f, const uint8_t *level, int64_t N, acf_real *out) {
-    for (int64_t at = 0; at < N; at += BATCH) {
-        const int64_t n = acf_min(BATCH, N - at);
-        for (int64_t k = 0; k < n; k++) put(f, k, level + (at + k) * f->n);
-        acf_tape_begin(f->t, false);
-        const acf_tensor *code = encode(f, n);
-        ACF_TRY(acf_tape_status(f->t));
-        ACF_TRY(acf_device_copy(f->dev, out + at * ACF_FEATURES, code->data, (size_t)(n * ACF_FEATURES) * sizeof *out, ACF_TO_HOST));
-    }
-    return ACF_OK;
 }
 
 acf_status acf_features_right(acf_features *f, const uint8_t *level, int64_t N, double *out) {

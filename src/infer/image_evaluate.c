@@ -34,7 +34,7 @@ typedef struct work {
     uint8_t *level;         /* (N,H,W,C) the filling at hand, as levels */
     double *value, *mean;   /* (N,H,W,C) the same as real numbers; sum of draws */
     double *each, *logp;    /* (N) PSNR of each image in the last filling; log p */
-    acf_real *real, *done;  /* (N,ACF_FEATURES) */
+    acf_real *real, *done;  /* (N,features) */
     sums *sum;              /* (ACF_FILLS) */
 } work;
 
@@ -72,7 +72,7 @@ static acf_status add_fill(work *w, int fill) {
     if (!w->f) return ACF_OK;
     round_values(w);
     ACF_TRY(acf_features_of(w->f, w->level, w->im->N, w->done));
-    return acf_prd_compare(w->job->cpu, w->real, w->im->N, w->done, w->im->N, ACF_FEATURES, w->job->how.seed, &s->prd);
+    return acf_prd_compare(w->job->cpu, w->real, w->im->N, w->done, w->im->N, w->e->features, w->job->how.seed, &s->prd);
 }
 
 static acf_status add_levels(work *w, int fill, const uint8_t *level) {
@@ -117,7 +117,17 @@ static acf_status add_model(work *w) {
     return add_fill(w, ACF_FILL_GUESS);
 }
 
+/* Given numbers that a completed image has otherwise: it was made with another mask, or its file loses some. */
+static void count_changed(work *w) {
+    int64_t given = 0, changed = 0;
+    for (int64_t s = 0; s < w->job->sets && w->b; s++)
+        for (int64_t k = 0; k < w->size; k++)
+            if (w->b[k / w->im->C]) given++, changed += w->job->set[s].level[k] != w->im->pixel[k];
+    w->e->changed = given ? (double)changed / (double)given : 0;
+}
+
 static acf_status add_sets(work *w) {
+    count_changed(w);
     for (int64_t k = 0; k < w->job->sets; k++) ACF_TRY(add_levels(w, w->job->set[k].fill, w->job->set[k].level));
     return add_mean_draw(w);
 }
@@ -186,7 +196,7 @@ static acf_status make_room(work *w) {
     w->id = room_for(w, N, sizeof *w->id), w->b = room_for(w, N * P, 1), w->later = room_for(w, N * P, 1), w->level = room_for(w, w->size, 1);
     w->value = room_for(w, w->size, sizeof *w->value), w->mean = room_for(w, w->size, sizeof *w->mean);
     w->each = room_for(w, N, sizeof *w->each), w->logp = room_for(w, N, sizeof *w->logp);
-    w->real = room_for(w, N * ACF_FEATURES, sizeof *w->real), w->done = room_for(w, N * ACF_FEATURES, sizeof *w->done);
+    w->real = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->real), w->done = room_for(w, N * ACF_FEATURES_MAX, sizeof *w->done);
     w->sum = room_for(w, ACF_FILLS, sizeof *w->sum);
     if (!w->id || !w->b || !w->later || !w->level || !w->value || !w->mean || !w->each || !w->logp || !w->real || !w->done || !w->sum) return ACF_EMEMORY;
     for (int64_t i = 0; i < N; i++) w->id[i] = (uint64_t)i;
@@ -215,7 +225,7 @@ static acf_status hide(work *w) {
 static acf_status learn_features(work *w) {
     if (w->im->N < ACF_PRD_IMAGES || (w->job->model && w->job->how.draws == 0)) return ACF_OK;
     ACF_TRY(acf_features_learn(w->job->cpu, w->im, ACF_FEATURE_STEPS, w->job->how.seed, &w->f));
-    w->e->features = ACF_FEATURES, w->e->own_features = true;
+    w->e->features = acf_features_count(w->f), w->e->own_features = true;
     return acf_features_of(w->f, w->im->pixel, w->im->N, w->real);
 }
 

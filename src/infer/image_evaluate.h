@@ -43,6 +43,7 @@ typedef struct acf_image_evaluation {
     int bits;
     char masks[256];    /* as they were asked for; "": not known */
     double share;       /* of pixels that are hidden, in masks number 0 */
+    double changed;     /* of numbers that are given: share that completed images have otherwise; 0 for a model */
     bool model, fitted; /* there is one; it was fitted here, to `trained` images */
     int64_t trained;
     acf_eval_settings set;

@@ -24,28 +24,59 @@ typedef struct found {
 typedef struct search {
     const acf_images *truth;
     entry *entry; /* (N) by stem */
+    int digits;   /* of the numbers of images in an array */
+    bool whole;   /* stems keep their endings, since without them two would be alike */
 } search;
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
 
-/* Drops the ending of a picture; what no file is called, a space, becomes '-', as impute writes it. */
-static void make_stem(char *name) {
+/* Takes one of these endings off; whether it did. */
+static bool cut_ending(char *name, const char *const *ending, int n) {
     char *dot = strrchr(name, '.');
-    if (dot && dot != name && (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg"))) *dot = 0;
-    for (; *name; name++)
-        if (*name == ' ') *name = '-';
+    for (int k = 0; dot && dot != name && k < n; k++)
+        if (strcasecmp(dot, ending[k]) == 0) {
+            *dot = 0;
+            return true;
+        }
+    return false;
+}
+
+static const char *const picture[] = {".png", ".jpg", ".jpeg"}, *const array[] = {".gz", ".npy", ".idx"};
+
+/* What impute calls image i: the same rules as in cli/picture_files.c, which tests/cli/eval-images.sh holds together. */
+static void make_stem(const search *s, int64_t i, char out[ACF_IMAGE_NAME_MAX]) {
+    acf_img_name(out, s->truth, i);
+    char *space = strrchr(out, ' ');
+    if (space && strspn(space + 1, "0123456789") == strlen(space + 1) && !strstr(out, " turned ")) {
+        const long long number = atoll(space + 1);
+        *space = 0;
+        while (cut_ending(out, array, 3)) {}
+        const size_t n = strlen(out);
+        snprintf(out + n, ACF_IMAGE_NAME_MAX - n, "-%0*lld", s->digits, number);
+    } else if (!s->whole) cut_ending(out, picture, 3);
+    for (char *c = out; *c; c++)
+        if (*c == ' ' || *c == '/') *c = '-';
 }
 
 static int by_stem(const void *a, const void *b) { return strcmp(((const entry *)a)->stem, ((const entry *)b)->stem); }
 
+static bool has_twins(const search *s) {
+    for (int64_t i = 1; i < s->truth->N; i++)
+        if (by_stem(&s->entry[i - 1], &s->entry[i]) == 0) return true;
+    return false;
+}
+
 static acf_status list_truth(search *s) {
-    if (!(s->entry = acf_alloc((size_t)s->truth->N * sizeof *s->entry, "names of images"))) return ACF_EMEMORY;
-    for (int64_t i = 0; i < s->truth->N; i++) {
-        acf_img_name(s->entry[i].stem, s->truth, i);
-        make_stem(s->entry[i].stem);
-        s->entry[i].i = i;
+    const int64_t N = s->truth->N;
+    if (!(s->entry = acf_alloc((size_t)N * sizeof *s->entry, "names of images"))) return ACF_EMEMORY;
+    s->digits = 1;
+    for (int64_t n = N - 1; n > 9; n /= 10) s->digits++;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t i = 0; i < N; i++) make_stem(s, i, s->entry[i].stem), s->entry[i].i = i;
+        qsort(s->entry, (size_t)N, sizeof *s->entry, by_stem);
+        if (!has_twins(s)) break;
+        s->whole = true;
     }
-    qsort(s->entry, (size_t)s->truth->N, sizeof *s->entry, by_stem);
     return ACF_OK;
 }
 
@@ -58,14 +89,17 @@ static int64_t find_stem(const search *s, const entry *key) {
 static bool recognise(const search *s, const char *file, found *out) {
     entry key;
     if (snprintf(key.stem, sizeof key.stem, "%s", file) >= (int)sizeof key.stem) return false;
-    make_stem(key.stem);
+    for (char *c = key.stem; *c; c++)
+        if (*c == ' ') *c = '-';
     out->set = OTHER;
+    if (s->whole && (out->i = find_stem(s, &key)) >= 0) return true;
+    cut_ending(key.stem, picture, 3);
     if ((out->i = find_stem(s, &key)) >= 0) return true;
     char *dot = strrchr(key.stem, '.');
     if (!dot) return false;
     if (strcmp(dot, ".guess") == 0) out->set = GUESS;
     else {
-        char *end;
+        char *end = dot;
         out->set = isdigit((unsigned char)dot[1]) ? strtol(dot + 1, &end, 10) : 0;
         if (out->set < 1 || out->set > DRAWS_MAX || *end) return false;
     }
@@ -152,11 +186,11 @@ static bool is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Completed images are read as they are: what is done to the true ones has been done to them. */
+/* Completed images are read as they are, since what is done to the true ones has been done to them; but for padding, which impute takes off again. */
 acf_status acf_image_match(const acf_device *dev, const char *path, const acf_images *truth, bool strict, acf_image_matches *out) {
     search s = {.truth = truth};
     acf_status status = ACF_OK;
-    acf_image_plan plan = {.channels = (int)truth->C, .bits = truth->bits, .strict = strict, .wanted = is_folder(path) ? wanted : NULL, .ctx = &s};
+    acf_image_plan plan = {.channels = (int)truth->C, .bits = truth->bits, .pad = truth->plan.pad, .strict = strict, .wanted = is_folder(path) ? wanted : NULL, .ctx = &s};
     *out = (acf_image_matches){0};
     ACF_TRY_DONE(list_truth(&s));
     ACF_TRY_DONE(acf_img_open(dev, path, &plan, &out->done));

@@ -1,11 +1,11 @@
 /* Completed images, found again by the names of the true ones: what `acflow impute` or another program has left in a folder.
  *
- *     true image   photo.jpg, or number 17 of digits.idx
+ *     true image   photo.jpg, or number 17 of the 200 in digits.idx.gz
  *     completed    photo.png or photo.jpg               one completion
- *                  photo.1.png, photo.2.png, ...        draws            (digits.idx-17.1.png)
+ *                  photo.1.png, photo.2.png, ...        draws            (digits-017.1.png)
  *                  photo.guess.png                      the best guess
  *
- * Other files, such as a contact sheet, are left out. */
+ * Where photo.jpg and photo.png are both there, endings stay: photo.jpg.1.png. Other files, such as a contact sheet, are left out. */
 #ifndef ACF_INFER_IMAGE_MATCH_H
 #define ACF_INFER_IMAGE_MATCH_H
 

@@ -69,7 +69,11 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     else if (e->model) acf_text_add(t, "\nThe model was given, and scores too well if it has seen them.");
     acf_text_addf(t, "\n%lld draws, ", (long long)e->fill[ACF_FILL_DRAW].sets);
     if (e->model) acf_text_addf(t, "%lld masks, ", (long long)e->set.masks);
-    acf_text_addf(t, "seed %llu.\n\n", (unsigned long long)e->set.seed);
+    acf_text_addf(t, "seed %llu.\n", (unsigned long long)e->set.seed);
+    if (e->changed > 0)
+        acf_text_addf(t, "The completed images differ from the true ones in %.2g %% of what is given, too: were they made with this --mask, --seed and --image-pad?\n",
+                      100 * e->changed);
+    acf_text_add(t, "\n");
 }
 
 static void add_likelihoods(const acf_image_evaluation *e, acf_text *t) {
@@ -104,8 +108,8 @@ static void add_fills(const acf_image_evaluation *e, acf_text *t) {
     acf_text_addf(t, "\nPSNR: dB, of all pixels, given ones included, as the paper counts%s. Higher is better. MSE: of %s pixels, 0..255; lower is better.\n",
                   *e->masks ? "; hidden: of hidden ones alone" : "", *e->masks ? "hidden" : "all");
     if (e->own_features)
-        acf_text_addf(t, "Recall (F8) and precision (F1/8) of distributions, over %lld features of a small network that was trained on these images: comparable\n"
-                      "with each other, not with figures over other features.\n", (long long)e->features);
+        acf_text_addf(t, "Recall (F8) and precision (F1/8) of distributions, over %lld features that were made from these images: comparable with each other,\n"
+                      "not with figures over other features.\n", (long long)e->features);
     else if (e->N < ACF_PRD_IMAGES) acf_text_addf(t, "Recall and precision of distributions take %d images or more.\n", ACF_PRD_IMAGES);
 }
 
@@ -212,9 +216,9 @@ static const char *masks_of(const acf_image_evaluation *e) {
 }
 
 static json_t *head_json(const acf_image_evaluation *e) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "images", (json_int_t)e->N, "width",
+    return json_pack("{s:I, s:I, s:I, s:I, s:i, s:s?, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:b}", "images", (json_int_t)e->N, "width",
                      (json_int_t)e->W, "height", (json_int_t)e->H, "channels", (json_int_t)e->C, "bits", e->bits, "mask", masks_of(e), "hidden",
-                     number(*e->masks ? e->share : NAN), "model", e->model, "fitted", e->fitted, "draws", (json_int_t)e->fill[ACF_FILL_DRAW].sets, "masks",
+                     number(*e->masks ? e->share : NAN), "changed", number(e->changed), "model", e->model, "fitted", e->fitted, "draws", (json_int_t)e->fill[ACF_FILL_DRAW].sets, "masks",
                      (json_int_t)e->set.masks, "seed", (json_int_t)e->set.seed, "nll", number(e->nll.mean), "nll_deviation", number(e->nll.deviation),
                      "bits_per_dimension", number(e->bpd.mean), "bits_per_dimension_deviation", number(e->bpd.deviation), "joint_nll", number(e->joint),
                      "joint_bits_per_dimension", number(e->joint_bpd), "features", (json_int_t)e->features, "own_features", e->own_features);

@@ -9,7 +9,7 @@ npy() { # ROWS COLUMNS VALUES...: .npy of bytes, which numbers may be
 }
 idx 40 > bars; idx 3 > few; idx 4 > four
 small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --threads 1 -q"
-"$ACFLOW" fit bars $small --steps 20 -o m.safetensors
+"$ACFLOW" fit bars $small --steps 5 -o m.safetensors
 "$ACFLOW" eval few --model m.safetensors --mask 'left + mcar:0.5' --eval-draws 2 --threads 1
 "$ACFLOW" eval few --model m.safetensors --eval-draws 0 --eval-masks 1 -q | sed -n '1,8p'
 "$ACFLOW" eval few --model m.safetensors --mask left --eval-draws 2 --json | grep -E '"(images|nll|mask|draws|name|score)"'
@@ -17,10 +17,13 @@ echo "-- fitted first"
 "$ACFLOW" eval bars $small --steps 3 --mask left --eval-draws 0 | sed -n '1,9p'
 echo "-- completed by impute, then by the model again"
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o out -q
-"$ACFLOW" eval out --truth few --mask left | grep -E 'images|guess|draws' > a
-"$ACFLOW" eval few --model m.safetensors --mask left --eval-draws 2 | grep draws | sed 's/acflow, //; s/^/  /' > b
+"$ACFLOW" eval out --truth few --mask left | grep -E '^3 images|^best guess|^single draws|^mean of draws' > a
+"$ACFLOW" eval few --model m.safetensors --mask left --eval-draws 2 | grep '^acflow, .*draws' | sed 's/acflow, //; s/^/  /' > b
 sed 's/^/  /' a | grep -E 'single|mean of' | tr -s ' ' > c; grep -E 'single|mean of' b | tr -s ' ' | diff c - && echo "the same scores"
 head -n 1 a
+"$ACFLOW" impute bars --mask left --model m.safetensors --draws 2 -o all -q && ls all | grep -c 'bars-0[0-9].1.png' # numbers of two digits
+"$ACFLOW" eval all --truth bars --mask left | grep -c -E '^(best guess|single draws|mean of draws)'
+"$ACFLOW" eval all --truth bars --mask right | grep -c 'in .* of what is given, too: were they made with this'
 "$ACFLOW" eval few --truth few | sed -n '1,5p'
 echo "-- features"
 npy 4 2 1 1 2 2 9 9 8 8 > real.npy; npy 2 2 1 1 2 2 > half.npy; npy 3 3 1 2 3 4 5 6 7 8 9 > wide.npy; npy 0 2 > empty.npy
@@ -50,6 +53,6 @@ try 2 eval few --model m.safetensors --mask midle -o x
 try 3 eval four --truth few -o x
 try 3 eval out --truth four -o x
 mkdir empty; try 3 eval empty --truth few -o x
-try 3 eval out --truth few --image-pad 32 -o x
+try 3 eval out --truth few --image-size 16 -o x
 cp out/few-0.1.png out/few-0.01.png; try 3 eval out --truth few -o x
 "$ACFLOW" synth moons -n 30 -o t.csv; try 2 eval t.csv --eval-draws 1 --steps 2
