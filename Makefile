@@ -2,7 +2,7 @@
 #
 #   make              build/acflow, build/libacflow.a, build/libacflow.so
 #   make demo         the main job on a made-up table, a report       make bench      speed, as ratios inside one run
-#   make test         every test, float and double                  make test-long  also the planted mistakes
+#   make test         every test, float and double                  make test-long  also a trained image model, planted mistakes
 #   make test-san     ASan+UBSan (gcc) and TSan (clang)             make lint       warnings of gcc 12 and clang 14
 #   make deps         installs the Debian packages                  make install PREFIX=/usr/local DESTDIR=
 #   make man          build/man: a page for each command, and the completion for bash
@@ -154,6 +154,7 @@ print-f64:
 	@echo '$(LIBS) -lcmocka'
 test-long: test
 	@B=$(B) tests/static.sh
+	@B=$(B) tests/tiny.sh
 	@B=$(B) tests/mutate.sh
 test-san:
 	@tests/need.sh --clang $(PACKAGES) $(SAN_PACKAGES)
