@@ -2,7 +2,7 @@
 
     torch_images.py DEVICE SIDE CHANNELS BATCH SCALES BLOCKS WIDTH LIKE_BLOCKS LIKE_WIDTH [JOBS] [SECONDS]
 
-RealNVP with arbitrary conditioning and a PixelCNN base, as flow/image_flow.c and nn/pixelcnn.c have them: the same convolutions with weight norm, the
+RealNVP with arbitrary conditioning and a PixelCNN base, as flow/image_flow.c, nn/pixelcnn.c and nn/image_embed.c have them: the same convolutions with weight norm, the
 same couplings, mixtures of ten Gaussians. Channels last, tf32. A draw runs the whole PixelCNN for every pixel, as implementations of it do.
 """
 import math, sys, time
@@ -126,9 +126,11 @@ class PixelCNN(nn.Module):
     def __init__(self, side, C, width, blocks):
         super().__init__()
         W, n, self.C = width, 2 * C + 1, C
-        self.map, self.down = ResNet(3 * C, W, W, EMBED_BLOCKS, 1.), nn.ModuleList()
+        self.map, self.down, self.spread, self.up = ResNet(3 * C, W, W, EMBED_BLOCKS, 1.), nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         while side > 4:
             self.down.append(Conv(3, 3, W, W))
+            self.spread.append(Conv(1, 1, W, 4 * W))
+            self.up.append(Conv(3, 3, W, W, (1, 1 - side % 2, 1, 1 - side % 2)))
             side = (side + 1) // 2
         self.vector = nn.Linear(side * side * W, W)
         self.above, self.left, self.join = Conv(2, 3, n, W, (1, 1, 2, -1)), Conv(1, 3, n, W, (3, -1, 0, 0)), Conv(1, 1, W, W)
@@ -139,10 +141,13 @@ class PixelCNN(nn.Module):
         self.head = Conv(1, 1, W, C * 3 * K + C * (C - 1) // 2 * K)
 
     def embed(self, given, b):
-        e = h = self.map(torch.cat([F.relu(given), F.relu(-given), b], 1))
+        maps = [self.map(torch.cat([F.relu(given), F.relu(-given), b], 1))]
         for layer in self.down:
-            h = F.max_pool2d(F.relu(layer(h)), 2, ceil_mode=True)
-        return e + self.vector(h.flatten(1))[:, :, None, None]
+            maps.append(F.max_pool2d(F.relu(layer(maps[-1])), 2, ceil_mode=True))
+        e = maps[-1] + self.vector(maps[-1].flatten(1))[:, :, None, None]
+        for spread, up, h in zip(reversed(self.spread), reversed(self.up), reversed(maps[:-1])):
+            e = h + up(unsqueeze(F.relu(spread(e))))
+        return e
 
     def forward(self, z, b, e):
         image = torch.cat([z, b, torch.ones_like(z[:, :1])], 1)
