@@ -166,8 +166,8 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
     acf_text_add(t, e->chosen ? "were hidden" : "are missing from the table to complete");
     acf_text_add(t, e->fitted ? "; the model was fitted to the others"
                               : "; the model was given, and scores too well if it has seen them");
-    acf_text_addf(t, ".\n%lld draws, %lld masks, seed %llu.\n\n", (long long)e->set.draws, (long long)e->set.masks,
-                  (unsigned long long)e->set.seed);
+    acf_text_addf(t, ".\n%lld draws, %lld mask%s, seed %llu.\n\n", (long long)e->set.draws, (long long)e->set.masks,
+                  e->set.masks == 1 ? "" : "s", (unsigned long long)e->set.seed);
     add_overall(e, t);
     acf_text_add(
         t, "\nNRMSE, CRPS, W1: numbers, in units of each column's standard deviation. PFC, TV: classes. 90 %: how often the 90 %\n"

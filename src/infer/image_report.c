@@ -67,8 +67,8 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     else acf_text_add(t, "what was hidden is not known: --mask says it.");
     if (e->fitted) acf_text_addf(t, "\nThe model was fitted to %lld others.", (long long)e->trained);
     else if (e->model) acf_text_add(t, "\nThe model was given, and scores too well if it has seen them.");
-    acf_text_addf(t, "\n%lld draws, ", (long long)e->fill[ACF_FILL_DRAW].sets);
-    if (e->model) acf_text_addf(t, "%lld masks, ", (long long)e->set.masks);
+    acf_text_addf(t, "\n%lld draw%s, ", (long long)e->fill[ACF_FILL_DRAW].sets, e->fill[ACF_FILL_DRAW].sets == 1 ? "" : "s");
+    if (e->model) acf_text_addf(t, "%lld mask%s, ", (long long)e->set.masks, e->set.masks == 1 ? "" : "s");
     acf_text_addf(t, "seed %llu.\n", (unsigned long long)e->set.seed);
     if (e->changed > 0)
         acf_text_addf(t, "The completed images differ from the true ones in %.2g %% of what is given, too: were they made with this --mask, --seed and --image-pad?\n",
