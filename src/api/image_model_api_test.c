@@ -30,8 +30,8 @@ static void draw_shapes(uint8_t *pixel) {
 }
 
 static acf_options *options(const char *const *extra) {
-    static const char *const small[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-width", "8"}, {"image-like-width", "16"}, {"batch", "32"},
-                                           {"steps", "80"}, {"lr", "0.01"}, {"warmup", "10"}, {"valid-every", "40"}, {"valid", "0.1"}, {"average", "0.9"},
+    static const char *const small[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-scales", "2"}, {"image-blocks", "1"}, {"image-width", "8"},
+                                           {"image-likelihood", "gaussian"}, {"image-like-width", "16"}, {"guess-weight", "0"}, {"batch", "32"}, {"steps", "80"}, {"lr", "0.01"}, {"warmup", "10"}, {"valid-every", "40"}, {"valid", "0.1"}, {"average", "0.9"},
                                            {"image-masks", "left + right + mcar:0.5"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
