@@ -133,6 +133,30 @@ static void observed_pixels_are_seen(void **state) {
     acf_image_lab_close(&l);
 }
 
+/* A best guess knows every given pixel, and nothing of what it guesses; also that of a pixelcnn, once a network says its mean. */
+static void guesses_see_what_is_given_alone(void **state) {
+    (void)state;
+    enum { SIDE = 12, PIXELS = SIDE * SIDE, HERE = PIXELS - 1 };
+    for (int k = 1; acf_image_like_kinds[k]; k++) {
+        acf_image_lab l;
+        acf_image_sizes s = acf_image_lab_sizes(SIDE, 1, 0, acf_image_like_kinds[k]);
+        s.guess = true, s.embed_blocks = s.like_blocks = 0;
+        acf_image_lab_open(&l, 1, &s, 1, ACF_IMAGE_ALL, 0.5);
+        acf_real before[PIXELS], after[PIXELS];
+        l.b[HERE] = l.b[PIXELS / 2] = 0;
+        for (int at = -1; at < PIXELS; at++) {
+            const acf_real was = at < 0 ? 0 : l.x[at];
+            if (at >= 0) l.x[at] += 1;
+            acf_tape_begin(l.t, false);
+            assert_int_equal(acf_image_net_guess(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), at < 0 ? before : after), ACF_OK);
+            if (at >= 0 && (before[HERE] != after[HERE]) != l.b[at])
+                fail_msg("%s: pixel %d is %s, and the guess %s on it", s.like->name, at, l.b[at] ? "given" : "hidden", l.b[at] ? "does not depend" : "depends");
+            if (at >= 0) l.x[at] = was;
+        }
+        acf_image_lab_close(&l);
+    }
+}
+
 /* Also one that was done at an earlier scale: (8,13) leaves after the first, and networks that look one pixel aside reach it from (8,8), the
  * only one that is modelled, on the third scale alone. */
 static void deeper_scales_see_what_has_left(void **state) {
@@ -390,7 +414,7 @@ static void it_learns(void **state) {
 }
 
 ACF_TESTS(image_net, cmocka_unit_test(inverts_for_every_mask), cmocka_unit_test(logdet_is_that_of_the_jacobian),
-          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(deeper_scales_see_what_has_left),
+          cmocka_unit_test(observed_pixels_are_seen), cmocka_unit_test(guesses_see_what_is_given_alone), cmocka_unit_test(deeper_scales_see_what_has_left),
           cmocka_unit_test(missing_pixels_are_never_read),
           cmocka_unit_test(nothing_to_model_is_nothing), cmocka_unit_test(refuses_sizes_that_cannot_be_squeezed),
           cmocka_unit_test(guesses_are_compared_as_levels), cmocka_unit_test(gradients_of_all_parameters), cmocka_unit_test(same_bits_for_any_thread_count), cmocka_unit_test(it_learns))
