@@ -49,6 +49,31 @@ static acf_image_session *session(const acf_model *m) {
     return s;
 }
 
+/* ---- draws ------------------------------------------------------------------------------------------------------------------ */
+
+/* The largest distance of a drawn level from the middle, where a standard normal has its mean; in standard deviations of y there, about. */
+static double farthest(const char *temperature) {
+    const char *const plain[] = {"image-scales", "0", "image-likelihood", "normal", "image-map", "logit", "image-temperature", temperature, NULL};
+    static uint8_t drawn[N * P];
+    acf_images *im = images(N, 0);
+    acf_model *m = fit(im, plain);
+    acf_image_session *s = session(m);
+    double most = 0;
+    assert_int_equal(acf_image_session_draw(s, im, NULL, 5, 0, drawn), ACF_OK);
+    for (int i = 0; i < N * P; i++) most = fmax(most, fabs(drawn[i] - 127.5));
+    acf_image_session_free(s);
+    acf_model_free(m);
+    acf_images_free(im);
+    return most / 71;
+}
+
+static void sessions_draw_at_the_temperature_of_the_options(void **state) {
+    (void)state;
+    assert_true(farthest("0.05") < 0.3);
+    assert_true(farthest("0.5") > 1 && farthest("0.5") < 1.7);
+    assert_true(farthest("1") > 1.7);
+}
+
 /* ---- densities -------------------------------------------------------------------------------------------------------------- */
 
 /* log of the density of v = level + u where its logit is a standard normal: what the encoding's log-determinant adds is most of it. */
@@ -219,6 +244,6 @@ static void files_survive_lack_of_memory(void **state) {
     acf_lab_folder_free(&folder);
 }
 
-ACF_TESTS(image_answers, cmocka_unit_test(the_encoding_is_part_of_log_p), cmocka_unit_test(masks_belong_to_their_images),
+ACF_TESTS(image_answers, cmocka_unit_test(sessions_draw_at_the_temperature_of_the_options), cmocka_unit_test(the_encoding_is_part_of_log_p), cmocka_unit_test(masks_belong_to_their_images),
           cmocka_unit_test(turned_copies_are_held_out_together), cmocka_unit_test(fitting_survives_lack_of_memory),
           cmocka_unit_test(questions_survive_lack_of_memory), cmocka_unit_test(files_survive_lack_of_memory))

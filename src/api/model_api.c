@@ -4,6 +4,7 @@
 #include "model/config.h"
 #include "ops/devices.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The device of the options, the CPU with as many threads as they say; NULL options: the defaults. */
@@ -18,6 +19,7 @@ acf_status acf_door_answers(acf_model *m, const acf_options *o) {
         return acf_fail(ACF_EDEVICE, "the option 'answers' is %s; use answers float",
                         precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
     m->answers = precision;
+    m->log_temperature = o ? log(acf_options_real(o, "image-temperature")) : 0;
     return ACF_OK;
 }
 

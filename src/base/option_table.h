@@ -19,6 +19,8 @@
       "what to compute on: auto (a GPU where there is one), cpu, cuda or cuda:N")                                      \
     X("answers", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, 0,                                                    \
       "numbers that questions to a model multiply; on a GPU models with GRUs answer several times as fast in tf32 or bf16, to some 0.01 nats a row") \
+    X("image-temperature", REAL, 0.05, 2, "1", NULL, NULL, 0,                                                           \
+      "draws of images: 1 is what the model holds possible, as often as it does; less keeps to what is most probable, for pictures to look at") \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
 
 /* How a file of text is read: docs/columns.md. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- pages and flags ----------------------------------------------------------------------------------------------------- */
@@ -127,12 +128,15 @@ void cli_say_warnings(const acf_table *t) {
 
 /* ---- training -------------------------------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, interrupted_at; /* the latter in seconds of some clock */
 
-/* The first signal ends training after its step; the default is back in place for the second. */
+/* The first signal ends training after its step, a later one at once. Signals within a second or two are one: timeout(1) sends one to the program and
+ * another to its group. */
 static void on_signal(int sig) {
-    interrupted = 1;
-    signal(sig, SIG_DFL);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!interrupted) interrupted = 1, interrupted_at = (sig_atomic_t)now.tv_sec;
+    else if ((sig_atomic_t)now.tv_sec - interrupted_at > 1) signal(sig, SIG_DFL), raise(sig);
 }
 
 typedef struct show {

@@ -114,7 +114,7 @@ static acf_image_code code_of(const acf_image_session *s, const acf_images *im) 
 
 acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
     const acf_image_code code = code_of(s, im);
-    const acf_draw how = {.seed = seed, .draw = draw};
+    const acf_draw how = {.seed = seed, .draw = draw, .log_temperature = s->m->log_temperature};
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
         acf_image_view *v = look(&(asked){s, im, b, seed, draw, at});

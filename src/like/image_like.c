@@ -1,6 +1,7 @@
 /* Likelihoods of an image's latents: see image_like.h. */
 #include "like/image_like.h"
 
+#include "ops/arith.h"
 #include "ops/chain_means.h"
 #include "ops/concat.h"
 #include "ops/gaussian.h"
@@ -8,6 +9,7 @@
 #include "ops/masked.h"
 #include "ops/mixture.h"
 
+#include <math.h>
 #include <stdio.h>
 
 const acf_image_like_kind *const acf_image_like_kinds[] = {&acf_image_normal, &acf_image_gaussian, &acf_image_pixelcnn, NULL};
@@ -75,7 +77,9 @@ static acf_tensor *sample_of(acf_tape *t, const acf_image_like *k, const acf_ima
     of(t, k, c, &mean, &scale);
     if (t->failure.status) return &t->empty;
     here.at = acf_image_cells(t, c->u->dim[0], k->H * k->W, k->C, true);
-    acf_tensor *z = acf_gaussian_sample(t, flat(t, mean), flat(t, scale), k->lo, k->hi, &here);
+    const double warm = d->log_temperature;
+    if (warm != 0) scale = acf_add(t, scale, filled(t, c, warm));
+    acf_tensor *z = acf_gaussian_sample(t, flat(t, mean), flat(t, scale), k->lo + warm, k->hi + warm, &here);
     return t->failure.status ? &t->empty : acf_choose(t, c->u, acf_tensor_view(t, z, 4, c->u->dim), c->given);
 }
 
@@ -115,7 +119,7 @@ static acf_tensor *make_pixel(acf_tape *t, const acf_image_like *k, acf_tensor *
     acf_tensor *pixel = old;
     for (int64_t c = 0; c < k->C && !t->failure.status; c++) {
         acf_tensor *m = acf_chain_means(t, p, pixel, k->components);
-        acf_tensor *v = d ? acf_mixture_sample(t, m, k->components, k->lo, k->hi, d) : acf_mixture_mean(t, m, k->components);
+        acf_tensor *v = d ? acf_mixture_sample(t, m, k->components, k->lo + d->log_temperature, k->hi + d->log_temperature, d) : acf_mixture_mean(t, m, k->components);
         pixel = t->failure.status ? &t->empty : acf_choose(t, u, acf_tensor_view(t, v, 4, old->dim), old);
     }
     return pixel;
@@ -133,15 +137,33 @@ static void fill_row(acf_tape *t, const acf_image_like *k, const acf_image_cond 
     }
 }
 
+/* A temperature changes what the network says of each channel's mixture, [logits | means | log-scales]: logits / T, log-scales + log T. */
+static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_temperature) {
+    const int64_t K = k->components, A = acf_chain_width(k->C, K);
+    acf_real *times = acf_arena_alloc(t->host, (size_t)A * sizeof *times), *plus = times ? acf_arena_alloc(t->host, (size_t)A * sizeof *plus) : NULL;
+    if (!plus) {
+        acf_tape_fail(t, NULL);
+        return (acf_pixel_change){&t->empty, &t->empty};
+    }
+    for (int64_t i = 0; i < A; i++) {
+        const int64_t part = i < 3 * K * k->C ? i / K % 3 : 1; /* behind the mixtures are slopes of means */
+        times[i] = part == 0 ? (acf_real)exp(-log_temperature) : 1;
+        plus[i] = part == 2 ? (acf_real)log_temperature : 0;
+    }
+    return (acf_pixel_change){acf_tensor_input(t, times, 1, &A), acf_tensor_input(t, plus, 1, &A)};
+}
+
 /* All modelled numbers in their order; d NULL: means. A GPU makes a row at once, where that fits. */
 static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
     if (t->failure.status) return &t->empty;
     ACF_ASSERT(!t->record);
+    const double warm = d ? d->log_temperature : 0;
+    const acf_pixel_change change = warm != 0 ? warmed(t, k, warm) : (acf_pixel_change){0};
     const int64_t line = c->u->dim[0] * k->W * k->C, A = acf_chain_width(k->C, k->components);
     const bool at_once = t->dev->kind == ACF_DEVICE_CUDA && acf_pixel_row_fits(k->width, k->C, A, k->components, k->blocks);
-    const acf_pixel_row how = {.u = c->u, .given = c->given, .K = k->components, .lo = k->lo, .hi = k->hi};
+    const acf_pixel_row how = {.u = c->u, .given = c->given, .K = k->components, .lo = k->lo + warm, .hi = k->hi + warm};
     const acf_cells all = d ? acf_image_cells(t, c->u->dim[0], k->H * k->W, k->C, false) : (acf_cells){0};
-    acf_pixel_walk *walk = acf_pixel_walk_new(t, &k->pixel, c->given, c->b);
+    acf_pixel_walk *walk = acf_pixel_walk_new(t, &k->pixel, c->given, c->b, warm != 0 ? &change : NULL);
     for (int64_t h = 0; h < k->H && !t->failure.status; h++) {
         acf_draw here = d ? *d : (acf_draw){0};
         if (d) here.at = (acf_cells){all.row + h * line, all.column + h * line};

@@ -17,7 +17,9 @@ typedef struct acf_image_like acf_image_like;
 
 /* mean and sample are (N,H,W,C) with the observed numbers in their places; the sample of a number is keyed by (seed, image id, its place in
  * the image, draw). Samples have no derivative. The pixelcnn's mean is what a network says of it that sees what is observed and was trained for that
- * (`guess`); without one it is chained, each number's mean given those of the numbers before, and has no derivative. */
+ * (`guess`); without one it is chained, each number's mean given those of the numbers before, and has no derivative.
+ *
+ * d->log_temperature is log T: deviations are multiplied by T, weights of mixtures raised to 1/T (docs/math.md, Temperature). */
 typedef struct acf_image_like_kind {
     const char *name;
     acf_status (*declare)(acf_image_like *k, acf_params *ps, const char *name);

@@ -145,7 +145,7 @@ static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_r
 acf_tensor *acf_image_net_answer(acf_tape *t, const acf_image_view *v, const acf_draw *d) {
     if (!v) return &t->empty;
     if (!d) return best_guess(t, v);
-    const acf_draw here = {.seed = d->seed, .draw = d->draw, .now = d->now, .row_id = v->id};
+    const acf_draw here = {.seed = d->seed, .draw = d->draw, .now = d->now, .log_temperature = d->log_temperature, .row_id = v->id};
     return acf_image_net_inverse(t, v, v->net->like.kind->sample(t, &v->net->like, &v->cond, &here));
 }
 

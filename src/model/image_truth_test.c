@@ -5,7 +5,8 @@
  *     E_q[p(x)/q(x)] = 1     with q a little wider than p: the density integrates to 1
  *     E_p[q(x)/p(x)] = 1     with q a little narrower, over draws of the model: they have that density
  *
- * And of images of levels, encoded by bells: the probabilities of all that the hidden pixels may be have the sum 1.
+ * And of images of levels, encoded by bells: the probabilities of all that the hidden pixels may be have the sum 1. Draws at other temperatures are as
+ * docs/math.md says.
  */
 #include "model/image_net.h"
 
@@ -204,4 +205,67 @@ static void probabilities_of_images_add_up(void **state) {
     check_levels(&acf_image_pixelcnn, 900);
 }
 
-ACF_TESTS(image_truth, cmocka_unit_test(densities_integrate_to_one), cmocka_unit_test(probabilities_of_images_add_up))
+/* ---- temperature ------------------------------------------------------------------------------------------------------------------------- */
+
+static void draw_at(acf_image_lab *l, double temperature, acf_real *out) {
+    const acf_draw how = {.seed = 12, .log_temperature = log(temperature)};
+    acf_tape_begin(l->t, false);
+    if (acf_image_net_draw(l->t, acf_image_net_view(l->t, l->net, &l->q, NULL), &how, out)) fail_msg("%s", acf_error());
+}
+
+/* One component, one pixel: a draw is m + Tσε, so from 1 to 1/2 it moves twice as far as from 1/2 to 1/4; in all channels, whose means follow each
+ * other in a line. `far`: σ is at its upper bound, which the temperature then moves. */
+static void check_spread(const acf_image_like_kind *like, int64_t C, double far) {
+    acf_image_lab l;
+    acf_image_sizes s = acf_image_lab_sizes(SIDE, C, 0, like);
+    acf_real *x[3];
+    s.components = 1;
+    acf_image_lab_open(&l, 1, &s, 3, ACF_IMAGE_ONE, 0.3);
+    const int64_t n = l.N * SIDE * SIDE * C;
+    acf_param *b = acf_params_find(acf_image_net_params(l.net), like == &acf_image_gaussian ? "likelihood.say.b" : "likelihood.head.b");
+    for (int64_t c = 0; b && c < C; c++) b->t.data[like == &acf_image_gaussian ? C + c : 3 * c + 2] += (acf_real)far;
+    for (int k = 0; k < 3; k++) {
+        x[k] = acf_alloc((size_t)n * sizeof *x[k], "a draw");
+        memcpy(x[k], l.x, (size_t)n * sizeof *x[k]);
+        draw_at(&l, ldexp(1, -k), x[k]);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double first = (double)(x[0][i] - x[1][i]), second = (double)(x[1][i] - x[2][i]);
+        assert_true((first != 0) == acf_image_lab_modelled(&l, i));
+        acf_assert_close(first, 2 * second, (sizeof(acf_real) == 8 ? 1e-12 : 1e-5) * (1 + fabs((double)x[0][i])), "the way of a draw");
+    }
+    for (int k = 0; k < 3; k++) acf_release(x[k]);
+    acf_image_lab_close(&l);
+}
+
+/* Two components far apart, of weights 1 and 3: at temperature 1/2 the weights are 1 and 9. */
+static void check_choice(double temperature, double expected) {
+    enum { IMAGES = 2000 };
+    acf_image_lab l;
+    const acf_image_sizes s = acf_image_lab_sizes(SIDE, 1, 0, &acf_image_pixelcnn);
+    int64_t above = 0, modelled = 0;
+    acf_image_lab_open(&l, 1, &s, IMAGES, ACF_IMAGE_ONE, 0);
+    acf_params *ps = acf_image_net_params(l.net);
+    acf_real *b = acf_params_find(ps, "likelihood.head.b")->t.data;
+    memset(acf_params_find(ps, "likelihood.head.g")->t.data, 0, 6 * sizeof *b);
+    memcpy(b, (acf_real[]){0, ACF_R(1.0986123), -5, 5, -3, -3}, 6 * sizeof *b);
+    draw_at(&l, temperature, l.x);
+    for (int64_t i = 0; i < IMAGES * SIDE * SIDE; i++)
+        if (acf_image_lab_modelled(&l, i)) modelled++, above += l.x[i] > 0;
+    assert_int_equal(modelled, IMAGES);
+    acf_assert_close((double)above / IMAGES, expected, 0.025, "the share of the likelier component");
+    acf_image_lab_close(&l);
+}
+
+static void temperature_narrows_draws(void **state) {
+    (void)state;
+    for (int64_t C = 1; C <= 3; C += 2) {
+        check_spread(&acf_image_normal, C, 0);
+        for (int far = 0; far < 2; far++) check_spread(&acf_image_gaussian, C, 100 * far), check_spread(&acf_image_pixelcnn, C, 100 * far);
+    }
+    check_choice(1, 0.75);
+    check_choice(0.5, 0.9);
+    check_choice(2, sqrt(3) / (1 + sqrt(3)));
+}
+
+ACF_TESTS(image_truth, cmocka_unit_test(densities_integrate_to_one), cmocka_unit_test(probabilities_of_images_add_up), cmocka_unit_test(temperature_narrows_draws))

@@ -21,6 +21,7 @@ typedef struct acf_model {
     acf_image_net *image; /* of a model of images: then encoder, schema and net are NULL; else it is */
     acf_image_map *map;   /* of the levels of these images; else NULL */
     acf_precision answers; /* what questions multiply: float at first */
+    double log_temperature; /* of draws of images: 0 at first */
     acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;
 

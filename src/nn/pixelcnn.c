@@ -4,6 +4,7 @@
 #include "ops/arith.h"
 #include "ops/concat.h"
 #include "ops/paired.h"
+#include "ops/weight_norm.h"
 
 #include <stdio.h>
 
@@ -67,7 +68,7 @@ static int slot_of(int block, int which) { return SLOT_FIRST + block * SLOT_EACH
 /* A run of the network on a part of the image. */
 typedef struct stage {
     const acf_pixelcnn *n;
-    acf_tensor *kernel[ACF_PIXEL_LAYERS];
+    acf_tensor *kernel[ACF_PIXEL_LAYERS], *bias[ACF_PIXEL_LAYERS];
     acf_tensor *canvas[SLOTS]; /* NULL: the whole image at once */
     acf_region at;
     const acf_pass *pass;
@@ -80,11 +81,12 @@ typedef struct tidings {
 } tidings;
 
 static void make_kernels(acf_tape *t, stage *s) {
-    for (int i = 0; i < layer_of(s->n->shape.blocks, 0); i++) s->kernel[i] = acf_conv_layer_kernel(t, &s->n->layer[i]);
+    for (int i = 0; i < layer_of(s->n->shape.blocks, 0); i++)
+        s->kernel[i] = acf_conv_layer_kernel(t, &s->n->layer[i]), s->bias[i] = acf_p(s->n->layer[i].b);
 }
 
 static acf_tensor *convolve(acf_tape *t, const stage *s, int layer, acf_tensor *x, acf_conv how) {
-    return acf_conv2d(t, x, s->kernel[layer], acf_p(s->n->layer[layer].b), how);
+    return acf_conv2d(t, x, s->kernel[layer], s->bias[layer], how);
 }
 
 static acf_tensor *at_point(acf_tape *t, const stage *s, int layer, acf_tensor *x) { return convolve(t, s, layer, x, s->n->layer[layer].how); }
@@ -154,7 +156,14 @@ struct acf_pixel_walk {
     acf_tape_mark begin, row_made; /* before the first row; behind this row's tidings */
 };
 
-acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b) {
+/* The head's numbers y become times·y + plus: in its weights, so that nothing else has to know. */
+static void change_head(acf_tape *t, stage *s, const acf_pixel_change *c) {
+    const acf_conv_layer *head = &s->n->layer[ACF_PIXEL_HEAD];
+    s->kernel[ACF_PIXEL_HEAD] = acf_weight_norm(t, acf_p(head->v), acf_mul(t, acf_p(head->g), c->times));
+    s->bias[ACF_PIXEL_HEAD] = acf_add(t, acf_mul(t, acf_p(head->b), c->times), c->plus);
+}
+
+acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b, const acf_pixel_change *change) {
     ACF_ASSERT(!t->record);
     acf_pixel_walk *k = t->failure.status ? NULL : acf_arena_alloc(t->host, sizeof *k);
     if (!k) {
@@ -163,6 +172,7 @@ acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tenso
     }
     *k = (acf_pixel_walk){.s.n = n, .b = b};
     make_kernels(t, &k->s);
+    if (change) change_head(t, &k->s, change);
     k->embedding = acf_image_embed_run(t, &n->embed, given, b);
     k->z = acf_window(t, given, (acf_region){0, 0, n->shape.H, n->shape.W}); /* a copy */
     k->s.canvas[SLOT_IMAGE] = picture(t, k->z, b);
@@ -203,13 +213,12 @@ void acf_pixel_walk_set(acf_tape *t, acf_pixel_walk *k, int64_t c, acf_tensor *p
 void acf_pixel_walk_fill(acf_tape *t, acf_pixel_walk *k, acf_pixel_row how, const acf_draw *d) {
     const stage *s = &k->s;
     if (t->failure.status) return;
-    const acf_conv_layer *layer = s->n->layer;
     how.row = s->at.top, how.blocks = s->n->shape.blocks, how.first = k->row.first, how.image = s->canvas[SLOT_IMAGE], how.z = k->z;
-    how.left = s->kernel[ACF_PIXEL_LEFT], how.left_bias = acf_p(layer[ACF_PIXEL_LEFT].b);
-    how.head = s->kernel[ACF_PIXEL_HEAD], how.head_bias = acf_p(layer[ACF_PIXEL_HEAD].b);
+    how.left = s->kernel[ACF_PIXEL_LEFT], how.left_bias = s->bias[ACF_PIXEL_LEFT];
+    how.head = s->kernel[ACF_PIXEL_HEAD], how.head_bias = s->bias[ACF_PIXEL_HEAD];
     for (int i = 0; i < how.blocks; i++) {
         const int in = layer_of(i, ACF_PIXEL_HIN), out = layer_of(i, ACF_PIXEL_HOUT);
-        how.block[i] = (acf_row_block){s->kernel[in], acf_p(layer[in].b), s->kernel[out], acf_p(layer[out].b), k->row.aux[i], k->row.cond[i]};
+        how.block[i] = (acf_row_block){s->kernel[in], s->bias[in], s->kernel[out], s->bias[out], k->row.aux[i], k->row.cond[i]};
     }
     acf_pixel_row_run(t, &how, d);
 }

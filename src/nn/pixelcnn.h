@@ -47,7 +47,11 @@ acf_tensor *acf_pixelcnn_run(acf_tape *t, const acf_pixelcnn *n, acf_tensor *z, 
 
 /* The same one pixel after the other, by rows; the tape does not record. Lives on the tape. */
 typedef struct acf_pixel_walk acf_pixel_walk;
-acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b); /* NULL after a failure */
+typedef struct acf_pixel_change {
+    acf_tensor *times, *plus; /* (out): what it says about a pixel is multiplied by the first, and the second is added */
+} acf_pixel_change;
+/* change NULL: none. NULL after a failure. */
+acf_pixel_walk *acf_pixel_walk_new(acf_tape *t, const acf_pixelcnn *n, acf_tensor *given, acf_tensor *b, const acf_pixel_change *change);
 /* Begins row r: its pixels are asked for next, all of them. What is made from here on dies when the next row begins. */
 void acf_pixel_walk_row(acf_tape *t, acf_pixel_walk *k, int64_t r);
 /* (N,1,1,out) about the pixel at column c; */

@@ -91,10 +91,19 @@ static void observed_pixels_are_seen_by_all(void **state) {
     close_bench(&k);
 }
 
-/* Pixel by pixel, with what was computed before kept: the same numbers, up to rounding. */
+/* y becomes (1 + o/4)·y + o - 1 for number o about a pixel. */
+static acf_pixel_change some_change(bench *k, int64_t out) {
+    acf_real times[64], plus[64];
+    for (int64_t o = 0; o < out; o++) times[o] = 1 + (acf_real)o / 4, plus[o] = (acf_real)o - 1;
+    return (acf_pixel_change){acf_tensor_input(k->l.t, times, 1, &out), acf_tensor_input(k->l.t, plus, 1, &out)};
+}
+
+/* Pixel by pixel, with what was computed before kept: the same numbers, up to rounding; or those changed as asked. */
 static void a_walk_says_the_same(void **state) {
     (void)state;
-    for (int blocks = 0; blocks <= 3; blocks++) {
+    for (int round = 0; round < 8; round++) {
+        const int blocks = round / 2;
+        const bool changed = round % 2;
         bench k;
         open_bench(&k, 3, blocks);
         acf_real whole[N * H * W * OUT];
@@ -102,7 +111,8 @@ static void a_walk_says_the_same(void **state) {
         acf_lab_begin(&k.l, false);
         acf_tape *t = k.l.t;
         acf_tensor *z = image(&k, k.z), *b = image(&k, k.b);
-        acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, image(&k, k.given), b);
+        const acf_pixel_change change = some_change(&k, OUT);
+        acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, image(&k, k.given), b, changed ? &change : NULL);
         assert_non_null(walk);
         for (int64_t h = 0; h < H; h++) {
             acf_pixel_walk_row(t, walk, h);
@@ -110,9 +120,11 @@ static void a_walk_says_the_same(void **state) {
                 acf_tensor *p = acf_pixel_walk_at(t, walk, w);
                 if (acf_tape_status(t)) fail_msg("%s", acf_error());
                 for (int64_t n = 0; n < N; n++)
-                    for (int64_t o = 0; o < OUT; o++)
-                        acf_assert_close((double)p->data[n * OUT + o], (double)whole[((n * H + h) * W + w) * OUT + o],
-                                         sizeof(acf_real) == 8 ? 1e-12 : 2e-5, "number about a pixel");
+                    for (int64_t o = 0; o < OUT; o++) {
+                        const double y = (double)whole[((n * H + h) * W + w) * OUT + o], at = (double)o;
+                        acf_assert_close((double)p->data[n * OUT + o], changed ? (1 + at / 4) * y + at - 1 : y, sizeof(acf_real) == 8 ? 1e-12 : 2e-5,
+                                         "number about a pixel");
+                    }
                 acf_pixel_walk_set(t, walk, w, acf_window(t, z, (acf_region){h, w, 1, 1}));
             }
         }
@@ -122,7 +134,7 @@ static void a_walk_says_the_same(void **state) {
     }
 }
 
-/* A row at once is the row pixel by pixel. */
+/* A row at once is the row pixel by pixel; once with a change. */
 static void a_row_at_once_is_the_same(void **state) {
     (void)state;
     enum { K = 2, C = 3, A = C * 3 * K + 3 * K };
@@ -136,7 +148,8 @@ static void a_row_at_once_is_the_same(void **state) {
             acf_real modelled[N * H * W * C];
             for (int i = 0; i < N * H * W * C; i++) modelled[i] = 1 - k.b[i];
             acf_tensor *given = image(&k, k.given), *u = image(&k, modelled);
-            acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, given, image(&k, k.b));
+            const acf_pixel_change change = some_change(&k, A);
+            acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, given, image(&k, k.b), blocks == 1 ? &change : NULL);
             assert_non_null(walk);
             for (int64_t h = 0; h < H; h++) {
                 acf_pixel_walk_row(t, walk, h);
@@ -166,7 +179,7 @@ static void a_walk_does_not_grow(void **state) {
     open_bench(&k, 1, 2);
     acf_tape *t = k.l.t;
     acf_tensor *z = image(&k, k.z);
-    acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, image(&k, k.given), image(&k, k.b));
+    acf_pixel_walk *walk = acf_pixel_walk_new(t, &k.net, image(&k, k.given), image(&k, k.b), NULL);
     size_t used = 0;
     for (int64_t h = 0; h < H; h++) {
         acf_pixel_walk_row(t, walk, h);

@@ -13,6 +13,7 @@ small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --thr
 "$ACFLOW" score few --model l.safetensors | wc -l
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o out && ls out
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 -o again && diff -r out again && echo "the same again"
+"$ACFLOW" impute few --mask left --model m.safetensors --draws 2 --image-temperature 0.5 -o cool && cmp -s out/few-0.guess.png cool/few-0.guess.png && ! cmp -s out/few-0.1.png cool/few-0.1.png && echo "other draws"
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
 mkdir two && cp out/few-0.1.png two/a.png && cp out/few-1.1.png two/a.jpg && "$ACFLOW" impute two --mask hole.png --model m.safetensors --truth two -o named && ls named
 "$ACFLOW" fit bars $small --image-pad 12 --steps 1 -o padded.safetensors && "$ACFLOW" impute two/a.png --mask hole.png --model padded.safetensors -o unpadded && "$ACFLOW" info unpadded/a.1.png | sed -n 2p

@@ -10,7 +10,7 @@ for pass in 1 2; do
     rm -f m.safetensors
     "$ACFLOW" fit t.csv -o m.safetensors --config c.json --checkpoint state.ckpt --progress json -q --log fit.log 2> log & pid=$!
     while ! grep -q "\"pass\": $pass, \"passes\": 2, \"step\": [1-9][0-9]" fit.log log 2> /dev/null && kill -0 $pid 2> /dev/null; do sleep 0.02; done
-    kill -INT $pid
+    kill -INT $pid; kill -INT $pid # timeout(1) sends two
     wait $pid; echo "exit code $?"
     grep -v '^{' log
     [ -e state.ckpt ] && [ ! -e m.safetensors ] && echo "a checkpoint, no model"
