@@ -468,6 +468,10 @@ ACF_API const char *acf_images_note(const acf_images *im);
  * such image), ACF_ESPACE. */
 ACF_API acf_status acf_images_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed);
 
+/* What files made from image i are to be called, before their own ending: "a" for a.png (with its ending where those of the files differ), "digits-017"
+ * for number 17 of digits.npy. No two images of a set share one. acflow impute names its files so, and acf_image_eval_completed finds them by it. */
+ACF_API acf_status acf_images_file_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed);
+
 /* Number, size, levels in use, files left out: as lines for people, or as JSON (keys may be added). cap, needed: as above. Fails: ACF_ESPACE,
  * ACF_EMEMORY. */
 ACF_API acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed);

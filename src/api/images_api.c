@@ -44,14 +44,24 @@ const uint8_t *acf_images_pixels(const acf_images *im) { return im ? im->pixel :
 int acf_images_bits(const acf_images *im) { return im ? im->bits : 0; }
 const char *acf_images_note(const acf_images *im) { return im ? im->note : ""; }
 
-acf_status acf_images_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
+typedef char *(*name_writer)(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i);
+
+static acf_status put_name(name_writer write, const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
     char name[ACF_IMAGE_NAME_MAX];
     ACF_NEED(im);
     ACF_NEED_ROOM(out, cap);
-    if (i < 0 || i >= im->N) return acf_fail(ACF_EUSAGE, "acf_images_name: image %lld; there are 0 to %lld", (long long)i, (long long)im->N - 1);
+    if (i < 0 || i >= im->N) return acf_fail(ACF_EUSAGE, "the name of image %lld; there are 0 to %lld", (long long)i, (long long)im->N - 1);
     acf_text t = acf_text_into(out, cap);
-    acf_text_add(&t, acf_img_name(name, im, i));
+    acf_text_add(&t, write(name, im, i));
     return acf_text_done(&t, needed);
+}
+
+acf_status acf_images_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
+    return put_name(acf_img_name, im, i, out, cap, needed);
+}
+
+acf_status acf_images_file_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
+    return put_name(acf_img_file_name, im, i, out, cap, needed);
 }
 
 /* ---- describing ----------------------------------------------------------------------------------------------------------- */

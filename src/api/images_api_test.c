@@ -128,7 +128,11 @@ static void images_are_described(void **state) {
     assert_int_equal(acf_images_name(im, 3, text, sizeof text, NULL), ACF_OK);
     assert_string_equal(text, "digits 3");
     assert_int_equal(acf_images_name(im, 6, text, sizeof text, NULL), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "acf_images_name: image 6; there are 0 to 5");
+    assert_string_equal(acf_error(), "the name of image 6; there are 0 to 5");
+    assert_int_equal(acf_images_file_name(im, 3, text, sizeof text, &needed), ACF_OK);
+    assert_string_equal(text, "digits-3");
+    assert_int_equal(needed, 9);
+    assert_int_equal(acf_images_file_name(im, 6, text, sizeof text, NULL), ACF_EUSAGE);
     assert_int_equal(acf_images_shape(im, NULL), ACF_EUSAGE);
     assert_int_equal(acf_images_describe(NULL, text, sizeof text, NULL), ACF_EUSAGE);
     assert_true(acf_images_pixels(NULL) == NULL && acf_images_bits(NULL) == 0 && acf_images_note(NULL)[0] == 0);

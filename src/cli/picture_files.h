@@ -10,19 +10,6 @@
 /* Makes the folder where there is none. Refuses -, a file, and `source` (NULL: none), whose images would be written over. */
 int cli_make_folder(const char *command, const char *path, const char *source);
 
-/* Files named after images. Without their endings where that leaves all names different; images of an array have its name and a number. */
-typedef struct cli_names {
-    const acf_images *im; /* keeps */
-    int digits;           /* of the largest number */
-    bool whole;           /* endings stay: a.png and a.jpg are two */
-} cli_names;
-
-int cli_names_make(const char *command, const acf_images *im, cli_names *out);
-
-/* out: folder/NAME.WHAT.png. */
-#define CLI_PICTURE_PATH_MAX 5000
-void cli_names_path(const cli_names *n, const char *folder, int64_t i, const char *what, char out[CLI_PICTURE_PATH_MAX]);
-
 /* Whole times that images of this shape (4) are enlarged, so that the longer side is at most `side` pixels; at least 1. */
 int64_t cli_zoom(const int64_t *shape, int64_t side);
 

@@ -119,11 +119,13 @@ static void add_column(const work *w, contact *c, const char *name, const uint8_
     c->name[c->columns++] = name;
 }
 
-static int put_images(const work *w, const cli_names *names, const char *folder, const char *what, const uint8_t *level) {
-    char path[CLI_PICTURE_PATH_MAX];
+/* folder/NAME.WHAT.png of each image. */
+static int put_images(const work *w, const char *folder, const char *what, const uint8_t *level) {
     int code = 0;
     for (int64_t i = 0; i < w->shape[0] && !code; i++) {
-        cli_names_path(names, folder, i, what, path);
+        char name[400], path[5000];
+        if (acf_images_file_name(w->im, i, name, sizeof name, NULL) != ACF_OK) return cli_failed(w->command);
+        snprintf(path, sizeof path, "%s/%s.%s.png", folder, name, what);
         code = cli_put_picture(w->command, w->im, path, level + i * w->P * w->shape[3]);
     }
     return code;
@@ -131,8 +133,7 @@ static int put_images(const work *w, const cli_names *names, const char *folder,
 
 /* Draws and the best guess, each to files and to its column of the sheet. */
 static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint8_t *level, contact *c) {
-    cli_names names;
-    int code = cli_names_make(w->command, w->im, &names);
+    int code = 0;
     for (long long k = 0; k < ask->draws && !code; k++) {
         char what[32];
         snprintf(what, sizeof what, "%lld", k + 1);
@@ -141,12 +142,12 @@ static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint
             snprintf(c->draw[k], sizeof c->draw[k], "draw %d", (int)k + 1);
             add_column(w, c, c->draw[k], level);
         }
-        code = put_images(w, &names, ask->output, what, level);
+        code = put_images(w, ask->output, what, level);
     }
     if (!code && acf_image_session_guess(w->s, w->im, w->given, level) != ACF_OK) code = cli_failed(w->command);
     if (code) return code;
     add_column(w, c, "guess", level);
-    return put_images(w, &names, ask->output, "guess", level);
+    return put_images(w, ask->output, "guess", level);
 }
 
 /* *out: images to show in the last column, as many as there are; NULL: none are given. */

@@ -186,6 +186,7 @@ static acf_status close_gaps(folder *f) {
         if (!name) return ACF_EMEMORY;
         if (n < i) memmove(im->pixel + (size_t)n * size, im->pixel + (size_t)i * size, size);
         im->file[n++] = memcpy(name, f->name[i], length);
+        im->endings_differ |= strcmp(strrchr(name, '.'), strrchr(im->file[0], '.')) != 0;
     }
     im->N = n;
     im->broken = f->n - n;

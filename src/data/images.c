@@ -1,12 +1,14 @@
 /* Sets of images: see images.h. Here: what a plan does to one picture, single files and .npy; folders and idx have files of their own. */
 #include "data/images.h"
 
+#include "base/text.h"
 #include "data/npy.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,17 +169,54 @@ static void add_copies(acf_images *im) {
     if ((im->plan.turn && !(across && down)) || (im->plan.mirror && !across)) im->inner = (acf_image_box){0, 0, im->W, im->H}; /* it moved, too */
 }
 
-char *acf_img_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
-    enum { BEHIND = 24 };
-    const int64_t once = im->N / im->copies, k = i % once, copy = i / once, turns = im->plan.turn ? 4 : 1;
-    const char *slash = strrchr(im->path, '/'), *base = slash && slash[1] ? slash + 1 : im->path;
-    int n = im->file ? snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s", im->file[k])
-            : once == 1 ? snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s", base)
-                        : snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s %lld", base, (long long)k);
-    if (n >= ACF_IMAGE_NAME_MAX - BEHIND) n = ACF_IMAGE_NAME_MAX - BEHIND - 1;
-    if (copy % turns) n += snprintf(out + n, BEHIND - 10, " turned %d", (int)(copy % turns) * 90);
-    if (copy / turns) snprintf(out + n, 10, " mirrored");
+/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+
+/* The file that image k, before copies, is in: of a folder its own, else the one that was opened. */
+static const char *file_of(const acf_images *im, int64_t k) {
+    const char *slash = strrchr(im->path, '/');
+    return im->file ? im->file[k] : slash && slash[1] ? slash + 1 : im->path;
+}
+
+#define BEHIND 44 /* bytes for what stands behind the file's name */
+static char *copy_name(char out[ACF_IMAGE_NAME_MAX], const char *file) {
+    snprintf(out, ACF_IMAGE_NAME_MAX - BEHIND, "%s", file);
     return out;
+}
+
+/* Number of an image in an array, digits wide, and which copy it is: words with this character before each. */
+static char *add_behind(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i, char before, int digits) {
+    const int64_t once = im->N / im->copies, copy = i / once, turns = im->plan.turn ? 4 : 1;
+    acf_text t = {.out = out, .cap = ACF_IMAGE_NAME_MAX, .len = strlen(out)};
+    if (!im->file && once > 1) acf_text_addf(&t, "%c%0*lld", before, digits, (long long)(i % once));
+    if (copy % turns) acf_text_addf(&t, "%cturned%c%d", before, before, (int)(copy % turns) * 90);
+    if (copy / turns) acf_text_addf(&t, "%cmirrored", before);
+    return out;
+}
+
+char *acf_img_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
+    return add_behind(copy_name(out, file_of(im, i % (im->N / im->copies))), im, i, ' ', 1);
+}
+
+char *acf_img_file_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i) {
+    const int64_t once = im->N / im->copies;
+    int digits = 1;
+    for (int64_t n = once - 1; n > 9; n /= 10) digits++;
+    copy_name(out, file_of(im, i % once));
+    return add_behind(im->endings_differ ? out : acf_img_cut_ending(out), im, i, '-', digits);
+}
+
+static bool cut(char *name, const char *ending) {
+    char *dot = strrchr(name, '.');
+    const bool has = dot && dot != name && strcasecmp(dot, ending) == 0;
+    if (has) *dot = 0;
+    return has;
+}
+
+char *acf_img_cut_ending(char *name) {
+    static const char *const known[] = {".png", ".jpg", ".jpeg", ".npy", ".idx"};
+    cut(name, ".gz");
+    for (size_t k = 0; k < sizeof known / sizeof *known && !cut(name, known[k]); k++) {}
+    return name;
 }
 
 /* ---- arrays --------------------------------------------------------------------------------------------------------------- */

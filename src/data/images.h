@@ -45,6 +45,7 @@ typedef struct acf_images {
     uint8_t *pixel;       /* (N,H,W,C), 0 .. 2^bits - 1; owned */
     const char *path;     /* what it was read from; owned */
     const char **file;    /* (N) file names of a folder, without it; NULL: an array. Owned */
+    bool endings_differ;  /* of these files: a.jpg is beside b.png, or b.PNG */
     acf_image_box inner;  /* what is not padding */
     acf_image_plan plan;  /* what was done to them */
     int64_t from_H, from_W; /* their size before that; 0: they differed */
@@ -80,6 +81,13 @@ static inline const uint8_t *acf_img_at(const acf_images *im, int64_t i) { retur
 /* "a.png", "digits.npy 17", or with " turned 90" or " mirrored" behind it, for sentences and captions. Returns out. */
 #define ACF_IMAGE_NAME_MAX 300
 char *acf_img_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i);
+
+/* What files made from it are called, no two of a set alike: "a" of a.png, "a.png" where endings differ, "digits-017" of number 17 of digits.npy;
+ * with "-turned-90" or "-mirrored" behind it. Returns out. */
+char *acf_img_file_name(char out[ACF_IMAGE_NAME_MAX], const acf_images *im, int64_t i);
+
+/* Takes the ending of a picture or array, such as .png or .npy.gz, off a name; returns it as it then is. */
+char *acf_img_cut_ending(char *name);
 
 /* ---- for the sources ------------------------------------------------------------------------------------------------------- */
 

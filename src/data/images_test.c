@@ -126,7 +126,34 @@ static void a_folder_is_read_by_name(void **state) {
     acf_images *im = opened(path, NULL);
     assert_is(im, 1, H, W, 1, pixel + SIZE);
     assert_string_equal(acf_img_name(name, im, 0), "b.png");
+    assert_string_equal(acf_img_file_name(name, im, 0), "b");
     acf_img_free(im);
+}
+
+/* A name for files made from each image: without its ending while all end alike, with a number of one width in an array, other for each copy. */
+static void files_made_from_images_have_names(void **state) {
+    (void)state;
+    static uint8_t many[101];
+    char name[ACF_IMAGE_NAME_MAX], longest[256] = "", kept[4][20] = {"a.PNG", "a.jpg", "b c.png", "x.jpg.png"};
+    acf_images *im;
+    put_picture("b c.png", 0, 1), put_picture("x.jpg.png", 1, 1);
+    memset(longest, 'n', 251), memcpy(longest + 251, ".png", 5); /* as long as a file's name can be */
+    put_picture(longest, 2, 1);
+    im = opened(folder.path, NULL);
+    assert_string_equal(acf_img_file_name(name, im, 0), "b c");
+    assert_true(strlen(acf_img_file_name(name, im, 1)) == 251 && name[250] == 'n');
+    assert_string_equal(acf_img_file_name(name, im, 2), "x.jpg");
+    acf_img_free(im);
+    put_picture("a.PNG", 3, 1), put_picture("a.jpg", 3, 1);
+    im = opened(folder.path, NULL);
+    for (int i = 0; i < 4; i++) assert_string_equal(acf_img_file_name(name, im, i < 3 ? i : 4), kept[i]);
+    acf_img_free(im);
+    assert_int_equal(acf_img_create(many, 101, 1, 1, 1, &(acf_image_plan){.turn = true, .mirror = true}, &im), ACF_OK);
+    assert_string_equal(acf_img_file_name(name, im, 7), "memory-007");
+    assert_string_equal(acf_img_file_name(name, im, 101 * 7 + 100), "memory-100-turned-270-mirrored");
+    acf_img_free(im);
+    static const char *const ending[][2] = {{"digits.npy.gz", "digits"}, {"t10k.idx3-ubyte.gz", "t10k.idx3-ubyte"}, {".png", ".png"}, {"a.JPEG", "a"}, {"a", "a"}};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) assert_string_equal(acf_img_cut_ending(strcpy(name, ending[i][0])), ending[i][1]);
 }
 
 /* The majority decides, and the user is told. */
@@ -399,7 +426,7 @@ static void every_allocation_may_fail(void **state) {
 }
 
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(images, WITH_FILES(arrays_are_read), WITH_FILES(idx_is_read_packed_or_not), WITH_FILES(a_folder_is_read_by_name), WITH_FILES(grey_and_colour_may_be_mixed),
+ACF_TESTS(images, WITH_FILES(arrays_are_read), WITH_FILES(idx_is_read_packed_or_not), WITH_FILES(a_folder_is_read_by_name), WITH_FILES(files_made_from_images_have_names), WITH_FILES(grey_and_colour_may_be_mixed),
           WITH_FILES(broken_files_are_left_out_or_refused), WITH_FILES(sizes_must_agree_or_be_made_to), WITH_FILES(a_plan_is_its_steps),
           WITH_FILES(turned_copies_follow), WITH_FILES(mirrored_copies_follow), WITH_FILES(plans_that_cannot_be_meant), WITH_FILES(each_mistake_has_its_sentence),
           WITH_FILES(damaged_idx_never_hurts), WITH_FILES(every_allocation_may_fail))

@@ -170,8 +170,8 @@ static void completed_images_are_found_by_name(void **state) {
     acf_image_matches m;
     put_flat(&truth, "a.png", 10, SIDE), put_flat(&truth, "a-b.png", 20, SIDE), put_flat(&truth, "c 1.jpg.png", 30, SIDE);
     assert_int_equal(acf_img_open(dev, truth.path, NULL, &im), ACF_OK);
-    static const char *const name[] = {"a.png", "a-b.png", "c 1.jpg.png", "a.guess.png", "a-b.guess.png", "c-1.jpg.guess.png",
-                                       "a.10.png", "a-b.10.png", "c-1.jpg.10.png", "a.2.png", "a-b.2.png", "c-1.jpg.2.png"};
+    static const char *const name[] = {"a.png", "a-b.png", "c 1.jpg.png", "a.guess.png", "a-b.guess.png", "c 1.jpg.guess.png",
+                                       "a.10.png", "a-b.10.png", "c 1.jpg.10.png", "a.2.png", "a-b.2.png", "c 1.jpg.2.png"};
     for (int k = 0; k < 12; k++) put_flat(&folder, name[k], (uint8_t)(100 + k), SIDE);
     put_flat(&folder, "sheet.png", 0, 90), put_flat(&folder, "a.0.png", 0, 90), put_flat(&folder, "a.2x.png", 0, 90), put_flat(&folder, "d.1.png", 0, 90);
     if (acf_image_match(dev, folder.path, im, false, &m) != ACF_OK) fail_msg("%s", acf_error());
@@ -194,9 +194,9 @@ static void completed_images_are_found_by_name(void **state) {
     assert_non_null(strstr(acf_error(), "no file for draw 3 of 'a-b.png'"));
     assert_true(m.sets == 0 && !m.level && !m.done);
     acf_img_free(im);
-    put_flat(&truth, "a.jpg", 40, SIDE); /* twins keep their endings */
+    put_flat(&truth, "a.jpg", 40, SIDE); /* where they differ, endings stay */
     acf_lab_folder twins = acf_lab_folder_make();
-    static const char *const kept[] = {"a-b.png.1.png", "a.jpg.1.png", "a.png.1.png", "c-1.jpg.png.1.png"};
+    static const char *const kept[] = {"a-b.png.1.png", "a.jpg.1.png", "a.png.1.png", "c 1.jpg.png.1.png"};
     for (int k = 0; k < 4; k++) put_flat(&twins, kept[k], (uint8_t)(50 + k), SIDE);
     assert_int_equal(acf_img_open(dev, truth.path, NULL, &im), ACF_OK);
     if (acf_image_match(dev, twins.path, im, false, &m) != ACF_OK) fail_msg("%s", acf_error());

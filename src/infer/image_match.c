@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 #define DRAWS_MAX 100000 /* numbers of draws; beyond them come the best guess, and completions without a number */
@@ -13,7 +12,7 @@
 #define OTHER (DRAWS_MAX + 2)
 
 typedef struct entry {
-    char stem[ACF_IMAGE_NAME_MAX];
+    char stem[ACF_IMAGE_NAME_MAX]; /* what files made from it are called */
     int64_t i; /* the image's number */
 } entry;
 
@@ -24,59 +23,17 @@ typedef struct found {
 typedef struct search {
     const acf_images *truth;
     entry *entry; /* (N) by stem */
-    int digits;   /* of the numbers of images in an array */
-    bool whole;   /* stems keep their endings, since without them two would be alike */
 } search;
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
 
-/* Takes one of these endings off; whether it did. */
-static bool cut_ending(char *name, const char *const *ending, int n) {
-    char *dot = strrchr(name, '.');
-    for (int k = 0; dot && dot != name && k < n; k++)
-        if (strcasecmp(dot, ending[k]) == 0) {
-            *dot = 0;
-            return true;
-        }
-    return false;
-}
-
-static const char *const picture[] = {".png", ".jpg", ".jpeg"}, *const array[] = {".gz", ".npy", ".idx"};
-
-/* What impute calls image i: the same rules as in cli/picture_files.c, which tests/cli/eval-images.sh holds together. */
-static void make_stem(const search *s, int64_t i, char out[ACF_IMAGE_NAME_MAX]) {
-    acf_img_name(out, s->truth, i);
-    char *space = strrchr(out, ' ');
-    if (space && strspn(space + 1, "0123456789") == strlen(space + 1) && !strstr(out, " turned ")) {
-        const long long number = atoll(space + 1);
-        *space = 0;
-        while (cut_ending(out, array, 3)) {}
-        const size_t n = strlen(out);
-        snprintf(out + n, ACF_IMAGE_NAME_MAX - n, "-%0*lld", s->digits, number);
-    } else if (!s->whole) cut_ending(out, picture, 3);
-    for (char *c = out; *c; c++)
-        if (*c == ' ' || *c == '/') *c = '-';
-}
-
 static int by_stem(const void *a, const void *b) { return strcmp(((const entry *)a)->stem, ((const entry *)b)->stem); }
-
-static bool has_twins(const search *s) {
-    for (int64_t i = 1; i < s->truth->N; i++)
-        if (by_stem(&s->entry[i - 1], &s->entry[i]) == 0) return true;
-    return false;
-}
 
 static acf_status list_truth(search *s) {
     const int64_t N = s->truth->N;
     if (!(s->entry = acf_alloc((size_t)N * sizeof *s->entry, "names of images"))) return ACF_EMEMORY;
-    s->digits = 1;
-    for (int64_t n = N - 1; n > 9; n /= 10) s->digits++;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t i = 0; i < N; i++) make_stem(s, i, s->entry[i].stem), s->entry[i].i = i;
-        qsort(s->entry, (size_t)N, sizeof *s->entry, by_stem);
-        if (!has_twins(s)) break;
-        s->whole = true;
-    }
+    for (int64_t i = 0; i < N; i++) acf_img_file_name(s->entry[i].stem, s->truth, i), s->entry[i].i = i;
+    qsort(s->entry, (size_t)N, sizeof *s->entry, by_stem);
     return ACF_OK;
 }
 
@@ -89,11 +46,9 @@ static int64_t find_stem(const search *s, const entry *key) {
 static bool recognise(const search *s, const char *file, found *out) {
     entry key;
     if (snprintf(key.stem, sizeof key.stem, "%s", file) >= (int)sizeof key.stem) return false;
-    for (char *c = key.stem; *c; c++)
-        if (*c == ' ') *c = '-';
     out->set = OTHER;
-    if (s->whole && (out->i = find_stem(s, &key)) >= 0) return true;
-    cut_ending(key.stem, picture, 3);
+    if (s->truth->endings_differ && (out->i = find_stem(s, &key)) >= 0) return true;
+    acf_img_cut_ending(key.stem);
     if ((out->i = find_stem(s, &key)) >= 0) return true;
     char *dot = strrchr(key.stem, '.');
     if (!dot) return false;

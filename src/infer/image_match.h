@@ -5,7 +5,7 @@
  *                  photo.1.png, photo.2.png, ...        draws            (digits-017.1.png)
  *                  photo.guess.png                      the best guess
  *
- * Where photo.jpg and photo.png are both there, endings stay: photo.jpg.1.png. Other files, such as a contact sheet, are left out. */
+ * Where the true images end in .jpg and .png, endings stay: photo.jpg.1.png (acf_img_file_name). Other files, such as a contact sheet, are left out. */
 #ifndef ACF_INFER_IMAGE_MATCH_H
 #define ACF_INFER_IMAGE_MATCH_H
 
