@@ -491,7 +491,7 @@ ACF_API acf_status acf_options_for_images(const acf_options *o, acf_options **ou
  * otherwise. Fails also: ACF_EDATA (another size), ACF_EUSAGE (the model is of a table). */
 ACF_API acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_options *o, acf_images **out);
 
-/* images images of the model's size, all black: to draw new ones from. Gives *out. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+/* images images of the model's size, all black: to draw new ones from. Their frame is that of the images learned from. Gives *out. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 ACF_API acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out);
 
 /* Whether a model is one of images (1) or of a table (0). */

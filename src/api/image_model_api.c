@@ -9,7 +9,6 @@
 #include "ops/devices.h"
 #include "train/fit.h"
 
-
 int acf_model_is_images(const acf_model *m) { return m && m->image; }
 
 #define NEED_IMAGES(m)                                                                                                 \
@@ -57,6 +56,7 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     status = acf_fitted_create_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, &m);
     config = NULL; /* the model's like the map, also when it failed */
     ACF_TRY_DONE(status);
+    m->frame = im->inner;
     ACF_TRY_DONE(acf_door_answers(m, o));
     ACF_TRY_DONE(acf_fit_images(m, im, &how));
 done:
@@ -113,6 +113,7 @@ acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out
     uint8_t *black = acf_alloc_zero((size_t)n, "images");
     acf_status status = black ? acf_img_create(black, images, s->H, s->W, s->C, &plan, out) : ACF_EMEMORY;
     acf_release(black);
+    if (!status) (*out)->inner = m->frame;
     return status;
 }
 

@@ -272,6 +272,29 @@ static void maps_are_of_what_is_learned(void **state) {
     acf_images_free(im);
 }
 
+/* Who draws new images can take the padding off as with those learned from, also when the model comes from a file. */
+static void models_know_what_was_padding(void **state) {
+    (void)state;
+    static const uint8_t pixel[4 * 5 * 6];
+    acf_options *o = options((const char *const[]){"steps", "1", "valid", "0", NULL});
+    acf_images *im, *blank;
+    acf_model *m[2];
+    assert_int_equal(acf_img_create(pixel, 4, 5, 6, 1, &(acf_image_plan){.pad = 8}, &im), ACF_OK);
+    if (acf_model_fit_images(im, o, NULL, NULL, &m[0]) != ACF_OK) fail_msg("%s", acf_error());
+    assert_int_equal(acf_model_save(m[0], in_folder("padded.safetensors")), ACF_OK);
+    assert_int_equal(acf_model_load(path, NULL, &m[1]), ACF_OK);
+    for (int k = 0; k < 2; k++) {
+        int64_t box[4];
+        assert_int_equal(acf_images_blank(m[k], 2, &blank), ACF_OK);
+        assert_int_equal(acf_images_frame(blank, box), ACF_OK);
+        assert_true(box[0] == 1 && box[1] == 1 && box[2] == 7 && box[3] == 6);
+        acf_images_free(blank);
+        acf_model_free(m[k]);
+    }
+    acf_images_free(im);
+    acf_options_free(o);
+}
+
 /* ---- what is wrong ---------------------------------------------------------------------------------------------------------- */
 
 static void refused(acf_status status, acf_status want, const char *part) {
@@ -318,16 +341,19 @@ static void hostile_descriptions_are_refused(void **state) {
     (void)state;
     static const char *const bad[] = {"[]", "{}", "{\"height\":8,\"width\":8,\"channels\":2,\"bits\":8}", "{\"height\":0,\"width\":8,\"channels\":1,\"bits\":8}",
                                       "{\"height\":8,\"width\":5000000000,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":9}",
-                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8}"};
+                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,8]}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,9,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,8,8,8]}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,-1,8,8]}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *j;
         int64_t shape[3];
+        acf_image_box frame;
         acf_image_map *map;
         const acf_json_source from = {"m, image", ACF_EMODEL};
         assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
         const bool no_map = i + 1 == sizeof bad / sizeof *bad; /* which is right for the logit */
-        if (acf_image_model_from_json(from, j, ACF_IMAGE_BELLS, shape, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
-        if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (acf_image_model_from_json(from, j, ACF_IMAGE_BELLS, shape, &frame, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &frame, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
         json_decref(j);
     }
 }
@@ -353,6 +379,6 @@ static void damaged_files_are_refused(void **state) {
 }
 
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(image_model_api, WITH(best_guesses_beat_the_mean_image), WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
+ACF_TESTS(image_model_api, WITH(models_know_what_was_padding), WITH(best_guesses_beat_the_mean_image), WITH(given_pixels_make_the_rest_likelier), WITH(draws_keep_what_is_given_and_their_seed),
           WITH(chains_redraw_half_after_half), WITH(a_file_holds_the_model), WITH(training_goes_on_bit_for_bit), WITH(the_best_guess_has_a_loss),
           WITH(maps_are_of_what_is_learned), WITH(wrong_questions_are_refused), cmocka_unit_test(hostile_descriptions_are_refused), WITH(damaged_files_are_refused))

@@ -50,6 +50,7 @@ static int chain(const acf_model *m, const acf_options *o, const char *path, lon
     shape[0] = steps + 1;
     if (!code && !(all = malloc((size_t)(shape[0] * shape[1] * shape[2] * shape[3])))) code = acf_status_exit(ACF_EMEMORY);
     if (!code && acf_image_session_gibbs(s, im, first, (uint64_t)seed, steps, all) != ACF_OK) code = cli_failed("gibbs");
+    if (!code) code = cli_unpad("gibbs", im, steps + 1, all, shape);
     if (!code) {
         const int bits = acf_images_bits(im);
         const int64_t across = shape[0] < STRIP ? shape[0] : STRIP;

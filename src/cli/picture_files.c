@@ -2,8 +2,6 @@
 #include "cli/picture_files.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,19 +25,20 @@ int64_t cli_zoom(const int64_t *shape, int64_t side) {
     return longer < side ? side / longer : 1;
 }
 
-int cli_put_picture(const char *command, const acf_images *im, const char *path, const uint8_t *level) {
-    int64_t shape[4], box[4];
-    if (acf_images_shape(im, shape) != ACF_OK || acf_images_frame(im, box) != ACF_OK) return cli_failed(command);
-    const int64_t one[4] = {1, box[3] - box[1], box[2] - box[0], shape[3]};
-    const size_t row = (size_t)(one[2] * one[3]);
-    uint8_t *inside = malloc((size_t)one[1] * row);
-    int code = 0;
-    if (!inside) {
-        cli_say(CLI_ERROR, "out of memory for an image");
-        return acf_status_exit(ACF_EMEMORY);
+int cli_unpad(const char *command, const acf_images *im, int64_t n, uint8_t *level, int64_t shape[4]) {
+    int64_t full[4], box[4];
+    if (acf_images_shape(im, full) != ACF_OK || acf_images_frame(im, box) != ACF_OK) return cli_failed(command);
+    const int64_t one[4] = {n, box[3] - box[1], box[2] - box[0], full[3]}, row = one[2] * one[3];
+    for (int64_t k = 0; k < n * one[1]; k++) {
+        const int64_t i = k / one[1], y = box[1] + k % one[1];
+        memmove(level + k * row, level + ((i * full[1] + y) * full[2] + box[0]) * full[3], (size_t)row);
     }
-    for (int64_t y = 0; y < one[1]; y++) memcpy(inside + (size_t)y * row, level + ((box[1] + y) * shape[2] + box[0]) * shape[3], row);
-    if (acf_picture_sheet(path, inside, one, acf_images_bits(im), 1, 1, 0) != ACF_OK) code = cli_failed(command);
-    free(inside);
-    return code;
+    memcpy(shape, one, sizeof one);
+    return 0;
+}
+
+int cli_put_picture(const char *command, const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t i) {
+    const int64_t one[4] = {1, shape[1], shape[2], shape[3]};
+    const acf_status status = acf_picture_sheet(path, level + i * shape[1] * shape[2] * shape[3], one, bits, 1, 1, 0);
+    return status == ACF_OK ? 0 : cli_failed(command);
 }

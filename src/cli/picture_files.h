@@ -13,7 +13,10 @@ int cli_make_folder(const char *command, const char *path, const char *source);
 /* Whole times that images of this shape (4) are enlarged, so that the longer side is at most `side` pixels; at least 1. */
 int64_t cli_zoom(const int64_t *shape, int64_t side);
 
-/* One image of levels (H,W,C) as a PNG file, without its padding. */
-int cli_put_picture(const char *command, const acf_images *im, const char *path, const uint8_t *level);
+/* Takes the padding off n images of levels as im's, where they lie; shape: what they then are. */
+int cli_unpad(const char *command, const acf_images *im, int64_t n, uint8_t *level, int64_t shape[4]);
+
+/* Image i of levels of this shape as a PNG file. */
+int cli_put_picture(const char *command, const char *path, const uint8_t *level, const int64_t *shape, int bits, int64_t i);
 
 #endif

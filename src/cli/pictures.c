@@ -119,14 +119,15 @@ static void add_column(const work *w, contact *c, const char *name, const uint8_
     c->name[c->columns++] = name;
 }
 
-/* folder/NAME.WHAT.png of each image. */
-static int put_images(const work *w, const char *folder, const char *what, const uint8_t *level) {
-    int code = 0;
+/* folder/NAME.WHAT.png of each image; level is changed. */
+static int put_images(const work *w, const char *folder, const char *what, uint8_t *level) {
+    int64_t shape[4];
+    int code = cli_unpad(w->command, w->im, w->shape[0], level, shape);
     for (int64_t i = 0; i < w->shape[0] && !code; i++) {
         char name[400], path[5000];
         if (acf_images_file_name(w->im, i, name, sizeof name, NULL) != ACF_OK) return cli_failed(w->command);
         snprintf(path, sizeof path, "%s/%s.%s.png", folder, name, what);
-        code = cli_put_picture(w->command, w->im, path, level + i * w->P * w->shape[3]);
+        code = cli_put_picture(w->command, path, level, shape, acf_images_bits(w->im), i);
     }
     return code;
 }
@@ -226,17 +227,18 @@ int cli_sample_pictures(const acf_model *m, long long n, long long seed, const c
     int code = 0;
     if (acf_images_blank(m, n, &w.im) != ACF_OK || acf_image_session_create(m, &w.s) != ACF_OK || acf_images_shape(w.im, w.shape) != ACF_OK)
         code = cli_failed("sample");
-    w.P = w.shape[1] * w.shape[2], w.size = w.shape[0] * w.P * w.shape[3];
-    if (!code && !(level = malloc((size_t)w.size))) code = no_memory();
+    if (!code && !(level = malloc((size_t)(n * w.shape[1] * w.shape[2] * w.shape[3])))) code = no_memory();
     if (!code && acf_image_session_draw(w.s, w.im, NULL, (uint64_t)seed, 0, level) != ACF_OK) code = cli_failed("sample");
+    if (!code) code = cli_unpad("sample", w.im, n, level, w.shape);
     const int64_t across = (int64_t)ceil(sqrt((double)n));
+    const int bits = acf_images_bits(w.im);
     if (!code && ends_in_png(output)) {
-        if (acf_picture_sheet(output, level, w.shape, acf_images_bits(w.im), across, cli_zoom(w.shape, CLI_SHEET_SIDE), CLI_SHEET_GAP) != ACF_OK) code = cli_failed("sample");
+        if (acf_picture_sheet(output, level, w.shape, bits, across, cli_zoom(w.shape, CLI_SHEET_SIDE), CLI_SHEET_GAP) != ACF_OK) code = cli_failed("sample");
     } else if (!code && (code = cli_make_folder("sample", output, NULL)) == 0) {
         for (int64_t i = 0; i < n && !code; i++) {
             char path[4096 + 64];
             snprintf(path, sizeof path, "%s/%06lld.png", output, (long long)i + 1);
-            code = cli_put_picture("sample", w.im, path, level + i * w.P * w.shape[3]);
+            code = cli_put_picture("sample", path, level, w.shape, bits, i);
         }
     }
     free(level);

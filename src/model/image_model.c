@@ -39,7 +39,7 @@ acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const 
         acf_release(map);
         return ACF_EMEMORY;
     }
-    m->dev = dev, m->config = config, m->map = map;
+    m->dev = dev, m->config = config, m->map = map, m->frame = (acf_image_box){0, 0, shape[1], shape[0]};
     ACF_TRY_DONE(acf_image_net_declare(dev, &sizes, &m->image));
     decode_by(m->image, map);
     *out = m;
@@ -48,12 +48,23 @@ done:
     return status;
 }
 
+bool acf_image_model_padded(const acf_model *m) {
+    const acf_image_sizes *s = acf_image_net_sizes(m->image);
+    return m->frame.x1 - m->frame.x0 < s->W || m->frame.y1 - m->frame.y0 < s->H;
+}
+
 acf_status acf_image_model_to_json(const acf_model *m, json_t **out) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
+    const acf_image_box f = m->frame;
     json_t *map = NULL;
     if (m->map->kind == ACF_IMAGE_BELLS) ACF_TRY(acf_image_bells_to_json(&m->map->bells, m->map->bits, &map));
     *out = json_pack("{s:I, s:I, s:I, s:i, s:o*}", "height", (json_int_t)s->H, "width", (json_int_t)s->W, "channels", (json_int_t)s->C, "bits",
                      m->map->bits, "map", map);
+    if (*out && acf_image_model_padded(m) &&
+        json_object_set_new(*out, "frame", json_pack("[I, I, I, I]", (json_int_t)f.x0, (json_int_t)f.y0, (json_int_t)f.x1, (json_int_t)f.y1)) != 0) {
+        json_decref(*out);
+        *out = NULL;
+    }
     return *out ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: what images a model is of");
 }
 
@@ -72,7 +83,20 @@ static acf_status read_map(acf_json_source from, const json_t *o, acf_image_map_
     return acf_image_map_bells(bits, &bells, out);
 }
 
-acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_image_map_kind kind, int64_t shape[3], acf_image_map **map) {
+/* Files from before there was a frame, and those of images without padding, have none. */
+static acf_status read_frame(acf_json_source from, const json_t *o, const int64_t shape[3], acf_image_box *out) {
+    const json_t *list = json_object_get(o, "frame");
+    int64_t b[4] = {0, 0, shape[1], shape[0]};
+    if (list && json_array_size(list) != 4) return acf_fail(from.status, "%s: 'frame' is not a list of four numbers", from.name);
+    for (size_t k = 0; list && k < 4; k++) ACF_TRY(acf_json_to_int(from, "frame", json_array_get(list, k), &b[k]));
+    if (!(0 <= b[0] && b[0] < b[2] && b[2] <= shape[1] && 0 <= b[1] && b[1] < b[3] && b[3] <= shape[0]))
+        return acf_fail(from.status, "%s: 'frame' is %lld,%lld,%lld,%lld; expected left, top, right and bottom inside of %lld x %lld pixels", from.name, (long long)b[0],
+                        (long long)b[1], (long long)b[2], (long long)b[3], (long long)shape[1], (long long)shape[0]);
+    *out = (acf_image_box){b[0], b[1], b[2], b[3]};
+    return ACF_OK;
+}
+
+acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_image_map_kind kind, int64_t shape[3], acf_image_box *frame, acf_image_map **map) {
     int64_t bits;
     if (!json_is_object(o)) return acf_fail(from.status, "%s: it is not an object", from.name);
     ACF_TRY(number(from, o, "height", SIDE_MAX, &shape[0]));
@@ -80,6 +104,7 @@ acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_
     ACF_TRY(number(from, o, "channels", 3, &shape[2]));
     if (shape[2] == 2) return acf_fail(from.status, "%s: 'channels' is 2, expected 1 or 3", from.name);
     ACF_TRY(number(from, o, "bits", 8, &bits));
+    ACF_TRY(read_frame(from, o, shape, frame));
     return read_map(from, o, kind, (int)bits, map);
 }
 

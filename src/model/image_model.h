@@ -10,11 +10,15 @@ acf_image_sizes acf_image_sizes_read(const acf_options *o, const int64_t shape[3
 /* A model whose network is declared but has no values yet. Takes config and map over, also on failure. Gives *out; free with acf_fitted_free. */
 acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, acf_model **out);
 
-/* {"height", "width", "channels", "bits"}, and of a map of bells "map". Gives *out (json_decref). */
+/* Whether its images were padded. */
+bool acf_image_model_padded(const acf_model *m);
+
+/* {"height", "width", "channels", "bits"}, of padded images "frame" and of a map of bells "map". Gives *out (json_decref). */
 acf_status acf_image_model_to_json(const acf_model *m, json_t **out);
 
 /* Reading trusts nothing; kind: which map the config says it is. Gives *map (acf_release). Fails: from.status, ACF_EMEMORY. */
-acf_status acf_image_model_from_json(acf_json_source from, const json_t *object, acf_image_map_kind kind, int64_t shape[3], acf_image_map **map);
+acf_status acf_image_model_from_json(acf_json_source from, const json_t *object, acf_image_map_kind kind, int64_t shape[3], acf_image_box *frame,
+                                     acf_image_map **map);
 
 /* Refuses images that are not what the model was made of; what: their name. Fails: ACF_EDATA with both sizes. */
 acf_status acf_image_model_check(const acf_model *m, const char *what, const int64_t shape[3], int bits);

@@ -300,19 +300,22 @@ static acf_status read_table(acf_device *dev, const acf_st *f, const char *path,
 static acf_status read_images(acf_device *dev, const acf_st *f, const char *path, acf_options *config, acf_model **out) {
     char name[SOURCE_MAX];
     int64_t shape[3];
+    acf_image_box frame;
     acf_image_map *map;
     acf_json_source from = part_of(path, "image", name);
     json_t *value;
     acf_status status = read_json(f, from, "image", &value);
     if (!status) {
-        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-map"), shape, &map);
+        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-map"), shape, &frame, &map);
         json_decref(value);
     }
     if (status) {
         acf_opts_free(config);
         return status;
     }
-    return acf_image_model_assemble(dev, config, shape, map, out);
+    ACF_TRY(acf_image_model_assemble(dev, config, shape, map, out));
+    (*out)->frame = frame;
+    return ACF_OK;
 }
 
 static acf_status read_weights(const acf_st *f, const char *path, acf_model *m) {

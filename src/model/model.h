@@ -4,6 +4,7 @@
 #define ACF_MODEL_MODEL_H
 
 #include "data/image_map.h"
+#include "data/image_ops.h"
 #include "data/schema.h"
 #include "model/fit_record.h"
 #include "model/image_net.h"
@@ -20,6 +21,7 @@ typedef struct acf_model {
     acf_net *net;
     acf_image_net *image; /* of a model of images: then encoder, schema and net are NULL; else it is */
     acf_image_map *map;   /* of the levels of these images; else NULL */
+    acf_image_box frame;  /* what is not padding in them; all of them, where that is not known */
     acf_precision answers; /* what questions multiply: float at first */
     double log_temperature; /* of draws of images: 0 at first */
     acf_fit_record record; /* how it was trained, where that is known */

@@ -16,7 +16,12 @@ small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --thr
 "$ACFLOW" impute few --mask left --model m.safetensors --draws 2 --image-temperature 0.5 -o cool && cmp -s out/few-0.guess.png cool/few-0.guess.png && ! cmp -s out/few-0.1.png cool/few-0.1.png && echo "other draws"
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
 mkdir two && cp out/few-0.1.png two/a.png && cp out/few-1.1.png two/a.jpg && "$ACFLOW" impute two --mask hole.png --model m.safetensors --truth two -o named && ls named
-"$ACFLOW" fit bars $small --image-pad 12 --steps 1 -o padded.safetensors && "$ACFLOW" impute two/a.png --mask hole.png --model padded.safetensors -o unpadded && "$ACFLOW" info unpadded/a.1.png | sed -n 2p
+"$ACFLOW" fit bars $small --image-pad 11 --steps 1 -o padded.safetensors && "$ACFLOW" info padded.safetensors | grep ^images
+size() { "$ACFLOW" info "$1" | sed -n 2p; }
+"$ACFLOW" impute two/a.png --mask hole.png --model padded.safetensors -o unpadded && size unpadded/a.1.png
+"$ACFLOW" sample --model padded.safetensors -n 2 -o unpadded && size unpadded/000002.png
+"$ACFLOW" sample --model padded.safetensors -n 1 -o unpadded/one.png && size unpadded/one.png # 12 times as large, and a gap of 2
+"$ACFLOW" gibbs --model padded.safetensors --steps 1 --animate -o unpadded/two.png && size unpadded/two.png
 "$ACFLOW" score few --model m.safetensors
 "$ACFLOW" score few --model m.safetensors --mask right -o scores.csv && wc -l < scores.csv
 "$ACFLOW" sample --model m.safetensors -n 5 -o drawn.png && "$ACFLOW" info drawn.png | head -n 2
