@@ -60,8 +60,5 @@ acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t 
     ACF_NEED_ROOM(out, cap);
     json_t *j;
     ACF_TRY(acf_evaluation_json(e, &j));
-    acf_text t = acf_text_into(out, cap);
-    acf_json_write(&t, j, 2);
-    json_decref(j);
-    return acf_text_done(&t, needed);
+    return acf_json_deliver(j, out, cap, needed);
 }

@@ -93,8 +93,5 @@ acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out, size_t 
     ACF_NEED_ROOM(out, cap);
     json_t *j;
     ACF_TRY(acf_image_evaluation_json(e, &j));
-    acf_text t = acf_text_into(out, cap);
-    acf_json_write(&t, j, 2);
-    json_decref(j);
-    return acf_text_done(&t, needed);
+    return acf_json_deliver(j, out, cap, needed);
 }

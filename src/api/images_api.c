@@ -113,10 +113,7 @@ acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap,
                           "used", l.used, "mean", (double)l.mean / 100, "turned", im->plan.turn, "mirrored", im->plan.mirror, "broken", (json_int_t)im->broken, "other",
                           (json_int_t)im->other, "note", acf_text_is_utf8(im->note, strlen(im->note)) ? im->note : "a file with an odd name");
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of images");
-    acf_text t = acf_text_into(out, cap);
-    acf_json_write(&t, j, 2);
-    json_decref(j);
-    return acf_text_done(&t, needed);
+    return acf_json_deliver(j, out, cap, needed);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------------------------------------- */

@@ -97,10 +97,7 @@ acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed)
                   "debug", DEBUG_BUILD, "cpu", "model", f.cpu, "cores", f.cores, "threads", (json_int_t)f.threads,
                   "blas", "config", f.blas, "core", f.blas_core, "peak_memory_bytes", (json_int_t)f.peak_bytes);
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of the machine");
-    acf_text t = acf_text_into(out, cap);
-    acf_json_write(&t, j, 2);
-    json_decref(j);
-    return acf_text_done(&t, needed);
+    return acf_json_deliver(j, out, cap, needed);
 }
 
 /* The same facts, aligned for the eye; the layout is no promise. */
@@ -171,10 +168,7 @@ acf_status acf_devices(char *out, size_t cap, size_t *needed) {
         json_decref(j);
         return acf_fail(ACF_EMEMORY, "out of memory: a list of devices");
     }
-    acf_text t = acf_text_into(out, cap);
-    acf_json_write(&t, j, 2);
-    json_decref(j);
-    return acf_text_done(&t, needed);
+    return acf_json_deliver(j, out, cap, needed);
 }
 
 acf_status acf_devices_text(char *out, size_t cap, size_t *needed) {

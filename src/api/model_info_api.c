@@ -27,24 +27,17 @@ acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *nee
     ACF_NEED(m);
     ACF_NEED_ROOM(out, cap);
     acf_status status = ACF_OK;
-    json_t *encoder = NULL, *options = NULL, *training = NULL, *all = NULL;
+    json_t *encoder = NULL, *options = NULL, *training = NULL, *all;
     ACF_TRY_DONE(m->image ? acf_image_model_to_json(m, &encoder) : acf_encoder_to_json(m->encoder, &encoder));
     ACF_TRY_DONE(acf_opts_to_json(m->config, m->image ? ACF_OPTS_IMAGE : ACF_OPTS_RECORDED, &options));
     if (m->record.known) ACF_TRY_DONE(acf_fit_record_to_json(&m->record, &training));
     all = json_pack("{s:O, s:O, s:I, s:O?}", m->image ? "images" : "columns", m->image ? encoder : json_object_get(encoder, "columns"), "options", options, "parameters",
                     (json_int_t)acf_model_parameters(m), "training", training);
-    if (!all) {
-        status = acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
-        goto done;
-    }
-    acf_text t = acf_text_into(out, cap);
-    acf_json_write(&t, all, 2);
-    status = acf_text_done(&t, needed);
+    status = all ? acf_json_deliver(all, out, cap, needed) : acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
 done:
     json_decref(encoder);
     json_decref(options);
     json_decref(training);
-    json_decref(all);
     return status;
 }
 

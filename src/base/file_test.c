@@ -2,9 +2,9 @@
 #include "base/file.h"
 
 #include "base/arena.h"
+#include "harness/file_lab.h"
 #include "harness/check.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -15,34 +15,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64];
+static acf_lab_folder folder;
 
 static int set_up(void **state) {
     (void)state;
-    strcpy(folder, "/tmp/acflow-file-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    folder = acf_lab_folder_make();
+    return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
+    acf_lab_folder_free(&folder);
+    return 0;
 }
 
 static const char *in_folder(const char *name) {
     static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
     return path;
-}
-
-static int entries(void) {
-    DIR *d = opendir(folder);
-    assert_non_null(d);
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));) n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(d);
-    return n;
 }
 
 static void assert_content(const char *path, const char *expected) {
@@ -61,7 +51,7 @@ static void what_is_written_is_read(void **state) {
     assert_content(path, "first");
     assert_int_equal(acf_file_write(path, "", 0), ACF_OK);
     assert_content(path, "");
-    assert_int_equal(entries(), 1);
+    assert_int_equal(acf_lab_folder_entries(&folder), 1);
 }
 
 static void large_files_grow(void **state) {
@@ -86,8 +76,8 @@ static void refusals_say_why(void **state) {
     size_t n;
     assert_int_equal(acf_file_read(in_folder("absent"), 10, &text, &n), ACF_EIO);
     assert_non_null(strstr(acf_error(), "absent': No such file"));
-    assert_int_equal(acf_file_read(folder, 10, &text, &n), ACF_EIO);
-    assert_int_equal(acf_file_write(folder, "x", 1), ACF_EIO);
+    assert_int_equal(acf_file_read(folder.path, 10, &text, &n), ACF_EIO);
+    assert_int_equal(acf_file_write(folder.path, "x", 1), ACF_EIO);
     assert_non_null(strstr(acf_error(), "is a folder"));
     assert_int_equal(acf_file_write("/dev/null", "x", 1), ACF_EIO);
     assert_non_null(strstr(acf_error(), "not a regular file"));
@@ -114,7 +104,7 @@ static void a_full_disk_leaves_the_old_file(void **state) {
     signal(SIGXFSZ, handler);
     assert_int_equal(status, ACF_EIO);
     assert_content(path, "old");
-    assert_int_equal(entries(), 1); /* no temporary file is left */
+    assert_int_equal(acf_lab_folder_entries(&folder), 1); /* no temporary file is left */
 }
 
 static void a_rename_that_fails_leaves_no_trace(void **state) {
@@ -125,7 +115,7 @@ static void a_rename_that_fails_leaves_no_trace(void **state) {
     assert_int_equal(acf_outfile_write(f, "new", 3), ACF_OK);
     assert_int_equal(mkdir(path, 0777), 0); /* a folder takes the name in the meantime */
     assert_int_equal(acf_outfile_commit(f), ACF_EIO);
-    assert_int_equal(entries(), 1);
+    assert_int_equal(acf_lab_folder_entries(&folder), 1);
 }
 
 static void abort_leaves_the_old_file(void **state) {
@@ -136,11 +126,11 @@ static void abort_leaves_the_old_file(void **state) {
     assert_int_equal(acf_outfile_open(path, &f), ACF_OK);
     assert_int_equal(acf_outfile_write(f, "new", 3), ACF_OK);
     assert_content(path, "old"); /* a reader in between sees the old file */
-    assert_int_equal(entries(), 2);
+    assert_int_equal(acf_lab_folder_entries(&folder), 2);
     acf_outfile_abort(f);
     acf_outfile_abort(NULL);
     assert_content(path, "old");
-    assert_int_equal(entries(), 1);
+    assert_int_equal(acf_lab_folder_entries(&folder), 1);
 }
 
 static void permissions_and_links_are_kept(void **state) {
@@ -176,7 +166,7 @@ static void a_dangling_link_is_written_through(void **state) {
     assert_true(lstat(other, &st) == 0 && S_ISLNK(st.st_mode));
     assert_int_equal(acf_file_write(link_path, "newer", 5), ACF_OK);
     assert_content(in_folder("runs/model"), "newer");
-    assert_int_equal(entries(), 2); /* nothing is left beside the link */
+    assert_int_equal(acf_lab_folder_entries(&folder), 2); /* nothing is left beside the link */
 }
 
 static void links_that_lead_nowhere_are_refused(void **state) {
@@ -185,7 +175,7 @@ static void links_that_lead_nowhere_are_refused(void **state) {
     strcpy(link_path, in_folder("latest"));
     assert_int_equal(symlink("absent/model", link_path), 0);
     assert_int_equal(acf_file_write(link_path, "new", 3), ACF_EIO);
-    snprintf(sentence, sizeof sentence, "cannot write '%s', a link to '%s/absent/model': No such file or directory", link_path, folder);
+    snprintf(sentence, sizeof sentence, "cannot write '%s', a link to '%s/absent/model': No such file or directory", link_path, folder.path);
     assert_string_equal(acf_error(), sentence);
     strcpy(link_path, in_folder("round"));
     assert_int_equal(symlink("round", link_path), 0);
@@ -196,7 +186,7 @@ static void links_that_lead_nowhere_are_refused(void **state) {
     far[PATH_MAX - 10] = '\0';
     assert_int_equal(symlink(far, link_path), 0);
     assert_int_equal(acf_file_write(link_path, "new", 3), ACF_EIO);
-    assert_int_equal(entries(), 3);
+    assert_int_equal(acf_lab_folder_entries(&folder), 3);
 }
 
 static void the_longest_name_can_be_written(void **state) {
@@ -205,7 +195,7 @@ static void the_longest_name_can_be_written(void **state) {
     memset(name, 'n', NAME_MAX);
     name[NAME_MAX] = '\0';
     char path[NAME_MAX + 100];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
     assert_int_equal(acf_file_write(path, "x", 1), ACF_OK);
     assert_content(path, "x");
 }

@@ -210,3 +210,10 @@ static void write_value(acf_text *t, const json_t *v, int indent, int level) {
 }
 
 void acf_json_write(acf_text *t, const json_t *value, int indent) { write_value(t, value, indent, 0); }
+
+acf_status acf_json_deliver(json_t *value, char *out, size_t cap, size_t *needed) {
+    acf_text t = acf_text_into(out, cap);
+    acf_json_write(&t, value, 2);
+    json_decref(value);
+    return acf_text_done(&t, needed);
+}

@@ -42,6 +42,9 @@ acf_status acf_json_text(acf_json_source from, const json_t *object, const char 
  * shortest text that reads back as the same double. Never allocates. */
 void acf_json_write(acf_text *t, const json_t *value, int indent);
 
+/* Writes a value, one member a line, to a caller's buffer (needed as acf_text_done) and frees it. Fails: ACF_ESPACE. */
+acf_status acf_json_deliver(json_t *value, char *out, size_t cap, size_t *needed);
+
 /* A string with quotes and escapes. */
 void acf_json_write_text(acf_text *t, const char *s);
 

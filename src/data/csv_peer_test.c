@@ -3,25 +3,25 @@
 #include "data/csv.h"
 
 #include "base/rng.h"
+#include "harness/file_lab.h"
 #include "harness/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char folder[64];
+static acf_lab_folder folder;
 
 static int set_up(void **state) {
     (void)state;
-    strcpy(folder, "/tmp/acflow-csv-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
+    folder = acf_lab_folder_make();
+    return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
+    acf_lab_folder_free(&folder);
+    return 0;
 }
 
 static void need_python(void) {
@@ -30,13 +30,13 @@ static void need_python(void) {
 
 static int python(const char *verb) {
     char command[160];
-    snprintf(command, sizeof command, "python3 tests/csv_peer.py %s '%s'", verb, folder);
+    snprintf(command, sizeof command, "python3 tests/csv_peer.py %s '%s'", verb, folder.path);
     return system(command);
 }
 
 static FILE *open_values(int number, const char *mode) {
     char path[128];
-    snprintf(path, sizeof path, "%s/%d.values", folder, number);
+    snprintf(path, sizeof path, "%s/%d.values", folder.path, number);
     return fopen(path, mode);
 }
 
@@ -66,7 +66,7 @@ static void compare_with_python(int number, size_t block) {
     assert_non_null(values);
     assert_int_equal(fscanf(values, "%d %d", &separator, &quote), 2);
     fgetc(values);
-    snprintf(path, sizeof path, "%s/%d.csv", folder, number);
+    snprintf(path, sizeof path, "%s/%d.csv", folder.path, number);
     acf_csv_want want = {(char)separator, (char)quote, ACF_NO};
     if (acf_csv_open_blocks(path, &want, block, &csv) != ACF_OK) fail_msg("%s", acf_error());
     assert_int_equal(acf_csv_dialect(csv)->bom, number % 5 == 0);
@@ -103,7 +103,7 @@ static void reads_what_python_writes(void **state) {
 static void write_table(int number, const acf_dialect *d) {
     static const char *const piece[] = {",", ";", "\t", "|", " ", "\"", "'", "\n", "\r", "\r\n", "a", "1.5", "\xc3\xa9"};
     char path[128];
-    snprintf(path, sizeof path, "%s/%d.csv", folder, number);
+    snprintf(path, sizeof path, "%s/%d.csv", folder.path, number);
     FILE *csv = fopen(path, "wb"), *values = open_values(number, "wb");
     assert_true(csv && values);
     fprintf(values, "%d %d\n", d->separator, d->quote);

@@ -4,9 +4,9 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "harness/file_lab.h"
 #include "harness/check.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,30 +36,20 @@ static const acf_st_text texts[] = {
     {"\xc3\xa9", "\xe2\x82\xac\t"}, {"format_version", "1"}, {"config", "{\"lr\": 0.001}"}};
 #define SAMPLE "tests/golden/model/sample.safetensors"
 
-static char folder[64], path[128];
+static acf_lab_folder folder;
+static char path[128];
 
 static int set_up(void **state) {
     (void)state;
-    strcpy(folder, "/tmp/acflow-model-XXXXXX");
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/m.safetensors", folder);
+    folder = acf_lab_folder_make();
+    snprintf(path, sizeof path, "%s/m.safetensors", folder.path);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-static int entries(void) {
-    DIR *d = opendir(folder);
-    assert_non_null(d);
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));) n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(d);
-    return n;
+    acf_lab_folder_free(&folder);
+    return 0;
 }
 
 static void assert_sentence(const char *expected) {
@@ -267,7 +257,7 @@ static void assert_unwritable(acf_st_tensor a, acf_st_tensor b, const char *sent
     assert_int_equal(acf_st_write(path, two, 2, NULL, 0), ACF_EUSAGE);
     assert_sentence(path);
     assert_sentence(sentence);
-    assert_int_equal(entries(), 0);
+    assert_int_equal(acf_lab_folder_entries(&folder), 0);
 }
 
 static void what_no_reader_takes_is_not_written(void **state) {
@@ -297,7 +287,7 @@ static void what_no_reader_takes_is_not_written(void **state) {
     assert_int_equal(acf_st_write(path, NULL, 0, &(acf_st_text){"k", large}, 1), ACF_EUSAGE);
     assert_sentence("names and metadata take 100000032 bytes, at most 100000000 are allowed");
     acf_release(large);
-    assert_int_equal(entries(), 0);
+    assert_int_equal(acf_lab_folder_entries(&folder), 0);
 }
 
 /* ---- an environment that fails ----------------------------------------------------------------------------------- */
@@ -335,7 +325,7 @@ static void every_allocation_may_fail(void **state) {
             assert_int_equal(acf_alloc_live(), live);
             assert_int_equal(next_descriptor(), fd);
             assert_int_equal(mappings(path), 0);
-            assert_int_equal(entries(), 1); /* no temporary file */
+            assert_int_equal(acf_lab_folder_entries(&folder), 1); /* no temporary file */
             if (status == ACF_OK) break;
             assert_int_equal(status, ACF_EMEMORY);
             assert_null(f);
@@ -365,7 +355,7 @@ static void a_full_disk_leaves_the_old_file(void **state) {
         assert_int_equal(status, ACF_EIO);
         assert_sentence("cannot write");
         assert_same_bytes(path, SAMPLE);
-        assert_int_equal(entries(), 1);
+        assert_int_equal(acf_lab_folder_entries(&folder), 1);
     }
     signal(SIGXFSZ, handler);
 }
@@ -376,11 +366,11 @@ static void what_is_no_file_is_not_opened(void **state) {
     char pipe_path[128];
     assert_int_equal(acf_st_open(path, &f), ACF_EIO);
     assert_sentence("m.safetensors': No such file");
-    assert_int_equal(acf_st_open(folder, &f), ACF_EIO);
+    assert_int_equal(acf_st_open(folder.path, &f), ACF_EIO);
     assert_sentence("it is a folder");
     assert_int_equal(acf_st_open("/dev/zero", &f), ACF_EIO);
     assert_sentence("not a regular file");
-    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder.path);
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     assert_int_equal(acf_st_open(pipe_path, &f), ACF_EIO); /* and does not wait for a writer */
     assert_sentence("not a regular file");
@@ -409,9 +399,9 @@ static void assert_listed(const char *option, const char *metadata) {
     char command[512], *text;
     size_t n;
     write_sample();
-    snprintf(command, sizeof command, "python3 tests/read_safetensors.py %s %s > %s/list 2>&1", option, path, folder);
+    snprintf(command, sizeof command, "python3 tests/read_safetensors.py %s %s > %s/list 2>&1", option, path, folder.path);
     int status = system(command);
-    snprintf(command, sizeof command, "%s/list", folder);
+    snprintf(command, sizeof command, "%s/list", folder.path);
     assert_int_equal(acf_file_read(command, 1 << 16, &text, &n), ACF_OK);
     if (status != 0) print_message("%s", text);
     assert_int_equal(status, 0);

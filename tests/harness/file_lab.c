@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "harness/file_lab.h"
 
+#include <dirent.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,4 +53,34 @@ bool acf_lab_comma_locale(void) {
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     assert_int_equal(system(command), 0);
     return set;
+}
+
+acf_lab_folder acf_lab_folder_make(void) {
+    acf_lab_folder f = {"/tmp/acflow-test-XXXXXX"};
+    assert_non_null(mkdtemp(f.path));
+    return f;
+}
+
+void acf_lab_folder_put(const acf_lab_folder *f, const char *name, const void *bytes, size_t n) {
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", f->path, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+void acf_lab_folder_free(const acf_lab_folder *f) {
+    char command[80];
+    snprintf(command, sizeof command, "rm -rf '%s'", f->path);
+    assert_int_equal(system(command), 0);
+}
+
+int acf_lab_folder_entries(const acf_lab_folder *f) {
+    DIR *d = opendir(f->path);
+    assert_non_null(d);
+    int n = 0;
+    for (struct dirent *e; (e = readdir(d));) n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(d);
+    return n;
 }

@@ -16,6 +16,16 @@ acf_memfile acf_memfile_create(void);
 void acf_memfile_put(const acf_memfile *f, const void *bytes, size_t n); /* becomes these bytes */
 void acf_memfile_free(const acf_memfile *f);
 
+/* A folder of its own in /tmp, removed with all that is in it. */
+typedef struct acf_lab_folder {
+    char path[40];
+} acf_lab_folder;
+
+acf_lab_folder acf_lab_folder_make(void);
+void acf_lab_folder_put(const acf_lab_folder *f, const char *name, const void *bytes, size_t n); /* a file */
+int acf_lab_folder_entries(const acf_lab_folder *f);                                             /* files and folders in it */
+void acf_lab_folder_free(const acf_lab_folder *f);
+
 /* One gzip member of these bytes to out (cap); returns its length. */
 size_t acf_lab_gzip(const void *bytes, size_t n, void *out, size_t cap);
 

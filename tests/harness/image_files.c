@@ -111,24 +111,3 @@ void acf_lab_put_idx(acf_lab_bytes *out, int N, int H, int W, const unsigned cha
     assert_true(out->n <= sizeof out->b);
     memcpy(out->b + 16, pixel, out->n - 16);
 }
-
-acf_lab_folder acf_lab_folder_make(void) {
-    acf_lab_folder f = {"/tmp/acflow-images-XXXXXX"};
-    assert_non_null(mkdtemp(f.path));
-    return f;
-}
-
-void acf_lab_folder_put(const acf_lab_folder *f, const char *name, const void *bytes, size_t n) {
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", f->path, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, n, file), n);
-    assert_int_equal(fclose(file), 0);
-}
-
-void acf_lab_folder_free(const acf_lab_folder *f) {
-    char command[80];
-    snprintf(command, sizeof command, "rm -rf '%s'", f->path);
-    assert_int_equal(system(command), 0);
-}

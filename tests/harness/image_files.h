@@ -1,10 +1,8 @@
-/* Image files made in memory for tests: PNG of every kind by libpng, JPEG by libjpeg, idx, and folders to put them in. */
+/* Image files made in memory for tests: PNG of every kind by libpng, JPEG by libjpeg, idx. Folders to put them in: file_lab.h. */
 #ifndef ACF_HARNESS_IMAGE_FILES_H
 #define ACF_HARNESS_IMAGE_FILES_H
 
-#include "harness/check.h"
-
-#include <stdbool.h>
+#include "harness/file_lab.h"
 
 #define ACF_LAB_IMAGE_MAX ((size_t)1 << 17)
 
@@ -30,13 +28,5 @@ void acf_lab_put_jpeg(acf_lab_bytes *out, acf_lab_jpeg kind, bool progressive, b
 
 /* An idx file of images, N x H x W. */
 void acf_lab_put_idx(acf_lab_bytes *out, int N, int H, int W, const unsigned char *pixel);
-
-/* A temporary folder; files in it; and away with it. */
-typedef struct acf_lab_folder {
-    char path[40];
-} acf_lab_folder;
-acf_lab_folder acf_lab_folder_make(void);
-void acf_lab_folder_put(const acf_lab_folder *f, const char *name, const void *bytes, size_t n);
-void acf_lab_folder_free(const acf_lab_folder *f);
 
 #endif

@@ -8,7 +8,7 @@
 static const char *const standard[] = {"mlp-width=9", "coupling-units=8", "likelihood-units=8", "components=4", "identity=3",
                                        "context-width=5", "anchor=2", NULL};
 
-static void set(acf_options *o, const char *const *list) {
+void acf_lab_set(acf_options *o, const char *const *list) {
     for (; list && *list; list++) {
         char name[64];
         const char *value = strchr(*list, '=');
@@ -33,8 +33,8 @@ static void fill_batch(acf_batch *b, int64_t N, int64_t D) {
 void acf_net_lab_open(acf_net_lab *b, const char *const *settings, int64_t N, int64_t D, const acf_column *column) {
     acf_options *o;
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    set(o, standard);
-    set(o, settings);
+    acf_lab_set(o, standard);
+    acf_lab_set(o, settings);
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
     assert_int_equal(acf_tape_create(b->dev, NULL, &b->t), ACF_OK);

@@ -5,6 +5,9 @@
 #include "harness/lab.h"
 #include "model/net.h"
 
+/* Sets options, "name=value" each, ended by NULL; NULL: none. */
+void acf_lab_set(acf_options *o, const char *const *settings);
+
 typedef struct acf_net_lab {
     acf_device *dev;
     acf_tape *t;

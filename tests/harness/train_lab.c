@@ -1,6 +1,8 @@
 /* A bench for training: see train_lab.h. */
 #include "harness/train_lab.h"
 
+#include "harness/net_lab.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +12,12 @@ static const char *const standard[] = {"flow=linear leaky rnn",  "mlp-width=12",
                                        "batch=32",               "steps=30",             "warmup=5",     "lr=0.01",
                                        "valid-every=10",         "anchor=0",             NULL};
 
-static void set(acf_options *o, const char *const *list) {
-    for (; list && *list; list++) {
-        char name[64];
-        const char *value = strchr(*list, '=');
-        assert_non_null(value);
-        assert_in_range(value - *list, 1, 63);
-        memcpy(name, *list, (size_t)(value - *list));
-        name[value - *list] = 0;
-        if (acf_opts_set(o, name, value + 1)) fail_msg("%s", acf_error());
-    }
-}
-
 void acf_train_lab_open(acf_train_lab *l, int threads, const char *const *settings) {
     *l = (acf_train_lab){0};
     assert_int_equal(acf_device_open_cpu(threads, &l->dev), ACF_OK);
     assert_int_equal(acf_config_create(&l->o), ACF_OK);
-    set(l->o, standard);
-    set(l->o, settings);
+    acf_lab_set(l->o, standard);
+    acf_lab_set(l->o, settings);
     assert_int_equal(acf_config_finish(l->o), ACF_OK);
 }
 
