@@ -329,6 +329,7 @@ ACF_API int64_t acf_model_parameters(const acf_model *m);
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
  * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
  * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
+ * "left_out" (how often a row found no room on the GPU in its step: memory there is for what masks make likely, of the last run),
  * "valid" and "valid_step" (best validation, where there was one), "refit" (none, done, or diverged: what became of a second pass, of
  * twice valid_step steps), "seconds"; null where a file does not say. Keys may be added.
  * Writes the text with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).

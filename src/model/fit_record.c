@@ -12,9 +12,9 @@ static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to al
                                                         "; fitting it to all cells diverged and was given up"};
 
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
-    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:f}", "end", end_name[r->end], "rows", (json_int_t)r->rows, "held",
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f}", "end", end_name[r->end], "rows", (json_int_t)r->rows, "held",
                           (json_int_t)r->held, "steps", (json_int_t)r->steps, "epochs", (json_int_t)r->epochs, "skipped",
-                          (json_int_t)r->skipped, "refit", refit_name[r->refit], "seconds", r->seconds);
+                          (json_int_t)r->skipped, "left_out", (json_int_t)r->left_out, "refit", refit_name[r->refit], "seconds", r->seconds);
     bool ok = o;
     if (ok && isfinite(r->valid))
         ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
@@ -56,6 +56,7 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
     ACF_TRY(count(from, o, "steps", &r.steps));
     ACF_TRY(count(from, o, "epochs", &r.epochs));
     ACF_TRY(count(from, o, "skipped", &r.skipped));
+    if (json_object_get(o, "left_out")) ACF_TRY(count(from, o, "left_out", &r.left_out));
     ACF_TRY(acf_json_real(from, o, "seconds", &r.seconds));
     if (json_object_get(o, "valid")) {
         ACF_TRY(acf_json_real(from, o, "valid", &r.valid));
@@ -78,4 +79,5 @@ void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t) {
                       acf_text_real(nats, round(r->valid * 1e4) / 1e4), images ? "image" : "cell", (long long)r->held, images ? "image" : "cell");
     acf_text_add(t, refit_text[r->refit]);
     if (r->skipped) acf_text_addf(t, "; %lld steps were not finite", (long long)r->skipped);
+    if (r->left_out) acf_text_addf(t, "; %lld times a row found no room on the GPU in its step and was not learned from", (long long)r->left_out);
 }

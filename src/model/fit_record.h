@@ -22,7 +22,7 @@ typedef enum acf_refit {
     ACF_REFIT_COUNT
 } acf_refit;
 
-/* Of the first pass, but for seconds and skipped: a second one is as long as valid_step says, and validates nothing. */
+/* Of the first pass, but for seconds, skipped and left_out: a second one is as long as valid_step says, and validates nothing. */
 typedef struct acf_fit_record {
     bool known; /* false: never trained, or the file does not say; the rest is not read then */
     acf_train_end end;
@@ -30,14 +30,15 @@ typedef struct acf_fit_record {
     int64_t held;            /* cells or images held out; 0: there was no validation */
     int64_t steps, epochs;   /* taken; complete passes over the rows */
     int64_t skipped;         /* steps that were not finite */
+    int64_t left_out;        /* rows that found no room on the GPU in their step (acf_tape_subset), and were not learned from there; of the last run */
     double valid;            /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
     int64_t valid_step;      /* and its step */
     acf_refit refit;
     double seconds;          /* of training, over all runs and both passes */
 } acf_fit_record;
 
-/* {"end", "rows", "held", "steps", "epochs", "skipped", "refit", "seconds"} and, where there was a validation, {"valid",
- * "valid_step"}. "refit" is none where a file does not say.
+/* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",
+ * "valid_step"}. "left_out" is 0 and "refit" none where a file does not say.
  * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);
 

@@ -55,7 +55,7 @@ static acf_model *some_model(acf_device *dev, const acf_table *table, const char
     assert_true(e->warp[0].n > 0 && e->resolution[0].every == 1);
     if (acf_fitted_create(dev, o, e, 3, true, &m)) fail_msg("%s", acf_error());
     m->record = (acf_fit_record){.known = true, .end = ACF_END_PATIENCE, .rows = ROWS, .held = 9, .steps = 77, .epochs = 5,
-                                 .skipped = 2, .valid = 0.1, .valid_step = 50, .refit = ACF_REFIT_DIVERGED, .seconds = 1.25};
+                                 .skipped = 2, .left_out = 3, .valid = 0.1, .valid_step = 50, .refit = ACF_REFIT_DIVERGED, .seconds = 1.25};
     return m;
 }
 
@@ -91,7 +91,7 @@ static void check_round_trip(const char *likelihood) {
     assert_string_equal(again->encoder->column[3].name, "Größe");
     const acf_fit_record *a = &m->record, *b = &again->record;
     assert_true(b->known && b->end == a->end && b->rows == a->rows && b->held == a->held && b->steps == a->steps &&
-                b->epochs == a->epochs && b->skipped == a->skipped && b->valid == a->valid && b->valid_step == a->valid_step &&
+                b->epochs == a->epochs && b->skipped == a->skipped && b->left_out == a->left_out && b->valid == a->valid && b->valid_step == a->valid_step &&
                 b->refit == a->refit && b->seconds == a->seconds);
     /* Saving what was loaded gives the same bytes. */
     assert_int_equal(acf_fitted_save(again, other), ACF_OK);

@@ -165,8 +165,11 @@ acf_status acf_captured_push(acf_captured *c, const acf_ticket *ticket, double s
 
 acf_status acf_captured_collect(acf_captured *c, const acf_ticket *ticket, int64_t n, acf_train_step *out) {
     acf_pace_record record[ACF_STEPS_AT_ONCE];
+    int64_t left_out;
     ACF_TRY(acf_device_copy(device(c), record, c->record, (size_t)n * sizeof *record, ACF_TO_HOST));
     ACF_TRY(acf_device_sync(device(c)));
+    ACF_TRY(device(c)->plugin->take_left_out(device(c), &left_out));
+    c->tr->left_out += left_out;
     if (c->known) c->seconds = (seconds() - c->begun) / (double)n;
     for (int64_t k = 0; k < n; k++) {
         const bool skipped = !record[k].finite;

@@ -555,7 +555,7 @@ acf_status acf_trainer_rescue(acf_trainer *tr) {
 
 static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
     acf_fit_record r = tr->first;
-    r.skipped += tr->state.skipped, r.seconds = tr->seconds;
+    r.skipped += tr->state.skipped, r.left_out = tr->left_out, r.seconds = tr->seconds;
     if (end == ACF_END_STOPPED) r.end = end;
     else r.refit = end == ACF_END_DIVERGED ? ACF_REFIT_DIVERGED : ACF_REFIT_DONE;
     return r;
@@ -564,7 +564,7 @@ static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
 acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     if (tr->pass == 2) return record_second(tr, end);
     return (acf_fit_record){.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
-                            .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped,
+                            .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped, .left_out = tr->left_out,
                             .valid = tr->state.best, .valid_step = tr->state.best_step, .seconds = tr->seconds};
 }
 

@@ -88,6 +88,7 @@ struct acf_trainer {
     acf_real *best;   /* a slab; NULL when nothing is held out; in the second pass the first one's */
     acf_train_state state;
     int pass;             /* 1 or 2 */
+    int64_t left_out;     /* rows that found no room on the GPU in their step, of this run */
     acf_fit_record first; /* what the first pass found, in the second; all 0 before */
     acf_encoder *all;     /* fitted to all cells, for the second; owned */
     struct acf_captured *captured; /* steps that a GPU takes without the host (captured.h); NULL: none */
