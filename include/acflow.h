@@ -22,11 +22,27 @@
  *     acf_writer_put(writer, completed, NULL, NULL);                            -- the file again, holes filled
  *     acf_writer_commit(writer);
  *
- * Every call returns a status (0 is success) and keeps a sentence for acf_error(); examples/fit_matrix.c is this program whole.
+ * or of images:
+ *
+ *     acf_options_set(o, "preset", "tiny");
+ *     acf_options_for_images(o, &all);                                          -- with what the preset says of reading
+ *     acf_images_open("digits.idx.gz", all, &images);
+ *     acf_model_fit_images(images, o, NULL, NULL, &model);
+ *     acf_image_session_create(model, &session);
+ *     acf_images_masks(images, "left", 1, given);                               -- hides the left half of each
+ *     acf_image_session_draw(session, images, given, 1, 0, completed);
+ *
+ * Every call returns a status (0 is success) and keeps a sentence for acf_error(); examples/fit_matrix.c is the first program whole.
  *
  * Words used for ownership: `owns` (freed by this object's _free), `borrows` (must outlive the call), `keeps` (must
  * outlive the handle), `gives` (the caller frees it with the named function). Out-parameters come last and are
  * written only on success.
+ *
+ * Texts: a function that ends in (char *out, size_t cap, size_t *needed) writes a text with its NUL to out. *needed, where needed is not NULL, is set
+ * to the bytes that takes, also when cap is too small, which is ACF_ESPACE; out may be NULL when cap is 0. JSON texts are objects, to which
+ * later versions may add keys.
+ *
+ * A NULL where none is allowed is ACF_EUSAGE, everywhere.
  *
  * Threads: a handle is used by one thread at a time; different handles may be used at once. The last error is kept
  * per thread. The library never prints, never exits, and never touches locale or signal handlers. */
@@ -84,8 +100,6 @@ ACF_API const char *acf_error(void);
 /* Status of the calling thread's last failure, ACF_OK before the first. */
 ACF_API acf_status acf_error_status(void);
 
-/* ---- version and machine ------------------------------------------------------------------------------------ */
-
 /* Version of the library that is loaded; compare it with ACF_VERSION, the version compiled against. */
 ACF_API const char *acf_version(void);
 
@@ -100,6 +114,11 @@ typedef struct acf_options acf_options;
  * Fails: ACF_EMEMORY, ACF_EUSAGE (a value in the environment that is not allowed). */
 ACF_API acf_status acf_options_create(acf_options **out);
 
+/* Smaller sets, given and failing likewise: the options that concern any program (`threads`, `device`, `log-level`), for one that fits no model; and
+ * these with how files are read (`separator`, `types`, ...), for one that asks a model that exists. */
+ACF_API acf_status acf_options_create_general(acf_options **out);
+ACF_API acf_status acf_options_create_reading(acf_options **out);
+
 /* Frees the set; NULL is allowed. */
 ACF_API void acf_options_free(acf_options *o);
 
@@ -112,18 +131,10 @@ ACF_API acf_status acf_options_set(acf_options *o, const char *name, const char 
  * Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
 ACF_API acf_status acf_options_load(acf_options *o, const char *path);
 
-/* Writes one option's value as text, with its NUL, to out. *needed is set to the bytes it takes, also when they do
- * not fit. Fails: ACF_EUSAGE (unknown name), ACF_ESPACE. */
+/* One option's value as text. Fails: ACF_EUSAGE (unknown name), ACF_ESPACE. */
 ACF_API acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed);
 
-/* Makes a set of the options that concern any program (`threads`, `device`, `log-level`), for one that fits no model. */
-ACF_API acf_status acf_options_create_general(acf_options **out);
-
-/* The same, and how files are read (`separator`, `types`, ...): for a program that asks a model that exists. */
-ACF_API acf_status acf_options_create_reading(acf_options **out);
-
-/* Writes every option of the set with type, range, default and help as plain text, one paragraph each (cap, needed
- * and failures as above). */
+/* Every option of the set with type, range, default and help, one paragraph each. Fails: ACF_ESPACE. */
 ACF_API acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed);
 
 /* An option as the table defines it, for a program that lists them: a form, a completion, a binding. */
@@ -202,7 +213,7 @@ ACF_API acf_status acf_table_read(const char *path, const acf_options *o, acf_ta
 ACF_API acf_status acf_table_read_for(const char *path, const acf_model *m, const acf_options *o, acf_table **out);
 
 /* rows rows with the columns of a model, every cell missing but for those that `given` names, "age=40,sex=F" (NULL: none): to draw new rows
- * from. Fails: ACF_EUSAGE (a name or value the model does not know), ACF_EMODEL, ACF_ESHAPE, ACF_EMEMORY. */
+ * from. Gives *out. Fails: ACF_EUSAGE (a name or value the model does not know), ACF_EMODEL, ACF_ESHAPE, ACF_EMEMORY. */
 ACF_API acf_status acf_table_blank(const acf_model *m, int64_t rows, const char *given, acf_table **out);
 
 /* What was assumed or left out in reading, a sentence each that a user should see; 0 and NULL when there is nothing. They live as long as
@@ -211,8 +222,7 @@ ACF_API int acf_table_warnings(const acf_table *t);
 ACF_API const char *acf_table_warning(const acf_table *t, int i);
 
 /* The columns of the file with kind, missing cells, range or levels, and the warnings: as lines for people, or as JSON, which may be edited
- * and given back as the option `schema`. For a table from memory: its columns. Written with its NUL to out; *needed is set also when cap is
- * too small (out may be NULL when cap is 0). Fails: ACF_ESPACE, ACF_EMEMORY. */
+ * and given back as the option `schema`. For a table from memory: its columns. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, size_t *needed);
 
@@ -228,7 +238,7 @@ ACF_API const double *acf_table_values(const acf_table *t);
 /* The column of this name. Fails: ACF_EUSAGE with the nearest name, or saying that this column of the file is not modelled. */
 ACF_API acf_status acf_table_find(const acf_table *t, const char *name, int64_t *out);
 
-/* The text of a value in column j as it would be written to a file: rounded, as a date, as the name of a class (cap, needed as above).
+/* The text of a value in column j as it would be written to a file: rounded, as a date, as the name of a class.
  * Fails: ACF_EUSAGE (no such column, or the value is not finite), ACF_ESPACE. */
 ACF_API acf_status acf_table_format(const acf_table *t, int64_t j, double value, char *out, size_t cap, size_t *needed);
 
@@ -285,13 +295,14 @@ typedef struct acf_fit_report {
     int pass, passes;        /* 1 or 2; how many there will be, if the first ends well: see `refit` at acf_model_fit */
 } acf_fit_report;
 
-/* Called after each step, by the thread that called acf_model_fit. Return 0 to go on; anything else ends training. */
+/* Called after each step, by the thread that called acf_model_fit; of steps that a GPU takes in one go, up to 64 or a tenth of a second's, after the
+ * last. Return 0 to go on; anything else ends training. */
 typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
- * training (acf_options_help lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of columns
- * where they were not set. The same table, options and seed give the same model, for any
- * number of threads. callback may be NULL. Borrows all. Gives *out; free with acf_model_free.
+ * training (acf_options_help lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of
+ * columns where they were not set. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
+ * Borrows all. Gives *out; free with acf_model_free.
  *
  * The fraction `valid` of the observed cells is held out, to find out when training is best. With `refit`, the default, training that
  * came to its end is then followed by a second pass over tables of at most 200,000 observed cells: a network from the same seed is
@@ -331,12 +342,10 @@ ACF_API int64_t acf_model_parameters(const acf_model *m);
  * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
  * "left_out" (how often a row found no room on the GPU in its step: memory there is for what masks make likely, of the last run),
  * "valid" and "valid_step" (best validation, where there was one), "refit" (none, done, or diverged: what became of a second pass, of
- * twice valid_step steps), "seconds"; null where a file does not say. Keys may be added.
- * Writes the text with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).
- * Fails: ACF_EUSAGE, ACF_ESPACE, ACF_EMEMORY. */
+ * twice valid_step steps), "seconds"; null where a file does not say. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
 
-/* The same for a person, a line "name: value" each (arguments and failures as above). */
+/* The same for a person, a line "name: value" each. */
 ACF_API acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed);
 
 /* One safetensors file with everything a query needs (docs/format.md). The file that was there stays until the new one is whole.
@@ -352,7 +361,7 @@ ACF_API acf_status acf_model_load(const char *path, const acf_options *o, acf_mo
 /* A model and the memory to ask it with: one per thread. */
 typedef struct acf_session acf_session;
 
-/* Keeps m. Gives *out; free with acf_session_free. Fails: ACF_EMEMORY. */
+/* Keeps m. Gives *out; free with acf_session_free. Fails: ACF_EUSAGE (a model of images), ACF_EMEMORY. */
 ACF_API acf_status acf_session_create(const acf_model *m, acf_session **out);
 ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
 
@@ -361,7 +370,7 @@ ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
  * present can be given. given NULL: every present cell that is not asked for. asked NULL: for a score every present cell, so that
  * nothing is given and the answer is the joint density; for everything else every missing cell.
  *
- * All fail with: ACF_ESHAPE (the table has not the model's columns), ACF_EDATA, ACF_ENUMERIC, ACF_EMEMORY. */
+ * All fail with: ACF_ESHAPE (the table has not the model's columns), ACF_EDATA, ACF_ENUMERIC, ACF_EMEMORY, ACF_EDEVICE. */
 
 /* out (rows): log p(asked | given) of each row, a density in the units of the table's real columns; 0 where nothing is asked. A value
  * of a column that was rounded (whole numbers, prices) counts with the density of a point of its step, chosen once and for all by
@@ -430,8 +439,7 @@ ACF_API const char *acf_eval_method(const acf_evaluation *e, int method);
 /* Scores of a method in a column; column -1: over all. Fails: ACF_EUSAGE. */
 ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, acf_scores *out);
 
-/* A report for people, which says plainly where a baseline wins; and everything as JSON. cap, needed: as for acf_options_help.
- * Fails: ACF_ESPACE, ACF_EMEMORY. */
+/* A report for people, which says plainly where a baseline wins; and everything as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
 
@@ -446,16 +454,16 @@ ACF_API int acf_images_recognise(const char *path);
 
 /* Reads images: a PNG or JPEG file; a folder of them, in the order of their names; a .npy file of bytes, (images, rows, columns) or with channels
  * behind; an idx file as MNIST's, also .gz. Options: `image-channels`, `image-crop`, `image-centre`, `image-size`, `image-pad`, `image-bits`,
- * `image-turn`, `image-limit`, `strict`, `threads`; docs/images.md says what each does, and what becomes of palettes, transparency and 16 bits.
+ * `image-turn`, `image-mirror`, `image-limit`, `strict`, `threads`; docs/images.md says what each does, and what becomes of palettes, transparency and 16 bits.
  * o may be NULL. Gives *out; free with acf_images_free. Fails: ACF_EIO, ACF_EDATA (not images, a damaged file, sizes that differ: names the
  * files), ACF_EUSAGE (options), ACF_EMEMORY. */
 ACF_API acf_status acf_images_open(const char *path, const acf_options *o, acf_images **out);
 ACF_API void acf_images_free(acf_images *im); /* NULL is allowed */
 
-/* shape (4): images, rows, columns, channels (1 or 3). Fails: ACF_EUSAGE (a NULL). */
+/* shape (4): images, rows, columns, channels (1 or 3). */
 ACF_API acf_status acf_images_shape(const acf_images *im, int64_t *shape);
 
-/* box (4): left, top, right, bottom of what is not padding (`image-pad`) in rows and columns as in shape. Fails: ACF_EUSAGE (a NULL). */
+/* box (4): left, top, right, bottom of what is not padding (`image-pad`) in rows and columns as in shape. */
 ACF_API acf_status acf_images_frame(const acf_images *im, int64_t *box);
 
 /* The levels of all pixels, (images, rows, columns, channels), 0 .. 2^bits - 1; they live as long as the images. NULL for NULL. */
@@ -465,50 +473,55 @@ ACF_API int acf_images_bits(const acf_images *im); /* 1..8; 0 for NULL */
 /* What the user should know: files that were left out, or made grey; "" where nothing was. It lives as long as the images. */
 ACF_API const char *acf_images_note(const acf_images *im);
 
-/* What image i is called: the name of its file, or the array's with a number. cap, needed: as for acf_options_help. Fails: ACF_EUSAGE (no
- * such image), ACF_ESPACE. */
+/* What image i is called: the name of its file, or the array's with a number. Fails: ACF_EUSAGE (no such image), ACF_ESPACE. */
 ACF_API acf_status acf_images_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed);
 
 /* What files made from image i are to be called, before their own ending: "a" for a.png (with its ending where those of the files differ), "digits-017"
  * for number 17 of digits.npy. No two images of a set share one. acflow impute names its files so, and acf_image_eval_completed finds them by it. */
 ACF_API acf_status acf_images_file_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed);
 
-/* Number, size, levels in use, files left out: as lines for people, or as JSON (keys may be added). cap, needed: as above. Fails: ACF_ESPACE,
- * ACF_EMEMORY. */
+/* Number, size, levels in use, files left out: as lines for people, or as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap, size_t *needed);
 
-/* Learns a model of the images, as acf_model_fit does of a table: the same options of training, callback, checkpoints and failures, but for the
- * second pass, which there is none. Options of its own: `preset` (tiny, mnist, omniglot, celeba64, olivetti, cifar), `image-scales` and others up to
- * `image-components`, and `image-masks`, which pixels are hidden in training. The fraction `valid` of the images is held out; scores in reports
- * are nats per image. */
-ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out);
+/* ---- models of images ----------------------------------------------------------------------------------------- */
 
 /* The options as the preset and then o say: with them images are read as acf_model_fit_images wants them (`image-pad`, `image-size`, `image-bits` of
  * a preset). Gives *out; free with acf_options_free. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 ACF_API acf_status acf_options_for_images(const acf_options *o, acf_options **out);
 
+/* Learns a model of the images, as acf_model_fit does of a table: the same options of training, callback, checkpoints and failures; there is
+ * no second pass. Options of its own: `preset` (tiny, mnist, omniglot, celeba64, olivetti, cifar), `image-scales` and others up to
+ * `image-components`, and `image-masks`, which pixels are hidden in training. The fraction `valid` of the images is held out; scores in reports
+ * are nats per image. */
+ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out);
+
+/* Whether a model is one of images (1) or of a table (0; also NULL). */
+ACF_API int acf_model_is_images(const acf_model *m);
+
 /* Reads images for a model: what was done to the images it was made from (`image-size`, `image-bits`, ...) is done to these, unless o says
  * otherwise. Fails also: ACF_EDATA (another size), ACF_EUSAGE (the model is of a table). */
 ACF_API acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_options *o, acf_images **out);
 
-/* images images of the model's size, all black: to draw new ones from. Their frame is that of the images learned from. Gives *out. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+/* images images of the model's size, all black: to draw new ones from. Their frame is that of the images learned from. Gives *out. Fails:
+ * ACF_EUSAGE, ACF_EMEMORY. */
 ACF_API acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out);
-
-/* Whether a model is one of images (1) or of a table (0). */
-ACF_API int acf_model_is_images(const acf_model *m);
 
 /* given (images, rows, columns): 1 where a mask of the mixture leaves a pixel, 0 where it hides it; masks as for acf_plot_masks, or the path of a PNG
  * or JPEG whose white is hidden. Fails: ACF_EUSAGE, ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
 ACF_API acf_status acf_images_masks(const acf_images *im, const char *masks, uint64_t seed, uint8_t *given);
 
-/* A model of images and the memory to ask it with: one per thread. Keeps m. Gives *out; free with acf_image_session_free. */
+/* ---- questions about images ----------------------------------------------------------------------------------- */
+
+/* A model of images and the memory to ask it with: one per thread. Keeps m. Gives *out; free with acf_image_session_free. Fails: ACF_EUSAGE (a model
+ * of a table), ACF_EMEMORY. */
 typedef struct acf_image_session acf_image_session;
 ACF_API acf_status acf_image_session_create(const acf_model *m, acf_image_session **out);
 ACF_API void acf_image_session_free(acf_image_session *s); /* NULL is allowed */
 
 /* Questions: given (images, rows, columns) is not 0 where a pixel is given; the others are asked for; NULL: nothing is given. Levels that come back
- * are as in the images, given ones bit for bit. All fail with: ACF_EDATA (images of another size than the model's), ACF_ENUMERIC, ACF_EMEMORY. */
+ * are as in the images, given ones bit for bit. All fail with: ACF_EDATA (images of another size than the model's), ACF_ENUMERIC, ACF_EMEMORY,
+ * ACF_EDEVICE. */
 
 /* out (images): log p(asked | given), in nats; of levels, dequantised by noise that stays the same. Over the numbers asked for times log 2, and
  * negative, that is bits per dimension. */
@@ -550,7 +563,8 @@ ACF_API acf_status acf_image_eval_run(const acf_images *im, const acf_model *m, 
 
 /* The same of completed images, whoever made them: a folder in which they have the names of the true ones (or NAME.1.png, NAME.2.png, ...,
  * NAME.guess.png, as acflow impute writes them), or another source of as many images in the same order. masks NULL: not known, then there are neither
- * baselines nor scores of hidden pixels. Options: `seed`, `threads`, `strict`. Fails: ACF_EDATA (an image without its completion, another size), ... */
+ * baselines nor scores of hidden pixels. Options: `seed`, `threads`, `strict`. Fails: ACF_EDATA (an image without its completion, another size), ACF_EUSAGE,
+ * ACF_EIO, ACF_EMEMORY. */
 ACF_API acf_status acf_image_eval_completed(const acf_images *truth, const char *completed, const char *masks, const acf_options *o,
                                             acf_image_evaluation **out);
 
@@ -560,7 +574,7 @@ ACF_API acf_status acf_image_eval_completed(const acf_images *truth, const char 
 ACF_API acf_status acf_image_eval_features(const char *real, const char *const *completed, int n, const acf_options *o, acf_image_evaluation **out);
 ACF_API void acf_image_eval_free(acf_image_evaluation *e); /* NULL is allowed */
 
-/* A report for people, which says plainly where a simple filling wins; and everything as JSON. cap, needed: as for acf_options_help. */
+/* A report for people, which says plainly where a simple filling wins; and everything as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_image_eval_text(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed);
 
@@ -697,26 +711,24 @@ ACF_API acf_status acf_synth_write(const char *set, int64_t rows, const acf_synt
 
 /* ---- the machine -------------------------------------------------------------------------------------------- */
 
-/* Describes library and machine as JSON text: version, build, CPU, cores, BLAS, threads in use, peak memory.
- * Writes it with its NUL to out; *needed is set also when cap is too small (out may be NULL when cap is 0).
- * Fails: ACF_EUSAGE, ACF_ESPACE, ACF_EMEMORY. */
+/* Library and machine as JSON: version, build, CPU, cores, BLAS, threads in use, peak memory. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed);
 
-/* The same for a person: a line "name: value" each (arguments and failures as above). */
+/* The same for a person, a line "name: value" each. */
 ACF_API acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *needed);
 
 /* The option `device` is auto, cpu, cuda or cuda:N. auto takes the first GPU that libacflow_cuda.so (make cuda) can use, and else the
  * CPU. Where a GPU is asked for by name and the machine has none, the CPU takes its place, and this gives the sentence that says so and
- * why, for the user to see; else "" (out, cap and needed as above).
+ * why, for the user to see; else "".
  * Fails: ACF_EUSAGE (no such device), ACF_EDEVICE (N on a machine with fewer GPUs), ACF_ESPACE. */
 ACF_API acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed);
 
-/* What acf_model_fit with these options computes on: "cpu", or "cuda:0 (NVIDIA H200)" (arguments as above). With auto a GPU is used where
+/* What acf_model_fit with these options computes on: "cpu", or "cuda:0 (NVIDIA H200)". With auto a GPU is used where
  * there are kernels for all that the model needs. Fails as acf_device_remark, and ACF_EMEMORY. */
 ACF_API acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *needed);
 
-/* The devices of this machine as JSON text: {"devices": [{"name": "cpu" or "cuda:N", "model", "cores" or "memory_bytes" and "compute"}],
- * "cuda": why there is none, or null} (arguments and failures as above). Keys may be added. */
+/* The devices of this machine as JSON: {"devices": [{"name": "cpu" or "cuda:N", "model", "cores" or "memory_bytes" and "compute"}],
+ * "cuda": why there is none, or null}. Fails: ACF_ESPACE, ACF_EMEMORY, ACF_EDEVICE. */
 ACF_API acf_status acf_devices(char *out, size_t cap, size_t *needed);
 
 /* The same for a person, a line "name: value" each. */

@@ -20,7 +20,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "eval", "TABLE|IMAGES [OPTIONS]",
     "Hides cells of the table, fits a model to the others and asks it for them: error of the single value, sharpness and coverage of the draws,\n"
-    "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.\n"
+    "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.\n\n"
     "Of images: sets a fifth of them aside and fits to the others, or takes --model. Likelihood of what masks hide and of whole images; PSNR,\n"
     "squared error, precision and recall of best guess, draws and their mean, beside the mean image and a smooth filling.",
     "  acflow eval patients.csv\n"
@@ -44,14 +44,7 @@ static int score(cli_job *job, const char *path) {
     if (!code) cli_say_warnings(shown ? shown : truth);
     if (!code && !m && shown) code = cli_fit_table(job, shown, log_path, &m);
     if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK) code = cli_failed("eval");
-    char *text = code ? NULL : cli_text("eval", json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e);
-    cli_output out;
-    if (!code && !text) code = acf_status_exit(acf_error_status());
-    if (!code && (code = cli_output_open(&out, output)) == 0) {
-        fprintf(out.file, json ? "%s\n" : "%s", text);
-        code = cli_output_close(&out, 0);
-    }
-    free(text);
+    if (!code) code = cli_put_report("eval", output, json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e, json);
     acf_eval_free(e);
     acf_model_free(m);
     acf_table_free(shown);
@@ -75,6 +68,7 @@ static int run(int argc, char **argv) {
     if (code >= 0) return code;
     if (job.n_rest < 1) code = cli_usage("eval", "which table, or which images?");
     else if (job.n_rest > 1 && !features) code = cli_usage("eval", "eval takes one table, but there is also '%s'", argv[1]);
+    else if ((code = cli_check_output(output)) != 0) {}
     else if (mask || truth_path || features || acf_images_recognise(argv[0])) code = score_pictures(&job, argv);
     else code = score(&job, argv[0]);
     cli_job_close(&job);

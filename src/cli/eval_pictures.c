@@ -4,18 +4,8 @@
 
 #include <stdlib.h>
 
-/* The report goes where the user wants it. */
 static int put_report(const cli_eval_wish *what, const acf_image_evaluation *e) {
-    cli_output out;
-    char *text = cli_text("eval", what->json ? (cli_writer)acf_image_eval_json : (cli_writer)acf_image_eval_text, e);
-    if (!text) return acf_status_exit(acf_error_status());
-    int code = cli_output_open(&out, what->output);
-    if (!code) {
-        fprintf(out.file, what->json ? "%s\n" : "%s", text);
-        code = cli_output_close(&out, 0);
-    }
-    free(text);
-    return code;
+    return cli_put_report("eval", what->output, what->json ? (cli_writer)acf_image_eval_json : (cli_writer)acf_image_eval_text, e, what->json);
 }
 
 /* ---- a model -------------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* acflow fit: a model from a table with holes, or from images. */
+#include "cli/output.h"
 #include "cli/pictures.h"
 
 #include <stdio.h>
@@ -14,9 +15,9 @@ static const cli_flag flags[] = {
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "fit", "TABLE or IMAGES -o MODEL [OPTIONS]",
+    "fit", "TABLE|IMAGES -o MODEL [OPTIONS]",
     "Learns one model of the table, which may have holes: CSV, TSV and the like, plain or gzip, an NPY matrix, or - for standard input.\n"
-    "Columns are typed from their cells and shown. The model answers every question about the columns: see impute, score, sample.\n"
+    "Columns are typed from their cells and shown. The model answers every question about the columns: see impute, score, sample.\n\n"
     "Images are a folder of PNG or JPEG files, one such file, an idx file as MNIST's, or .npy of bytes in 3 or 4 dimensions; --preset says what model.",
     "  acflow fit patients.csv -o patients.safetensors\n"
     "  acflow fit patients.csv -o m.safetensors --types zip=category,id=identifier --missing -999\n"
@@ -49,6 +50,7 @@ static int run(int argc, char **argv) {
     if (job.n_rest != 1) code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
     else if (!output) code = cli_usage("fit", "where should the model go? -o FILE");
     else if (strcmp(output, argv[0]) == 0) code = cli_usage("fit", "the model would overwrite its table '%s'", output);
+    else if ((code = cli_check_output(output)) != 0) {}
     else code = acf_images_recognise(argv[0]) ? cli_fit_pictures(&job, argv[0], output, log_path) : fit(&job, argv[0]);
     cli_job_close(&job);
     return code;

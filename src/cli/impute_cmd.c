@@ -1,4 +1,5 @@
 /* acflow impute: the table with its holes filled, or images. */
+#include "cli/output.h"
 #include "cli/pictures.h"
 
 #include <math.h>
@@ -24,10 +25,10 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 enum { INTERVAL_DRAWS = 100 };
 
 static const cli_page page = {
-    "impute", "TABLE or IMAGES [-o FILE] [OPTIONS]",
+    "impute", "TABLE|IMAGES [-o FILE] [OPTIONS]",
     "Fills the holes of a table. Observed cells come back byte for byte; what is filled in looks like its column: whole numbers stay\n"
     "whole and in range, decimals are as many as there were, categories are categories. Filled in is the mean of what the model expects (the most\n"
-    "probable category), unless --draw, --draws or --best-guess says otherwise.\n"
+    "probable category), unless --draw, --draws or --best-guess says otherwise.\n\n"
     "Of images: -o is a folder, which gets NAME.1.png, NAME.2.png, ... for --draws, NAME.guess.png, and sheet.png: input, draws, best guess, and the original or --truth.\n"
     "A mask has the size of the image, or that which the model makes of it. Pixels that are given come back bit for bit.",
     "  acflow impute patients.csv -o complete.csv\n"
@@ -74,26 +75,26 @@ static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     return code;
 }
 
-static int count_missing(const acf_table *t, long long *out) {
+static long long count_missing(const acf_table *t) {
     const double *x = acf_table_values(t);
-    *out = 0;
-    for (int64_t i = 0; i < acf_table_rows(t) * acf_table_columns(t); i++) *out += isnan(x[i]);
-    return 0;
+    long long n = 0;
+    for (int64_t i = 0; i < acf_table_rows(t) * acf_table_columns(t); i++) n += isnan(x[i]) != 0;
+    return n;
 }
 
 static int impute(cli_job *job, const char *path, const plan *p) {
     acf_table *t = NULL;
     acf_model *m = NULL;
-    long long missing;
-    int code = 0;
+    int code = cli_check_output(output);
+    if (!code) code = cli_check_output(save_path);
+    if (code) return code;
     if (model_path && acf_model_load(model_path, job->o, &m) != ACF_OK) return cli_failed("impute");
     if ((m ? acf_table_read_for(path, m, job->o, &t) : acf_table_read(path, job->o, &t)) != ACF_OK) code = cli_failed("impute");
     if (!code) cli_say_warnings(t);
     if (!code && !m) code = cli_fit_table(job, t, log_path, &m);
     if (!code && save_path && acf_model_save(m, save_path) != ACF_OK) code = cli_failed("impute");
     if (!code) code = write_all(m, t, p);
-    if (!code && count_missing(t, &missing) == 0)
-        cli_say(CLI_INFO, "%lld cells filled in %lld rows", missing, (long long)acf_table_rows(t));
+    if (!code) cli_say(CLI_INFO, "%lld cells filled in %lld rows", count_missing(t), (long long)acf_table_rows(t));
     acf_model_free(m);
     acf_table_free(t);
     return code;

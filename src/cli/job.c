@@ -18,10 +18,33 @@ acf_status cli_page_options(const cli_page *page, acf_options **out) {
     return which == CLI_READING ? acf_options_create_reading(out) : acf_options_create(out);
 }
 
+/* Words of n bytes, from `column` on in lines of 80, indented. Returns the column behind them. */
+static size_t show_words(const char *text, size_t n, size_t indent, size_t column) {
+    for (size_t k = 0, word; k < n; k += word + 1) {
+        word = strcspn(text + k, " \n");
+        if (column && column + 1 + word > 80) column = 0, cli_print("\n");
+        cli_print("%*s%.*s", column ? 1 : (int)indent, "", (int)word, text + k);
+        column += word + (column ? 1 : indent);
+    }
+    return column;
+}
+
+/* Text as the man page has it (manual.c): a line that is indented or empty stands as it is; the others are filled to paragraphs. */
+static void show_text(const char *text, size_t indent) {
+    size_t column = 0;
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        if (n && *text != ' ') column = show_words(text, n, indent, column);
+        else cli_print("%s%.*s\n", column ? "\n" : "", (int)n, text), column = 0;
+    }
+    if (column) cli_print("\n");
+}
+
 static void show_flag(const cli_flag *f) {
     if (f->letter) cli_print("  -%c, ", f->letter);
     else cli_print("  ");
-    cli_print("--%s%s%s\n      %s\n", f->name, f->metavar ? " " : "", f->metavar ? f->metavar : "", f->help);
+    cli_print("--%s%s%s\n", f->name, f->metavar ? " " : "", f->metavar ? f->metavar : "");
+    show_text(f->help, 6);
 }
 
 static const cli_flag common[] = {
@@ -42,7 +65,9 @@ int cli_page_flags(const cli_page *page, const cli_flag *flags, int n_flags, cli
 
 int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags) {
     acf_options *o;
-    cli_print("Usage: acflow %s %s\n\n%s\n\n", page->name, page->usage, page->about);
+    cli_print("Usage: acflow %s %s\n\n", page->name, page->usage);
+    show_text(page->about, 0);
+    cli_print("\n");
     cli_flag all[CLI_FLAGS_MAX];
     const int n = cli_page_flags(page, flags, n_flags, all);
     for (int i = 0; i < n; i++) show_flag(&all[i]);

@@ -272,6 +272,7 @@ static const struct {
     int (*plot)(scene *v);
 } kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}, {"images", plot_images}, {"masks", plot_masks}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+#define KINDS_LISTED "missing, imputed, conditional, pairs, training, images or masks"
 
 static int draw(cli_job *job, int argc, char **argv) {
     scene v = {.job = job, .path = argc > 1 ? argv[1] : NULL, .o = {.title = title}};
@@ -282,7 +283,7 @@ static int draw(cli_job *job, int argc, char **argv) {
         const char *names[KINDS];
         for (int i = 0; i < KINDS; i++) names[i] = kinds[i].name;
         int near = acf_nearest_name(argv[0], names, KINDS);
-        code = near < 0 ? cli_usage("plot", "no such picture: '%s'", argv[0])
+        code = near < 0 ? cli_usage("plot", "no such picture: '%s'; expected " KINDS_LISTED, argv[0])
                         : cli_usage("plot", "no such picture: '%s'; did you mean '%s'?", argv[0], names[near]);
     }
     if (v.t) free_texts(v.t, v.texts);
@@ -296,7 +297,7 @@ static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
-    if (job.n_rest < 1) code = cli_usage("plot", "which picture? missing, imputed, conditional, pairs, training, images or masks");
+    if (job.n_rest < 1) code = cli_usage("plot", "which picture? " KINDS_LISTED);
     else if (job.n_rest > 2) code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
     else if (!output) code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
     else code = draw(&job, job.n_rest, argv);

@@ -15,7 +15,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
     "sample", "--model MODEL [OPTIONS]",
-    "Draws new rows that look like the table the model was made from, all of them at random or with some columns given.\n"
+    "Draws new rows that look like the table the model was made from, all of them at random or with some columns given.\n\n"
     "Of a model of images: new images, as one sheet or a file each.",
     "  acflow sample --model m.safetensors -n 1000 -o drawn.csv\n"
     "  acflow sample --model m.safetensors -n 20 --given age=40,sex=F\n"

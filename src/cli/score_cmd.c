@@ -19,9 +19,9 @@ static const cli_flag flags[] = {
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "score", "TABLE or IMAGES --model MODEL [OPTIONS]",
+    "score", "TABLE|IMAGES --model MODEL [OPTIONS]",
     "Writes log p of every row as CSV: of all its observed cells, or of some columns given others. A density in the table's own units, in nats;\n"
-    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, and what was expected there.\n"
+    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, and what was expected there.\n\n"
     "Of images: log p of each in nats, and bits per dimension; with --mask of the hidden part given the rest.",
     "  acflow score new.csv --model m.safetensors -o scores.csv\n"
     "  acflow score new.csv --model m.safetensors --of income --given age,education\n"

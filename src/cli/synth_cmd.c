@@ -16,7 +16,7 @@ static const cli_flag flags[] = {
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static const cli_page page = {
-    "synth", "SET [-o FILE] [OPTIONS]",
+    "synth", "[SET] [-o FILE] [OPTIONS]",
     "Writes a made-up table: the paper's two-column sets (8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, circles) or\n"
     "clinic, twelve columns of every kind. Without a set, lists them.",
     "  acflow synth clinic -n 2000 --holes mar --rate 0.2 --truth truth.csv -o clinic.csv\n"
