@@ -35,6 +35,9 @@ int cli_failed(const char *command);
 /* The same for a mistake the command found itself: exit code 2. */
 int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same for memory that is not there: exit code 5. */
+int cli_no_memory(const char *what);
+
 /* Writes to stdout. cli_close flushes it at the end and turns a write that failed (a full disk) into exit code 3. */
 void cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_close(int exit_code);

@@ -33,7 +33,7 @@ static int first_image(const acf_model *m, const acf_options *o, acf_image_sessi
     int code = path ? cli_images("gibbs", path, m, o, im) : acf_images_blank(m, 1, im) == ACF_OK ? 0 : cli_failed("gibbs");
     if (code) return code;
     if (acf_images_shape(*im, shape) != ACF_OK) return cli_failed("gibbs");
-    if (!(*level = malloc((size_t)(shape[1] * shape[2] * shape[3])))) return acf_status_exit(ACF_EMEMORY);
+    if (!(*level = malloc((size_t)(shape[1] * shape[2] * shape[3])))) return cli_no_memory("an image");
     if (path) memcpy(*level, acf_images_pixels(*im), (size_t)(shape[1] * shape[2] * shape[3]));
     else if (acf_image_session_draw(s, *im, NULL, (uint64_t)seed, UINT32_MAX, *level) != ACF_OK) return cli_failed("gibbs");
     return 0;
@@ -48,7 +48,7 @@ static int chain(const acf_model *m, const acf_options *o, const char *path, lon
     if (!code && acf_images_shape(im, shape) != ACF_OK) code = cli_failed("gibbs");
     if (!code && shape[0] != 1) code = cli_usage("gibbs", "a chain begins with one image, but '%s' holds %lld", path, (long long)shape[0]);
     shape[0] = steps + 1;
-    if (!code && !(all = malloc((size_t)(shape[0] * shape[1] * shape[2] * shape[3])))) code = acf_status_exit(ACF_EMEMORY);
+    if (!code && !(all = malloc((size_t)(shape[0] * shape[1] * shape[2] * shape[3])))) code = cli_no_memory("the chain");
     if (!code && acf_image_session_gibbs(s, im, first, (uint64_t)seed, steps, all) != ACF_OK) code = cli_failed("gibbs");
     if (!code) code = cli_unpad("gibbs", im, steps + 1, all, shape);
     if (!code) {

@@ -60,10 +60,8 @@ static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     double *values = malloc((cells + !cells) * sizeof *values), *ends = p->interval ? malloc(2 * (cells + !cells) * sizeof *ends) : NULL;
     const acf_write_plan what = {.imputations = (int)p->draws, .stacked = stacked != NULL, .intervals = p->interval != 0};
     int code = 0;
-    if (!values || (p->interval && !ends)) {
-        cli_say(CLI_ERROR, "out of memory for the completed table");
-        code = acf_status_exit(ACF_EMEMORY);
-    } else if (acf_session_create(m, &s) != ACF_OK || acf_writer_open(t, output ? output : "-", &what, &w) != ACF_OK) code = cli_failed("impute");
+    if (!values || (p->interval && !ends)) code = cli_no_memory("the completed table");
+    else if (acf_session_create(m, &s) != ACF_OK || acf_writer_open(t, output ? output : "-", &what, &w) != ACF_OK) code = cli_failed("impute");
     for (long long k = 0; !code && k < p->draws; k++)
         if (answer(s, t, p, (uint32_t)k, values, ends) != ACF_OK || acf_writer_put(w, values, ends, ends ? ends + cells : NULL) != ACF_OK)
             code = cli_failed("impute");

@@ -142,8 +142,9 @@ char *cli_text(const char *command, cli_writer write, const void *object) {
     acf_status status = write(object, NULL, 0, &needed);
     char *text = status == ACF_OK || status == ACF_ESPACE ? malloc(needed + 1) : NULL;
     if (text && write(object, text, needed + 1, NULL) == ACF_OK) return text;
+    if (text || (status != ACF_OK && status != ACF_ESPACE)) cli_failed(command);
+    else cli_no_memory("a text");
     free(text);
-    cli_failed(command);
     return NULL;
 }
 

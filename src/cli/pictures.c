@@ -32,11 +32,6 @@ typedef struct work {
     uint8_t *given;            /* (images, rows, columns); NULL: nothing is given */
 } work;
 
-static int no_memory(void) {
-    cli_say(CLI_ERROR, "out of memory for the images");
-    return acf_status_exit(ACF_EMEMORY);
-}
-
 static uint64_t seed_of(const acf_options *o) {
     char seed[32] = "1";
     return acf_options_get(o, "seed", seed, sizeof seed, NULL) == ACF_OK ? strtoull(seed, NULL, 10) : 1;
@@ -51,7 +46,7 @@ static int open_work(work *w, const char *command, const acf_options *o, const c
     if (acf_image_session_create(w->m, &w->s) != ACF_OK || acf_images_shape(w->im, w->shape) != ACF_OK) return cli_failed(command);
     w->P = w->shape[1] * w->shape[2], w->size = w->shape[0] * w->P * w->shape[3];
     if (!mask) return 0;
-    if (!(w->given = malloc((size_t)(w->shape[0] * w->P)))) return no_memory();
+    if (!(w->given = malloc((size_t)(w->shape[0] * w->P)))) return cli_no_memory("the images");
     return acf_images_masks(w->im, mask, seed_of(o), w->given) == ACF_OK ? 0 : cli_failed(command);
 }
 
@@ -173,7 +168,7 @@ int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
     if (!code) {
         c.rows = w.shape[0] < SHEET_ROWS ? w.shape[0] : SHEET_ROWS;
         level = malloc((size_t)w.size), c.level = malloc((size_t)((SHEET_DRAWS + 2) * c.rows * w.P * w.shape[3]));
-        if (!level || !c.level) code = no_memory();
+        if (!level || !c.level) code = cli_no_memory("the images");
     }
     if (!code) code = paint(&w, job, ask, level, &c);
     if (!code) add_column(&w, &c, truth ? "truth" : "original", acf_images_pixels(truth ? truth : w.im));
@@ -191,7 +186,7 @@ int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
 
 static int put_scores(const work *w, FILE *f) {
     double *lp = malloc((size_t)w->shape[0] * sizeof *lp);
-    int code = !lp ? no_memory() : acf_image_session_logp(w->s, w->im, w->given, lp) == ACF_OK ? 0 : cli_failed(w->command);
+    int code = !lp ? cli_no_memory("the images") : acf_image_session_logp(w->s, w->im, w->given, lp) == ACF_OK ? 0 : cli_failed(w->command);
     if (!code) fputs("image,logp,bits_per_dimension\n", f);
     for (int64_t i = 0; i < w->shape[0] && !code; i++) {
         char name[400] = "";
@@ -227,7 +222,7 @@ int cli_sample_pictures(const acf_model *m, long long n, long long seed, const c
     int code = 0;
     if (acf_images_blank(m, n, &w.im) != ACF_OK || acf_image_session_create(m, &w.s) != ACF_OK || acf_images_shape(w.im, w.shape) != ACF_OK)
         code = cli_failed("sample");
-    if (!code && !(level = malloc((size_t)(n * w.shape[1] * w.shape[2] * w.shape[3])))) code = no_memory();
+    if (!code && !(level = malloc((size_t)(n * w.shape[1] * w.shape[2] * w.shape[3])))) code = cli_no_memory("the images");
     if (!code && acf_image_session_draw(w.s, w.im, NULL, (uint64_t)seed, 0, level) != ACF_OK) code = cli_failed("sample");
     if (!code) code = cli_unpad("sample", w.im, n, level, w.shape);
     const int64_t across = (int64_t)ceil(sqrt((double)n));

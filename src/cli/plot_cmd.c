@@ -105,7 +105,7 @@ static int plot_imputed(scene *v) {
     if (code) return code;
     const size_t size = cells_of(v->t);
     double *x = malloc((size_t)draws * size * sizeof *x);
-    if (!x) return acf_status_exit(ACF_EMEMORY);
+    if (!x) return cli_no_memory("the draws");
     for (long long k = 0; !code && k < draws; k++)
         if (acf_session_draw(v->s, v->t, NULL, NULL, 1, (uint32_t)k, x + (size_t)k * size) != ACF_OK) code = cli_failed("plot");
     if (!code && acf_plot_imputed(output, &v->o, v->t, x, (int32_t)draws) != ACF_OK) code = cli_failed("plot");
@@ -119,7 +119,7 @@ static int pick_rows(scene *v, acf_table **out, char label[8][32], int *n) {
     double *x = malloc(8 * (size_t)D * sizeof *x);
     int32_t *classes = malloc((size_t)D * sizeof *classes);
     const char **names = malloc((size_t)D * sizeof *names);
-    int code = x && classes && names ? 0 : acf_status_exit(ACF_EMEMORY);
+    int code = x && classes && names ? 0 : cli_no_memory("the rows");
     *n = 0;
     for (const char *p = rows_text; !code && *p;) {
         char *end;
@@ -219,7 +219,7 @@ static int plot_training(scene *v) {
         }
         if (n == cap) {
             acf_fit_report *more = realloc(list, (cap = cap ? 2 * cap : 1024) * sizeof *list);
-            if (!more) code = acf_status_exit(ACF_EMEMORY);
+            if (!more) code = cli_no_memory("the steps");
             else list = more;
         }
         if (!code)

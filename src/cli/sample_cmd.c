@@ -28,7 +28,8 @@ static int draw(const acf_model *m, long long rows, long long seed) {
     acf_writer *w = NULL;
     const acf_write_plan plan = {.imputations = 1};
     double *x = malloc((size_t)rows * (size_t)acf_model_columns(m) * sizeof *x);
-    bool ok = x && acf_table_blank(m, rows, given, &t) == ACF_OK && acf_session_create(m, &s) == ACF_OK &&
+    if (!x) return cli_no_memory("the rows");
+    bool ok = acf_table_blank(m, rows, given, &t) == ACF_OK && acf_session_create(m, &s) == ACF_OK &&
               acf_session_draw(s, t, NULL, NULL, (uint64_t)seed, 0, x) == ACF_OK &&
               acf_writer_open(t, output ? output : "-", &plan, &w) == ACF_OK && acf_writer_put(w, x, NULL, NULL) == ACF_OK;
     if (!ok) acf_writer_abort(w);

@@ -48,7 +48,7 @@ static int mark_columns(const acf_table *t, const char *list, uint8_t *mark) {
 static int ask(const acf_table *t, uint8_t *given, uint8_t *asked) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
     uint8_t *g = calloc((size_t)D, 2), *u = g ? g + D : NULL;
-    int code = g ? 0 : acf_status_exit(ACF_EMEMORY);
+    int code = g ? 0 : cli_no_memory("the columns");
     if (!code && given_text) code = mark_columns(t, given_text, g);
     if (!code && of_text) code = mark_columns(t, of_text, u);
     for (int64_t j = 0; !code && j < D; j++) {
@@ -64,7 +64,7 @@ static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
     const size_t N = (size_t)acf_table_rows(t), size = N * (size_t)acf_table_columns(t);
     double *lp = malloc(N * sizeof *lp);
     uint8_t *masks = malloc(2 * size);
-    int code = lp && masks ? ask(t, masks, masks + size) : acf_status_exit(ACF_EMEMORY);
+    int code = lp && masks ? ask(t, masks, masks + size) : cli_no_memory("the scores");
     if (!code && acf_session_logp(s, t, masks, masks + size, lp) != ACF_OK) code = cli_failed("score");
     if (!code) fputs("row,logp\n", f);
     for (size_t i = 0; !code && i < N; i++) fprintf(f, "%zu,%.9g\n", i + 1, lp[i]);
@@ -93,12 +93,12 @@ static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
 }
 
 /* What was expected of the listed cells: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
-static acf_status expect(acf_session *s, const acf_table *t, const found *list, size_t n, double *memory, double (*to)[3]) {
+static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, double *memory, double (*to)[3]) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
     const double level[2] = {0.05, 0.95};
-    uint8_t *asked = malloc((size_t)(N * D)), *done = calloc(n, 1);
-    acf_status status = ACF_OK;
-    for (size_t left = n; asked && done && left && status == ACF_OK;) {
+    uint8_t *asked = malloc((size_t)(N * D)), *done = calloc(n + 1, 1);
+    int code = asked && done ? 0 : cli_no_memory("the scores");
+    for (size_t left = n; left && !code;) {
         memset(asked, 0, (size_t)(N * D));
         for (size_t k = 0; k < n; k++) {
             const int64_t row = list[k].cell / D * D;
@@ -106,14 +106,14 @@ static acf_status expect(acf_session *s, const acf_table *t, const found *list, 
             for (int64_t j = 0; j < D; j++) taken |= asked[row + j];
             if (!done[k] && !taken) asked[list[k].cell] = 1, done[k] = 2, left--;
         }
-        status = acf_session_summary(s, t, NULL, asked, 1, 200, level, 2, memory, memory + N * D);
+        if (acf_session_summary(s, t, NULL, asked, 1, 200, level, 2, memory, memory + N * D) != ACF_OK) code = cli_failed("score");
         for (size_t k = 0; k < n; k++)
             if (done[k] == 2)
                 for (int e = 0; e < 3; e++) to[k][e] = memory[e * N * D + list[k].cell], done[k] = 1;
     }
     free(asked);
     free(done);
-    return status;
+    return code;
 }
 
 static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *f) {
@@ -121,14 +121,14 @@ static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *
     double *lp = malloc((size_t)(3 * size) * sizeof *lp), (*to)[3] = NULL;
     found *list = malloc((size_t)size * sizeof *list);
     size_t n = 0;
-    int code = lp && list ? 0 : acf_status_exit(ACF_EMEMORY);
+    int code = lp && list ? 0 : cli_no_memory("the scores");
     if (!code && acf_session_cells(s, t, lp) != ACF_OK) code = cli_failed("score");
     for (int64_t k = 0; !code && k < size; k++)
         if (!isnan(lp[k])) list[n++] = (found){lp[k], k};
     if (!code) qsort(list, n, sizeof *list, by_surprise);
     if (n > (size_t)top) n = (size_t)top;
-    if (!code && !(to = malloc((n + 1) * sizeof *to))) code = acf_status_exit(ACF_EMEMORY);
-    if (!code && expect(s, t, list, n, lp, to) != ACF_OK) code = cli_failed("score");
+    if (!code && !(to = malloc((n + 1) * sizeof *to))) code = cli_no_memory("the scores");
+    if (!code) code = expect(s, t, list, n, lp, to);
     if (!code) fputs("row,column,value,expected,low,high,logp\n", f);
     for (size_t k = 0; !code && k < n; k++) {
         const int64_t j = list[k].cell % D;
