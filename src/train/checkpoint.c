@@ -277,7 +277,7 @@ static acf_status parse_first(acf_json_source from, const json_t *o, acf_trainer
     char name[ACF_EXCERPT_MAX + 16];
     snprintf(name, sizeof name, "%s, first", from.name);
     ACF_TRY(acf_fit_record_from_json((acf_json_source){name, from.status}, json_object_get(o, "first"), &first));
-    if (!acf_refit_planned(to) || !isfinite(first.valid) || first.valid_step < 1 || first.valid_step > first.steps || first.steps > UINT32_MAX)
+    if (!acf_refit_planned(to) || !isfinite(first.valid) || first.valid_step > first.steps || first.steps > UINT32_MAX)
         return acf_fail(ACF_EMODEL, "%s: no first pass can have led to this second one; the file is damaged", from.name);
     return acf_refit_enter(to, &first);
 }

@@ -11,12 +11,12 @@ bool acf_refit_planned(const acf_trainer *tr) {
 }
 
 bool acf_refit_due(const acf_trainer *tr, acf_train_end end) {
-    return tr->pass == 1 && end <= ACF_END_PATIENCE && acf_refit_planned(tr) && isfinite(tr->state.best) && tr->state.best_step > 0;
+    return tr->pass == 1 && end <= ACF_END_PATIENCE && acf_refit_planned(tr) && isfinite(tr->state.best);
 }
 
 acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     acf_encoder *e = NULL;
-    ACF_ASSERT(tr->pass == 1 && first->valid_step > 0);
+    ACF_ASSERT(tr->pass == 1);
     acf_status status = acf_encoder_fit(tr->given.table, &tr->rows, NULL, &e);
     if (!status) status = acf_encoder_shape(e, tr->given.table, &tr->rows, NULL, &tr->set.encoding);
     if (!status) status = acf_batches_seek(&tr->walk, 0, 0);
@@ -28,7 +28,8 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     tr->pass = 2, tr->first = *first;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
     tr->state = (acf_train_state){.best = INFINITY};
-    tr->set.steps = tr->set.schedule.total = acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX), tr->set.epochs = 0;
+    tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
+    tr->set.epochs = 0;
     return ACF_OK;
 }
 

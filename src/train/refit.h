@@ -6,6 +6,9 @@
  *     first     the cells that are not held out      to patience or a limit      the best validation was at step s
  *     second    all cells                            2 s steps, the same seed    the step size decays to its end in these 2 s
  *
+ * Where nothing was better than the network as it began, with its anchor alone, s is 0 and the second pass a single step, whose size is next to
+ * nothing: the anchor of all cells is what is kept.
+ *
  * Encoder and anchor are fitted to all cells too, the anchor with as many components as the held-out cells chose: they are the better
  * judge of that than a criterion without them. Nothing is validated any more, so the averaged weights of the last step are kept, and the
  * validation a model records is the first pass's. Its best weights wait in the trainer's `best`: an interrupted or diverged second pass

@@ -91,6 +91,23 @@ static void it_is_a_run_over_all_cells(void **state) {
     acf_train_lab_close(&plain);
 }
 
+/* Nothing was better than the start: the anchor of all cells, and a step that changes next to nothing. */
+static void it_may_be_the_anchor_alone(void **state) {
+    (void)state;
+    acf_train_lab l;
+    open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "anchor=2", "lr=0", NULL});
+    acf_train_end end = run(&l);
+    assert_int_equal(l.tr->state.best_step, 0);
+    assert_true(acf_refit_due(l.tr, end));
+    begin(&l, end);
+    assert_int_equal(run(&l), ACF_END_STEPS);
+    assert_int_equal(l.tr->state.step, 1);
+    assert_int_equal(acf_refit_check(l.tr), ACF_OK);
+    const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
+    assert_true(r.valid_step == 0 && r.refit == ACF_REFIT_DONE);
+    acf_train_lab_close(&l);
+}
+
 /* However many components the held-out cells chose, the second pass takes as many. */
 static void the_anchor_keeps_its_components(void **state) {
     (void)state;
@@ -267,6 +284,6 @@ static void the_encoder_is_of_all_cells(void **state) {
 
 #define WITH_FILE(f) cmocka_unit_test_setup_teardown(f, make_file, remove_file)
 ACF_TESTS(refit, cmocka_unit_test(it_follows_what_ended_well), cmocka_unit_test(it_is_a_run_over_all_cells),
-          cmocka_unit_test(the_anchor_keeps_its_components), WITH_FILE(a_checkpoint_knows_its_pass), WITH_FILE(its_length_is_settled),
+          cmocka_unit_test(it_may_be_the_anchor_alone), cmocka_unit_test(the_anchor_keeps_its_components), WITH_FILE(a_checkpoint_knows_its_pass), WITH_FILE(its_length_is_settled),
           cmocka_unit_test(a_diverged_second_pass_leaves_the_first), cmocka_unit_test(an_interrupted_second_pass_leaves_the_first),
           cmocka_unit_test(the_encoder_is_of_all_cells))

@@ -15,6 +15,7 @@
 
 #define LOSS_STEPS 50  /* that the reported mean loss reaches back */
 #define VALID_APART 50 /* steps at least between validations once an epoch: a small table has an epoch in a step or two */
+#define CLEAR_GAIN 2.0 /* nats over all that is held out, by which a validation must be better: less is chance, and of some dozen cells one is soon lucky */
 
 static const acf_task table_task; /* below */
 
@@ -404,7 +405,7 @@ acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
     return status ? status : back;
 }
 
-/* Validates, and keeps the weights where they are the best so far. Not finite is as bad as can be, but ends nothing: the
+/* Validates, and keeps the weights where they are clearly the best so far. Not finite is as bad as can be, but ends nothing: the
  * steps that follow may mend it, and patience is counted. */
 static acf_status judge(acf_trainer *tr, double *valid) {
     acf_train_state *s = &tr->state;
@@ -412,7 +413,7 @@ static acf_status judge(acf_trainer *tr, double *valid) {
     acf_status status = acf_trainer_validate(tr, &nll);
     if (status == ACF_ENUMERIC) nll = INFINITY;
     else ACF_TRY(status);
-    if (nll < s->best) {
+    if (nll < s->best - CLEAR_GAIN / (double)tr->task->held(tr)) {
         ACF_TRY(copy_slab(tr, tr->best, averaged(tr) ? params(tr)->average : params(tr)->value));
         s->best = nll, s->best_step = s->step, s->stale = 0;
     } else {
@@ -421,6 +422,11 @@ static acf_status judge(acf_trainer *tr, double *valid) {
     s->validated = s->step;
     *valid = nll;
     return ACF_OK;
+}
+
+/* Before its first step a network with an anchor is that mixture: a model of the table, which a few dozen rows may not let training better. */
+static bool model_already(const acf_trainer *tr) {
+    return tr->state.step == 0 && tr->task->held(tr) && tr->net && acf_net_anchor_size(tr->net) > 0;
 }
 
 static bool validation_due(const acf_trainer *tr) {
@@ -494,6 +500,7 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
     if (!hooks) hooks = &none;
     if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->task->held(tr)) && !hooks->stop)
         return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with something held out");
+    if (model_already(tr)) ACF_TRY(judge(tr, &p.valid));
     while (!ended(tr, hooks, &why)) {
         acf_train_step step[ACF_STEPS_AT_ONCE];
         int64_t n;

@@ -42,8 +42,8 @@ typedef struct acf_train_state {
     int64_t step;      /* steps taken, skipped ones too: keys masks and dropout, and the step size */
     int64_t updates;   /* steps that changed the weights: counts for Adam and the average */
     int64_t validated; /* the step of the last validation, 0 before */
-    double best;       /* the best validation, INFINITY before; its weights are in `best` of the trainer */
-    int64_t best_step;
+    double best;       /* the best validation, INFINITY before; its weights are in `best` of the trainer. A later one counts where it clearly gains */
+    int64_t best_step; /* 0: as it began, or before any validation */
     int64_t stale;            /* validations since the best */
     int64_t skipped, in_row; /* steps that were not finite: in all, and up to now without a good one */
 } acf_train_state;

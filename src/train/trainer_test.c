@@ -356,6 +356,39 @@ static void limits_end_a_run(void **state) {
     acf_train_lab_close(&l);
 }
 
+/* With a step size of 0 nothing changes, so nothing is better than the start; without an anchor the start is no model, and not asked. */
+static void a_network_with_an_anchor_is_a_model_at_once(void **state) {
+    (void)state;
+    for (int anchor = 0; anchor < 2; anchor++) {
+        acf_train_lab l;
+        double nll;
+        open_with(&l, 1, (const char *[]){anchor ? "anchor=2" : "anchor=0", "steps=20", "valid-every=5", "lr=0", NULL});
+        assert_int_equal(acf_trainer_validate(l.tr, &nll), ACF_OK);
+        tally c = run(&l, 0, ACF_END_STEPS);
+        assert_int_equal(c.validations, 4);
+        assert_int_equal(l.tr->state.best_step, anchor ? 0 : 5);
+        assert_int_equal(l.tr->state.stale, anchor ? 4 : 3);
+        assert_true(c.best == nll);
+        acf_train_lab_close(&l);
+    }
+}
+
+/* Two nats over all held-out cells are what a validation must gain to count. */
+static void a_lucky_validation_does_not_count(void **state) {
+    (void)state;
+    for (int clear = 0; clear < 2; clear++) {
+        acf_train_lab l;
+        double nll;
+        open_with(&l, 1, (const char *[]){"anchor=0", "steps=10", "valid-every=5", "lr=0", NULL});
+        assert_int_equal(acf_trainer_validate(l.tr, &nll), ACF_OK);
+        l.tr->state.best = nll + (clear ? 2.1 : 1.9) / (double)l.hold->held;
+        tally c = run(&l, 0, ACF_END_STEPS);
+        assert_int_equal(l.tr->state.best_step, clear ? 5 : 0);
+        assert_true(clear ? c.best == nll : c.best > nll);
+        acf_train_lab_close(&l);
+    }
+}
+
 /* The weights that finish leaves validate exactly as the best did; without held-out cells they are the averaged ones. */
 static void the_best_weights_are_kept(void **state) {
     (void)state;
@@ -519,7 +552,8 @@ ACF_TESTS(trainer, cmocka_unit_test(threads_change_no_bit), cmocka_unit_test(bf1
           cmocka_unit_test(empty_rows_are_passed_by), cmocka_unit_test(steps_allocate_nothing),
           cmocka_unit_test(clipping_bounds_the_update), cmocka_unit_test(averages_are_what_is_validated),
           cmocka_unit_test(validation_is_the_mean_over_cells), cmocka_unit_test(limits_end_a_run),
-          cmocka_unit_test(the_best_weights_are_kept), cmocka_unit_test(steps_that_are_not_finite_are_skipped),
+          cmocka_unit_test(a_network_with_an_anchor_is_a_model_at_once),
+          cmocka_unit_test(a_lucky_validation_does_not_count), cmocka_unit_test(the_best_weights_are_kept), cmocka_unit_test(steps_that_are_not_finite_are_skipped),
           cmocka_unit_test(too_many_end_the_run), cmocka_unit_test(too_many_in_all_end_it_too),
           cmocka_unit_test(memory_may_fail_at_any_time), cmocka_unit_test(creation_may_fail_for_want_of_memory),
           cmocka_unit_test(what_does_not_fit_is_refused))
