@@ -8,7 +8,8 @@
 The protocol, the peers and the scores are those of impute_peers.py in the --peers folder; NAME=VALUE are options of acflow. Columns of text are
 categories, and so are numbers with two values; dates are days; texts that mostly differ from row to row (ids) are left out, and so are constants.
 Every run is a row of --out, which is read first: what is there already is not run again. A method that takes more than --cap seconds is given up.
---summary runs nothing and prints, for each file, acflow's figures beside the best peer's, the worst ratio first.
+--summary runs nothing and prints, for each file, acflow's figures beside the best peer's on the same cells, the worst ratio first. Seconds are of the
+processor for acflow, of the clock for peers: on a busy machine peers are given up that an idle one would finish.
 """
 import argparse, collections, csv, os, signal, sys, warnings
 import numpy as np
@@ -40,7 +41,7 @@ def table(path):
 
 def by_acflow(acf, peers, x, cat, gone, settings):
     r = own.run(acf, peers, x, cat, gone, settings, 20, 0)
-    return dict(nrmse=r['nrmse_mean'], pfc=r['pfc_mean'], seconds=r['fit_wall'] + r['mean_s'], note=f"{r.get('step')} steps, {r['draws_s']:.1f} s to draw",
+    return dict(nrmse=r['nrmse_mean'], pfc=r['pfc_mean'], seconds=r['fit_s'] + r['mean_s'], note=f"{r.get('step')} steps, {r['draws_s']:.1f} s to draw",
                 **{k: r[k] for k in ('crps', 'cov90', 'w1', 'tv')})
 
 
@@ -79,16 +80,21 @@ def ratio(own_figure, best):
 
 
 def summary(path, method):
-    of = collections.defaultdict(lambda: collections.defaultdict(list))
+    of = collections.defaultdict(dict)
     for r in csv.DictReader(open(path)):
         for k in FIGURES:
             if r[k]:
-                of[r['table'], r['method']][k].append(float(r[k]))
-    mean = lambda t, m, k: np.mean(of[t, m][k]) if of[t, m].get(k) else np.nan
+                of[r['table'], r['method'], k][r['seed']] = float(r[k])
+
+    def mean(t, m, k):
+        """Over acflow's seeds, all of them: other seeds have other cells, and figures of different cells are not compared."""
+        seeds = of.get((t, method, k)) or of.get((t, method, 'seconds'), {})
+        own_cells = of.get((t, m, k), {})
+        return np.mean([own_cells[s] for s in seeds]) if seeds and set(seeds) <= set(own_cells) else np.nan
     rows = []
-    for t in sorted({t for t, m in list(of) if m == method}):
+    for t in sorted({t for t, m, _ in list(of) if m == method}):
         v = {k: mean(t, method, k) for k in FIGURES}
-        best = {k: min(((mean(t, m, k), m) for m in POINT if of[t, m].get(k)), default=(np.nan, '')) for k in ('nrmse', 'pfc')}
+        best = {k: min(((mean(t, m, k), m) for m in POINT if mean(t, m, k) == mean(t, m, k)), default=(np.nan, '')) for k in ('nrmse', 'pfc')}
         worst = np.nanmax([ratio(v[k], best[k][0]) for k in best] + [0])
         rows.append((worst, t, v, best))
     for worst, t, v, best in sorted(rows, key=lambda r: -r[0]):
