@@ -114,7 +114,7 @@ typedef struct acf_options acf_options;
  * Fails: ACF_EMEMORY, ACF_EUSAGE (a value in the environment that is not allowed). */
 ACF_API acf_status acf_options_create(acf_options **out);
 
-/* Smaller sets, given and failing likewise: the options that concern any program (`threads`, `device`, `log-level`), for one that fits no model; and
+/* Smaller sets, given and failing likewise: the options that concern any program (`threads`, `device`, `log-level`, ...), for one that fits no model; and
  * these with how files are read (`separator`, `types`, ...), for one that asks a model that exists. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
 ACF_API acf_status acf_options_create_reading(acf_options **out);
@@ -527,7 +527,8 @@ ACF_API void acf_image_session_free(acf_image_session *s); /* NULL is allowed */
  * negative, that is bits per dimension. */
 ACF_API acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out);
 
-/* out (images, rows, columns, channels): a draw; it depends on (seed, image number, draw) alone. */
+/* out (images, rows, columns, channels): a draw, at the `image-temperature` of the options that the model was fitted or loaded with; it depends on
+ * (seed, image number, draw) alone. */
 ACF_API acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed, uint32_t draw, uint8_t *out);
 
 /* The same with the best guess, the inverse of the latent mean; and as real numbers, not rounded to levels. */

@@ -51,14 +51,14 @@ int cli_usage(const char *command, const char *fmt, ...) {
     return acf_status_exit(ACF_EUSAGE);
 }
 
-static int write_errno; /* why the first write to stdout failed; 0 while none has */
-
-/* Everything for stdout goes through here, so that no failed write is missed. */
 int cli_no_memory(const char *what) {
     cli_say(CLI_ERROR, "out of memory for %s", what);
     return acf_status_exit(ACF_EMEMORY);
 }
 
+static int write_errno; /* why the first write to stdout failed; 0 while none has */
+
+/* Everything for stdout goes through here, so that no failed write is missed. */
 void cli_print(const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
