@@ -99,7 +99,7 @@ static acf_status make_images(bench *b) {
     const void *there[2];
     ACF_TRY(place(b, x, (size_t)n * sizeof *x, &there[0]));
     ACF_TRY(place(b, given, (size_t)pixels, &there[1]));
-    b->q.x = there[0], b->q.b = there[1];
+    b->q.x = there[0], b->q.role = there[1];
     acf_release(x), acf_release(given);
     return ACF_OK;
 }
@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
     for (size_t k = 0; k < sizeof jobs / sizeof jobs[0]; k++)
         if (strstr(wanted, jobs[k].name)) do_job(&b, &jobs[k]);
     const acf_memory *m = &b.dev->memory;
-    m->free(m->ctx, (void *)b.q.x), m->free(m->ctx, (void *)b.q.b);
+    m->free(m->ctx, (void *)b.q.x), m->free(m->ctx, (void *)b.q.role);
     acf_tape_free(b.t);
     acf_image_net_free(b.net);
     acf_device_close(b.dev);

@@ -20,6 +20,7 @@ acf_status acf_door_answers(acf_model *m, const acf_options *o) {
                         precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
     m->answers = precision;
     m->log_temperature = o ? log(acf_options_real(o, "image-temperature")) : 0;
+    m->at_once = o && acf_options_bool(o, "image-at-once");
     return ACF_OK;
 }
 

@@ -21,6 +21,8 @@
       "numbers that questions to a model multiply; on a GPU models with GRUs answer several times as fast in tf32 or bf16, to some 0.01 nats a row") \
     X("image-temperature", REAL, 0.05, 2, "1", NULL, NULL, 0,                                                           \
       "draws of images: 1 is what the model holds possible, as often as it does; less keeps to what is most probable, for pictures to look at") \
+    X("image-at-once", BOOL, 0, 0, "false", NULL, NULL, 0,                                                             \
+      "asks for all hidden pixels at once, also of a model that learned them in rounds")                               \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
 
 /* How a file of text is read: docs/columns.md. */
@@ -108,7 +110,9 @@
     X("image-map", CHOICE, 0, 0, "bells", "logit|bells", NULL, ACF_OPTION_IMAGE,                                       \
       "how levels become real numbers: by the logit, or by bells fitted to how often they occur")                      \
     X("image-masks", TEXT, 1, 1023, "paper-mnist", NULL, NULL, ACF_OPTION_IMAGE,                                       \
-      "which pixels training hides: a mixture of mcar:P, rect:A-B, left, ..., or its name (acflow plot masks draws it)")
+      "which pixels training hides: a mixture of mcar:P, rect:A-B, left, ..., or its name (acflow plot masks draws it)") \
+    X("image-rounds", INT, 1, 9, "1", NULL, NULL, ACF_OPTION_IMAGE,                                                    \
+      "rounds in which hidden pixels are learned and drawn, coarse ones first, for coherent pictures in large holes; 1 is all at once")
 
 /* Steps are counted in 32 bits where they key random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \

@@ -81,16 +81,25 @@ void acf_image_batch_free(acf_image_batch *batch) {
 acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed) {
     const int64_t P = staged->H * staged->W, N = staged->N, capacity = staged->capacity;
     ACF_ASSERT(staged->staged && placed->there && capacity == placed->capacity && P == placed->H * placed->W && staged->C == placed->C);
-    memset(staged->b + N * P, 1, (size_t)((capacity - N) * P));
-    for (int64_t i = 0; i < capacity; i++) staged->share[i] = i < N ? (acf_real)(1 / (double)N) : 0;
+    memset(staged->b + N * P, ACF_PIXEL_GIVEN, (size_t)((capacity - N) * P));
     const size_t bytes = (size_t)((char *)(staged->b + capacity * P) - (char *)staged->id);
     return acf_device_copy(placed->there, placed->id, staged->id, bytes, ACF_TO_DEVICE);
 }
 
 /* ---- contents ----------------------------------------------------------------------------------------------------------------- */
 
-void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
-                          uint32_t draw, const int64_t *row, int64_t N) {
+/* Masks to those of rounds; shares get their weights. */
+static void take_rounds(const acf_device *dev, acf_image_batch *batch, int rounds, uint64_t seed, uint32_t draw) {
+    const int64_t P = batch->H * batch->W, N = batch->N;
+    ACF_PARALLEL_UNEVEN(dev, N * P * 4)
+    for (int64_t i = 0; i < N; i++) {
+        const acf_place at = {seed, batch->id[i], ACF_STREAM_MASK, 0, draw};
+        batch->share[i] *= (acf_real)acf_image_round_draw(rounds, at, batch->H, batch->W, batch->b + i * P);
+    }
+}
+
+void acf_image_batch_fill_rounds(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, int rounds,
+                                 uint64_t seed, uint32_t draw, const int64_t *row, int64_t N) {
     ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C && im->bits == batch->map->bits);
     ACF_ASSERT(!masks || (masks->H == im->H && masks->W == im->W));
     const acf_image_code code = {batch->map, im->H * im->W, im->C};
@@ -100,6 +109,13 @@ void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const a
         memcpy(batch->level + (size_t)i * n, acf_img_at(im, row[i]), n);
         batch->id[i] = (uint64_t)row[i];
     }
+    for (int64_t i = 0; i < batch->capacity; i++) batch->share[i] = i < N ? (acf_real)(1 / (double)N) : 0;
     if (masks) acf_image_masks_draw(dev, masks, seed, draw, N, batch->id, batch->b);
+    if (rounds > 1) take_rounds(dev, batch, rounds, seed, draw);
     acf_image_encode(dev, &code, N, batch->level, batch->b, seed, batch->id, draw, batch->x, batch->logdet);
+}
+
+void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
+                          uint32_t draw, const int64_t *row, int64_t N) {
+    acf_image_batch_fill_rounds(dev, batch, im, masks, 1, seed, draw, row, N);
 }

@@ -10,6 +10,7 @@
 #include "data/batches.h"
 #include "data/image_encode.h"
 #include "data/image_masks.h"
+#include "data/image_rounds.h"
 #include "data/images.h"
 
 /* In host memory; all arrays but the map are owned. Images 0..N-1 are valid. */
@@ -18,10 +19,10 @@ typedef struct acf_image_batch {
     const acf_image_map *map; /* keeps */
     uint8_t *level; /* (N,H,W,C) as in the set */
     acf_real *x;    /* (N,H,W,C) encoded, all pixels */
-    uint8_t *b;     /* (N,H,W) 1: given */
+    uint8_t *b;     /* (N,H,W) the role of each pixel (base/pixel.h) */
     double *logdet; /* (N) of the encoding, over what is modelled */
     uint64_t *id;   /* (N) numbers in the set, which key random draws */
-    acf_real *share; /* (capacity) 1/N, and 0 behind the last image; of staged and placed ones only */
+    acf_real *share; /* (capacity) of each image in a mean over them: 1/N, in rounds times its weight; 0 behind the last image */
     acf_device *staged, *there; /* where id, x, share and b are one block: in memory that is copied to this device, or in this device's memory */
 } acf_image_batch;
 
@@ -41,5 +42,9 @@ acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed
  * gives new masks and noise; for validation it stays the same. Allocates nothing; same bits for any number of threads, batch and order. */
 void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
                           uint32_t draw, const int64_t *row, int64_t N);
+
+/* The same for training in rounds: masks as acf_image_round_draw leaves them, shares with its weights. One round: as above. */
+void acf_image_batch_fill_rounds(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, int rounds,
+                                 uint64_t seed, uint32_t draw, const int64_t *row, int64_t N);
 
 #endif

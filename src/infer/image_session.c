@@ -60,6 +60,7 @@ typedef struct asked {
     uint64_t seed;
     uint32_t draw;
     int64_t from;
+    int round, rounds; /* 0 of 1: all at once */
 } asked;
 
 static acf_status check(const acf_image_session *s, const acf_images *im) {
@@ -73,13 +74,16 @@ static acf_image_view *look(const asked *a) {
     acf_image_batch *batch = s->batch;
     const int64_t P = a->im->H * a->im->W, n = acf_min(batch->capacity, a->im->N - a->from);
     for (int64_t i = 0; i < n; i++) s->row[i] = a->from + i;
-    if (a->b) memcpy(batch->b, a->b + a->from * P, (size_t)(n * P));
-    else memset(batch->b, 0, (size_t)(n * P));
+    if (!a->b) memset(batch->b, 0, (size_t)(n * P));
+    for (int64_t i = 0; i < n; i++)
+        acf_image_round(a->rounds, a->round, a->im->H, a->im->W, a->b ? a->b + (a->from + i) * P : batch->b + i * P, batch->b + i * P);
     acf_image_batch_fill(s->m->dev, batch, a->im, NULL, a->seed, a->draw, s->row, n);
     acf_tape_begin(s->t, false);
     s->m->dev->precision = s->m->answers;
-    return acf_image_net_view(s->t, s->m->image, &(acf_image_query){.N = n, .x = batch->x, .b = batch->b, .id = batch->id}, NULL);
+    return acf_image_net_view(s->t, s->m->image, &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
 }
+
+static int rounds_of(const acf_image_session *s) { return s->m->at_once ? 1 : (int)acf_options_int(s->m->config, "image-rounds"); }
 
 static acf_status answered(const acf_image_session *s, acf_status status) {
     s->m->dev->precision = ACF_PRECISION_FLOAT;
@@ -102,25 +106,39 @@ static acf_status add_logp(const asked *a, double share, double *out) {
 }
 
 acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws, double *out) {
+    const int rounds = rounds_of(s);
     ACF_TRY(check(s, im));
     for (int64_t i = 0; i < im->N; i++) out[i] = 0;
     for (int32_t k = 0; k < draws; k++)
         for (int64_t at = 0; at < im->N; at += s->batch->capacity)
-            ACF_TRY(add_logp(&(asked){s, im, b, SCORE_SEED, (uint32_t)k, at}, 1 / (double)draws, out));
+            for (int r = 0; r < rounds; r++)
+                ACF_TRY(add_logp(&(asked){s, im, b, SCORE_SEED, (uint32_t)k, at, r, rounds}, 1 / (double)draws, out));
     return ACF_OK;
 }
 
 static acf_image_code code_of(const acf_image_session *s, const acf_images *im) { return (acf_image_code){s->m->map, im->H * im->W, im->C}; }
 
+/* One round of one batch; its levels go to out, the others stay as a->im has them. */
+static acf_status draw_round(const asked *a, uint8_t *out) {
+    acf_image_session *s = a->s;
+    const acf_image_code code = code_of(s, a->im);
+    const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature};
+    acf_image_view *v = look(a);
+    ACF_TRY(answered(s, acf_image_net_draw(s->t, v, &how, s->y)));
+    acf_image_decode(s->m->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + a->from * code.P * code.C);
+    return ACF_OK;
+}
+
+/* Later rounds are asked of what the ones before have left in out. */
 acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
-    const acf_image_code code = code_of(s, im);
-    const acf_draw how = {.seed = seed, .draw = draw, .log_temperature = s->m->log_temperature};
+    const int rounds = rounds_of(s);
+    acf_images now = *im; /* borrows: nothing of it is freed */
     ACF_TRY(check(s, im));
-    for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
-        acf_image_view *v = look(&(asked){s, im, b, seed, draw, at});
-        ACF_TRY(answered(s, acf_image_net_draw(s->t, v, &how, s->y)));
-        acf_image_decode(s->m->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + at * code.P * code.C);
-    }
+    for (int64_t at = 0; at < im->N; at += s->batch->capacity)
+        for (int r = 0; r < rounds; r++) {
+            now.pixel = r ? out : im->pixel;
+            ACF_TRY(draw_round(&(asked){s, &now, b, seed, draw, at, r, rounds}, out));
+        }
     return ACF_OK;
 }
 
@@ -130,7 +148,7 @@ acf_status acf_paint_guess(acf_image_session *s, const acf_images *im, const uin
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
         const acf_image_batch *batch = s->batch;
         const int64_t to = at * code.P * code.C;
-        acf_image_view *v = look(&(asked){s, im, b, SCORE_SEED, 0, at});
+        acf_image_view *v = look(&(asked){s, im, b, SCORE_SEED, 0, at, 0, 1});
         ACF_TRY(answered(s, acf_image_net_guess(s->t, v, s->y)));
         if (level) acf_image_decode(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, level + to);
         else acf_image_decode_real(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, real + to);

@@ -1,7 +1,8 @@
 /* Questions to a fitted model of images: log p of hidden pixels given the others, draws of them, one best guess, chains.
  *
- * What is hidden is a mask b (N,H,W), 1: given; NULL: nothing is, which asks for the joint. Answers are levels as in the images; given pixels come
- * back bit for bit. Draws are keyed by (seed, the image's number, pixel, draw): the same for any batch and number of threads. Levels are
+ * What is hidden is a mask b (N,H,W), not 0: given; NULL: nothing is, which asks for the joint. Answers are levels as in the images; given pixels come
+ * back bit for bit. A model that learned rounds (data/image_rounds.h) is asked for log p and for draws in rounds, unless it is told not to (at_once): the
+ * density is always that of the draws. Draws are keyed by (seed, the image's number, pixel, draw): the same for any batch and number of threads. Levels are
  * dequantised by noise of their own keys, so an answer is a function of image, mask, seed and draw.
  *
  * A session is a model and the memory to ask it with: one per thread. */

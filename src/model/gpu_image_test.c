@@ -81,7 +81,7 @@ static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
     const int64_t n = acf_tensor_count(z);
     acf_real *there = acf_lab_fetch(l->dev, z->data, n), *back = acf_lab_fetch(l->dev, x->data, n);
     for (int64_t i = 0; i < n; i++) {
-        const acf_real was = l->m[i / l->C] ? l->x[i] : 0;
+        const acf_real was = l->role[i / l->C] != ACF_PIXEL_ABSENT ? l->x[i] : 0;
         if (acf_image_lab_modelled(l, i)) acf_assert_close((double)back[i], (double)was, 1e-4, "x again");
         else assert_true(memcmp(&there[i], &was, sizeof was) == 0 && memcmp(&back[i], &was, sizeof was) == 0);
     }
@@ -195,13 +195,13 @@ static void open_errand(errand *e, acf_image_lab *l) {
     const size_t pixels = (size_t)(l->N * l->H * l->W);
     const uint32_t zero = 0;
     *e = (errand){.l = l, .now = place(l->dev, &zero, sizeof zero)};
-    e->there = (acf_image_query){.N = l->N, .x = place(l->dev, l->x, pixels * (size_t)l->C * sizeof *l->x), .b = place(l->dev, l->b, pixels),
-                                 .m = place(l->dev, l->m, pixels), .there = true};
+    e->there = (acf_image_query){.N = l->N, .x = place(l->dev, l->x, pixels * (size_t)l->C * sizeof *l->x), .role = place(l->dev, l->role, pixels),
+                                 .there = true};
 }
 
 static void close_errand(errand *e) {
     const acf_memory *m = &e->l->dev->memory;
-    m->free(m->ctx, (void *)e->there.x), m->free(m->ctx, (void *)e->there.b), m->free(m->ctx, (void *)e->there.m), m->free(m->ctx, e->now);
+    m->free(m->ctx, (void *)e->there.x), m->free(m->ctx, (void *)e->there.role), m->free(m->ctx, e->now);
 }
 
 static acf_status enqueue_draw(void *ctx) {
@@ -271,7 +271,7 @@ static void draw_edges(acf_image_lab *l, int step) {
         const int64_t n = i / 64, h = i / 8 % 8, w = i % 8, id = step * l->N + n;
         const double slope = acf_lab_random(1, id, -1, 1), at = acf_lab_random(2, id, 2, 6);
         l->x[i] = (acf_real)(((double)w - at > slope * ((double)h - 3.5) ? 1 : -1) + 0.2 * acf_lab_random(3, id * 64 + h * 8 + w, -1, 1));
-        l->b[i] = acf_lab_random(4, id * 64 + h * 8 + w, 0, 1) < 0.5, l->m[i] = 1;
+        l->role[i] = acf_lab_random(4, id * 64 + h * 8 + w, 0, 1) < 0.5;
     }
 }
 
@@ -291,8 +291,7 @@ static void train(acf_image_lab *l, int steps, double *losses) {
         draw_edges(l, k);
         if (captured) {
             must(acf_device_copy(l->dev, (void *)e.there.x, l->x, pixels * sizeof *l->x, ACF_TO_DEVICE));
-            must(acf_device_copy(l->dev, (void *)e.there.b, l->b, pixels, ACF_TO_DEVICE));
-            must(acf_device_copy(l->dev, (void *)e.there.m, l->m, pixels, ACF_TO_DEVICE));
+            must(acf_device_copy(l->dev, (void *)e.there.role, l->role, pixels, ACF_TO_DEVICE));
             must(acf_replay_run(&r, l->t, enqueue_step, &e, 1));
             must(acf_device_copy(l->dev, &loss, &ps->pace->loss[0], sizeof loss, ACF_TO_HOST));
             must(acf_device_sync(l->dev));

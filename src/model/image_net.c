@@ -82,9 +82,9 @@ static void see(acf_tape *t, acf_image_view *v) {
     const acf_image_query *q = &v->q;
     const int64_t dim[4] = {q->N, s->H, s->W, s->C}, pixels = q->N * s->H * s->W;
     const acf_real *x = place(t, q, q->x, pixels * s->C, sizeof *x);
-    const uint8_t *b = place(t, q, q->b, pixels, sizeof *b), *m = place(t, q, q->m, pixels, sizeof *m);
+    const uint8_t *role = place(t, q, q->role, pixels, sizeof *role);
     if (t->failure.status) return;
-    const acf_image_parts p = acf_image_split(t, acf_tensor_wrap(t, (acf_real *)x, 4, dim), b, m);
+    const acf_image_parts p = acf_image_split(t, acf_tensor_wrap(t, (acf_real *)x, 4, dim), role);
     v->x = p.x, v->cond.given = p.given, v->cond.b = p.b, v->cond.u = p.u;
 }
 
@@ -132,13 +132,13 @@ acf_tensor *acf_image_net_guess_error(acf_tape *t, const acf_image_view *v) {
 /* The modelled numbers of x to the host. */
 static acf_status put(acf_tape *t, const acf_image_view *v, acf_tensor *x, acf_real *out) {
     ACF_TRY(acf_tape_check(t, x));
-    ACF_ASSERT(!v->q.there || !t->dev->plugin); /* its masks are read */
+    ACF_ASSERT(!v->q.there || !t->dev->plugin); /* its roles are read */
     const int64_t n = acf_tensor_count(x), C = v->net->size.C;
     acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
     if (!host || acf_device_copy(t->dev, host, x->data, (size_t)n * sizeof *host, ACF_TO_HOST) || acf_device_sync(t->dev))
         return acf_tape_fail(t, NULL);
     for (int64_t i = 0; i < n; i++)
-        if (!v->q.b[i / C] && (!v->q.m || v->q.m[i / C])) out[i] = host[i];
+        if (v->q.role[i / C] == ACF_PIXEL_ASKED) out[i] = host[i];
     return ACF_OK;
 }
 

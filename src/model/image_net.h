@@ -40,8 +40,7 @@ void acf_image_net_decode(acf_image_net *net, const acf_knots *guess, const acf_
 typedef struct acf_image_query {
     int64_t N;
     const acf_real *x;   /* (N,H,W,C) encoded */
-    const uint8_t *b;    /* (N,H,W): given */
-    const uint8_t *m;    /* (N,H,W): there; NULL: all are */
+    const uint8_t *role; /* (N,H,W) of each pixel: given, asked or absent (base/pixel.h) */
     const uint64_t *id;  /* (N) global numbers, which key draws and dropout; NULL: 0, 1, 2 ... */
     bool there;
 } acf_image_query;

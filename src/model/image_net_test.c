@@ -26,7 +26,7 @@ static void check_inverse(acf_image_lab *l, acf_image_mask mask) {
     must(l->t);
     int64_t changed = 0, modelled = 0;
     for (int64_t i = 0; i < acf_tensor_count(z); i++) {
-        const acf_real was = l->m[i / l->C] ? l->x[i] : 0;
+        const acf_real was = l->role[i / l->C] != ACF_PIXEL_ABSENT ? l->x[i] : 0;
         if (acf_image_lab_modelled(l, i)) {
             acf_assert_close((double)x->data[i], (double)was, sizeof(acf_real) == 8 ? 1e-12 : 1e-5, "x again");
             modelled++, changed += z->data[i] != was;
@@ -143,14 +143,14 @@ static void guesses_see_what_is_given_alone(void **state) {
         s.guess = true, s.embed_blocks = s.like_blocks = 0;
         acf_image_lab_open(&l, 1, &s, 1, ACF_IMAGE_ALL, 0.5);
         acf_real before[PIXELS], after[PIXELS];
-        l.b[HERE] = l.b[PIXELS / 2] = 0;
+        l.role[HERE] = l.role[PIXELS / 2] = 0;
         for (int at = -1; at < PIXELS; at++) {
             const acf_real was = at < 0 ? 0 : l.x[at];
             if (at >= 0) l.x[at] += 1;
             acf_tape_begin(l.t, false);
             assert_int_equal(acf_image_net_guess(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL), at < 0 ? before : after), ACF_OK);
-            if (at >= 0 && (before[HERE] != after[HERE]) != l.b[at])
-                fail_msg("%s: pixel %d is %s, and the guess %s on it", s.like->name, at, l.b[at] ? "given" : "hidden", l.b[at] ? "does not depend" : "depends");
+            if (at >= 0 && (before[HERE] != after[HERE]) != l.role[at])
+                fail_msg("%s: pixel %d is %s, and the guess %s on it", s.like->name, at, l.role[at] ? "given" : "hidden", l.role[at] ? "does not depend" : "depends");
             if (at >= 0) l.x[at] = was;
         }
         acf_image_lab_close(&l);
@@ -166,7 +166,7 @@ static void deeper_scales_see_what_has_left(void **state) {
     acf_image_sizes s = acf_image_lab_sizes(SIDE, 1, 3, &acf_image_normal);
     s.blocks = 0;
     acf_image_lab_open(&l, 1, &s, 1, ACF_IMAGE_ALL, 0.5);
-    l.b[HERE] = 0;
+    l.role[HERE] = 0;
     double before[SIDE * SIDE], after[SIDE * SIDE];
     forward_once(&l, before);
     l.x[THERE] += 1;
@@ -189,7 +189,7 @@ static void missing_pixels_are_never_read(void **state) {
             must(l.t);
             for (int n = 0; n < 2; n++) logp[pass][n] = (double)y->data[n];
             for (int64_t i = 0; i < 32; i++)
-                if (!l.m[i]) l.x[i] = (acf_real)NAN;
+                if (l.role[i] == ACF_PIXEL_ABSENT) l.x[i] = (acf_real)NAN;
         }
         assert_memory_equal(logp[0], logp[1], sizeof logp[0]);
         acf_image_lab_close(&l);
@@ -375,7 +375,7 @@ static void draw_edges(acf_image_lab *l, int step) {
         const double slope = acf_lab_random(1, id, -1, 1), at = acf_lab_random(2, id, 2, 6);
         const double noise = acf_rng_normal((acf_place){.seed = 3, .row = (uint64_t)id, .column = (uint32_t)(h * 8 + w), .stream = ACF_STREAM_TEST});
         l->x[i] = (acf_real)(((double)w - at > slope * ((double)h - 3.5) ? 1 : -1) + 0.1 * noise);
-        l->b[i] = acf_lab_random(4, id * 64 + h * 8 + w, 0, 1) < 0.5;
+        l->role[i] = acf_lab_random(4, id * 64 + h * 8 + w, 0, 1) < 0.5;
     }
 }
 
@@ -388,7 +388,7 @@ static double train(const acf_image_sizes *s, int steps) {
     for (int step = 1; step <= steps; step++) {
         draw_edges(&l, step);
         double norm = 0, size = 0;
-        for (int64_t i = 0; i < l.N * 64; i++) size += !l.b[i];
+        for (int64_t i = 0; i < l.N * 64; i++) size += !l.role[i];
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
         acf_tape_begin(l.t, true);
         acf_tensor *loss = acf_scale(l.t, -(double)l.N / size, acf_mean(l.t, acf_image_net_logp(l.t, acf_image_net_view(l.t, l.net, &l.q, NULL))));

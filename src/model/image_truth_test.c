@@ -119,7 +119,7 @@ static void check_density(const acf_image_sizes *s, acf_image_mask mask, double 
     acf_image_lab_open(&l, 1, s, BATCH, mask, away);
     for (int64_t n = 1; n < BATCH; n++) { /* one image, many times */
         memcpy(l.x + n * SIDE * SIDE, l.x, SIDE * SIDE * sizeof *l.x);
-        memcpy(l.b + n * SIDE * SIDE, l.b, SIDE * SIDE), memcpy(l.m + n * SIDE * SIDE, l.m, SIDE * SIDE);
+        memcpy(l.role + n * SIDE * SIDE, l.role, SIDE * SIDE);
     }
     calm(acf_params_find(acf_image_net_params(l.net), "likelihood.head.g"));
     fit_normal(&l, &q, 8);
@@ -184,11 +184,11 @@ static void check_levels(const acf_image_like_kind *like, int rounds) {
     average whole = {0};
     acf_image_lab_open(&l, 1, &s, ALL, ACF_IMAGE_SOME, 0.05);
     calm(acf_params_find(acf_image_net_params(l.net), "likelihood.head.g"));
-    fill_levels(level, l.b);
+    fill_levels(level, l.role);
     for (int i = 0; i < ALL; i++) id[i] = (uint64_t)i;
     for (int r = 0; r < rounds; r++) {
         double sum = 0;
-        acf_image_encode(l.dev, &code, ALL, level, l.b, 7, id, (uint32_t)r, l.x, logdet);
+        acf_image_encode(l.dev, &code, ALL, level, l.role, 7, id, (uint32_t)r, l.x, logdet);
         score(&l, logp);
         for (int i = 0; i < ALL; i++) sum += exp(logp[i] + logdet[i]);
         take(&whole, log(sum));

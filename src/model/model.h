@@ -24,6 +24,7 @@ typedef struct acf_model {
     acf_image_box frame;  /* what is not padding in them; all of them, where that is not known */
     acf_precision answers; /* what questions multiply: float at first */
     double log_temperature; /* of draws of images: 0 at first */
+    bool at_once;           /* hidden pixels are asked for in one round, whatever was learned */
     acf_fit_record record; /* how it was trained, where that is known */
 } acf_model;
 

@@ -10,7 +10,7 @@ static acf_status parts_forward(acf_tape *t, acf_node *n) {
     acf_real *const value = n->out[0]->data, *const given = n->out[1]->data, *const b = n->out[2]->data, *const u = n->out[3]->data;
     ACF_PARALLEL(t->dev, 4 * pixels * C)
     for (int64_t p = 0; p < pixels; p++) {
-        const bool known = a->b[p], modelled = !known && (!a->m || a->m[p]);
+        const bool known = a->role[p] == ACF_PIXEL_GIVEN, modelled = a->role[p] == ACF_PIXEL_ASKED;
         for (int64_t i = p * C; i < (p + 1) * C; i++) {
             value[i] = known || modelled ? x->data[i] : 0;
             given[i] = known ? x->data[i] : 0;
@@ -22,7 +22,7 @@ static acf_status parts_forward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_image_parts = {"image_parts", ACF_OP_image_parts, {parts_forward, NULL}};
 
-acf_image_parts acf_image_split(acf_tape *t, acf_tensor *x, const uint8_t *b, const uint8_t *m) {
+acf_image_parts acf_image_split(acf_tape *t, acf_tensor *x, const uint8_t *role) {
     char sx[ACF_SHAPE_TEXT];
     acf_image_parts none = {&t->empty, &t->empty, &t->empty, &t->empty};
     acf_node *n = acf_node_new(t, &acf_op_image_parts, sizeof(acf_image_parts_attrs), 1, &x);
@@ -31,7 +31,7 @@ acf_image_parts acf_image_split(acf_tape *t, acf_tensor *x, const uint8_t *b, co
         acf_reject(t, n->op, "x is %s; expected (N, H, W, C)", acf_tensor_shape(x, sx));
         return none;
     }
-    *(acf_image_parts_attrs *)n->attr = (acf_image_parts_attrs){b, m};
+    *(acf_image_parts_attrs *)n->attr = (acf_image_parts_attrs){role};
     for (int k = 0; k < 4; k++) n->out[k] = acf_tensor_new(t, 4, x->dim);
     if (acf_node_run(t, n) == &t->empty) return none;
     return (acf_image_parts){n->out[0], n->out[1], n->out[2], n->out[3]};

@@ -9,7 +9,7 @@ static __global__ void split(acf_real *__restrict__ value, acf_real *__restrict_
                              const acf_real *__restrict__ x, acf_image_parts_attrs a, int64_t n, int64_t C) {
     ACF_EACH(i, n) {
         const int64_t p = acf_cell_of(i, C).row;
-        const bool known = a.b[p] != 0, modelled = !known && (!a.m || a.m[p] != 0);
+        const bool known = a.role[p] == ACF_PIXEL_GIVEN, modelled = a.role[p] == ACF_PIXEL_ASKED;
         value[i] = known || modelled ? x[i] : 0;
         given[i] = known ? x[i] : 0;
         b[i] = known, u[i] = modelled;

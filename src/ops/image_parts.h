@@ -3,6 +3,7 @@
 #ifndef ACF_OPS_IMAGE_PARTS_H
 #define ACF_OPS_IMAGE_PARTS_H
 
+#include "base/pixel.h"
 #include "device/cpu.h"
 #include "ops/draw.h"
 #include "ops/ops.h"
@@ -13,8 +14,8 @@ typedef struct acf_image_parts {
     acf_tensor *b, *u;     /* 1 where they are given; where they are modelled */
 } acf_image_parts;
 
-/* b, m (N,H,W) in device memory: given; there (NULL: all are). u = m and not b. Empty tensors after a failure. No derivative. */
-acf_image_parts acf_image_split(acf_tape *t, acf_tensor *x, const uint8_t *b, const uint8_t *m);
+/* role (N,H,W) in device memory (base/pixel.h); what is asked is modelled. Empty tensors after a failure. No derivative. */
+acf_image_parts acf_image_split(acf_tape *t, acf_tensor *x, const uint8_t *role);
 
 /* Image and place in it of every number of N images of P pixels and C channels, for draws: one place of all images after the other, or with `whole`
  * image after image. They live on the tape; NULL after a failure. */
@@ -23,7 +24,7 @@ acf_cells acf_image_cells(acf_tape *t, int64_t N, int64_t P, int64_t C, bool who
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 
 typedef struct acf_image_parts_attrs {
-    const uint8_t *b, *m;
+    const uint8_t *role;
 } acf_image_parts_attrs;
 
 typedef struct acf_image_cells_attrs {

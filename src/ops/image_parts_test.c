@@ -3,20 +3,26 @@
 
 #include "harness/lab.h"
 
-enum { C = 3 };
+enum { C = 3, LAB_PIXELS = 1 << 16 };
 
-/* Masks of a lab's images (N,D,1): both, or b alone. */
+/* By both masks of a lab's images (N,D,1), or by b alone. */
+static uint8_t role_of(const acf_lab *l, int64_t pixel) {
+    return l->b[pixel] ? ACF_PIXEL_GIVEN : l->c->variant == 0 || l->m[pixel] ? ACF_PIXEL_ASKED : ACF_PIXEL_ABSENT;
+}
+
 static void build_parts(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -1, 1, 4, (int64_t[]){l->N, l->D, 1, C});
-    const uint8_t *b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D)), *m = l->c->variant ? acf_lab_copy(l, l->m, (size_t)(l->N * l->D)) : NULL;
-    const acf_image_parts p = acf_image_split(l->t, x, b, m);
+    uint8_t role[LAB_PIXELS];
+    assert_true(l->N * l->D <= LAB_PIXELS);
+    for (int64_t i = 0; i < l->N * l->D; i++) role[i] = role_of(l, i);
+    const acf_image_parts p = acf_image_split(l->t, x, acf_lab_copy(l, role, (size_t)(l->N * l->D)));
     acf_result(l, p.x), acf_result(l, p.given), acf_result(l, p.b), acf_result(l, p.u);
 }
 
 static void naive_parts(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->N * l->D * C; i++) {
         const double x = (double)l->leaf[0].value[i];
-        const bool b = l->b[i / C], u = !b && (l->c->variant == 0 || l->m[i / C]);
+        const bool b = role_of(l, i / C) == ACF_PIXEL_GIVEN, u = role_of(l, i / C) == ACF_PIXEL_ASKED;
         out[0][i] = b || u ? x : 0, out[1][i] = b ? x : 0, out[2][i] = b, out[3][i] = u;
     }
 }
@@ -49,7 +55,7 @@ static void refuses_what_is_no_image(void **state) {
     (void)state;
     acf_lab l;
     acf_lab_open(&l, 1, 1, 1, ACF_MASK_ALL, 1);
-    const acf_image_parts p = acf_image_split(l.t, acf_tensor_new(l.t, 1, (int64_t[]){3}), NULL, NULL);
+    const acf_image_parts p = acf_image_split(l.t, acf_tensor_new(l.t, 1, (int64_t[]){3}), NULL);
     assert_int_equal(acf_tensor_count(p.u), 0);
     assert_string_equal((acf_tape_status(l.t), acf_error()), "image_parts: x is (3); expected (N, H, W, C)");
     acf_lab_close(&l);

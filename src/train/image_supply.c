@@ -41,7 +41,7 @@ static acf_status send_images(acf_supply *s, int stage) { return acf_image_batch
 
 static acf_image_view *view(acf_supply *s, const acf_pass *pass) {
     const acf_image_batch *b = of(s)->batch;
-    const acf_image_query q = {.N = b->capacity, .x = b->x, .b = b->b, .id = b->id, .there = true};
+    const acf_image_query q = {.N = b->capacity, .x = b->x, .role = b->b, .id = b->id, .there = true};
     return acf_image_net_view(s->tr->tape, s->tr->image->net, &q, pass);
 }
 

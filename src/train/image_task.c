@@ -13,7 +13,7 @@
 
 static int64_t held(const acf_trainer *tr) { return tr->image->valid.n; }
 
-static acf_image_query query_of(const acf_image_batch *b) { return (acf_image_query){.N = b->N, .x = b->x, .b = b->b, .id = b->id}; }
+static acf_image_query query_of(const acf_image_batch *b) { return (acf_image_query){.N = b->N, .x = b->x, .role = b->b, .id = b->id}; }
 
 /* ---- a step --------------------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static acf_status add_term(acf_trainer *tr, bool guess, double weight, double *s
     const acf_image_query q = query_of(tr->image->batch);
     const acf_pass pass = {.dropout = tr->set.dropout, .seed = tr->set.seed, .step = (uint32_t)tr->state.step};
     acf_tape_begin(t, true);
-    acf_tensor *share = acf_tensor_const(t, NULL, 1 / (double)q.N, 1, &q.N);
+    acf_tensor *share = acf_tensor_input(t, tr->image->batch->share, 1, &q.N);
     ACF_TRY(acf_tape_status(t));
     acf_tensor *x = acf_image_term(t, acf_image_net_view(t, tr->image->net, &q, &pass), share->data, guess);
     if (!x) return ACF_OK;
@@ -45,14 +45,14 @@ static acf_status add_term(acf_trainer *tr, bool guess, double weight, double *s
 
 static double mean_logdet(const acf_image_batch *b) {
     double sum = 0;
-    for (int64_t i = 0; i < b->N; i++) sum += b->logdet[i];
-    return sum / (double)b->N;
+    for (int64_t i = 0; i < b->N; i++) sum += (double)b->share[i] * b->logdet[i];
+    return sum;
 }
 
 static void next_batch(acf_trainer *tr, acf_image_batch *b) {
     int64_t n;
     while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
-    acf_image_batch_fill(tr->ps->dev, b, tr->image->im, tr->image->masks, tr->set.seed, (uint32_t)tr->state.step, tr->row, n);
+    acf_image_batch_fill_rounds(tr->ps->dev, b, tr->image->im, tr->image->masks, tr->image->rounds, tr->set.seed, (uint32_t)tr->state.step, tr->row, n);
 }
 
 static void fill(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift) {
@@ -146,7 +146,7 @@ static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_image
                         (long long)s->C, (long long)im->H, (long long)im->W, (long long)im->C);
     ACF_TRY(acf_image_split_rows(im, o, &split));
     tr->rows = split.train;
-    *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid};
+    *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid, .rounds = (int)acf_options_int(o, "image-rounds")};
     ACF_TRY(acf_image_masks_create(acf_options_text(o, "image-masks"), &tr->image->masks));
     return acf_image_masks_fit_to(tr->image->masks, im);
 }

@@ -9,6 +9,7 @@ typedef struct acf_image_task {
     acf_image_net *net;   /* keeps */
     const acf_images *im; /* keeps */
     acf_rows valid;
+    int rounds;             /* that hidden pixels are learned in (data/image_rounds.h) */
     acf_image_masks *masks; /* owned, like the rest */
     acf_image_batch *batch;
 } acf_image_task;

@@ -27,12 +27,12 @@ static bool given(const acf_image_lab *l, acf_image_mask mask, int64_t n, int64_
 void acf_image_lab_mask(acf_image_lab *l, acf_image_mask mask) {
     for (int64_t i = 0; i < l->N * l->H * l->W; i++) {
         const int64_t n = i / (l->H * l->W), h = i / l->W % l->H, w = i % l->W;
-        l->m[i] = mask != ACF_IMAGE_PADDED || (h < l->H - 1 && w < l->W - 1);
-        l->b[i] = l->m[i] && given(l, mask, n, h, w);
+        const bool there = mask != ACF_IMAGE_PADDED || (h < l->H - 1 && w < l->W - 1);
+        l->role[i] = !there ? ACF_PIXEL_ABSENT : given(l, mask, n, h, w) ? ACF_PIXEL_GIVEN : ACF_PIXEL_ASKED;
     }
 }
 
-bool acf_image_lab_modelled(const acf_image_lab *l, int64_t i) { return l->m[i / l->C] && !l->b[i / l->C]; }
+bool acf_image_lab_modelled(const acf_image_lab *l, int64_t i) { return l->role[i / l->C] == ACF_PIXEL_ASKED; }
 
 /* Weights away from their initial values, the same on every device. */
 static void move_weights(acf_image_lab *l, double away) {
@@ -50,12 +50,12 @@ void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_si
     assert_int_equal(acf_tape_create(l->dev, NULL, &l->t), ACF_OK);
     if (acf_image_net_declare(l->dev, s, &l->net) || acf_image_net_build(l->net, 5, true)) fail_msg("%s", acf_error());
     move_weights(l, away);
-    l->x = malloc((size_t)(pixels * s->C) * sizeof *l->x), l->b = malloc((size_t)pixels), l->m = malloc((size_t)pixels);
-    assert_true(l->x && l->b && l->m);
+    l->x = malloc((size_t)(pixels * s->C) * sizeof *l->x), l->role = malloc((size_t)pixels);
+    assert_true(l->x && l->role);
     for (int64_t i = 0; i < pixels * s->C; i++)
         l->x[i] = (acf_real)acf_rng_normal((acf_place){.seed = 9, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
     acf_image_lab_mask(l, mask);
-    l->q = (acf_image_query){.N = N, .x = l->x, .b = l->b, .m = l->m};
+    l->q = (acf_image_query){.N = N, .x = l->x, .role = l->role};
 }
 
 void acf_image_lab_open(acf_image_lab *l, int threads, const acf_image_sizes *s, int64_t N, acf_image_mask mask, double away) {
@@ -69,5 +69,5 @@ void acf_image_lab_close(acf_image_lab *l) {
     acf_image_net_free(l->net);
     acf_tape_free(l->t);
     acf_device_close(l->owned);
-    free(l->x), free(l->b), free(l->m);
+    free(l->x), free(l->role);
 }

@@ -2,6 +2,7 @@
 #ifndef ACF_HARNESS_IMAGE_LAB_H
 #define ACF_HARNESS_IMAGE_LAB_H
 
+#include "base/pixel.h"
 #include "harness/lab.h"
 #include "model/image_net.h"
 
@@ -24,8 +25,8 @@ typedef struct acf_image_lab {
     acf_tape *t;
     int64_t N, H, W, C;
     acf_real *x;
-    uint8_t *b, *m;
-    acf_image_query q; /* x, b, m; ids 0, 1, 2 ... */
+    uint8_t *role;
+    acf_image_query q; /* x, role; ids 0, 1, 2 ... */
 } acf_image_lab;
 
 /* N images of normal numbers, all with one kind of mask (differing from image to image where it is random). away: how far weights are moved
