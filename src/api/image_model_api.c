@@ -56,7 +56,7 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     status = acf_fitted_create_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, &m);
     config = NULL; /* the model's like the map, also when it failed */
     ACF_TRY_DONE(status);
-    m->frame = im->inner;
+    m->seen = (acf_image_seen){im->inner, im->plan.turn, im->plan.mirror};
     ACF_TRY_DONE(acf_door_answers(m, o));
     ACF_TRY_DONE(acf_fit_images(m, im, &how));
 done:
@@ -113,7 +113,7 @@ acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out
     uint8_t *black = acf_alloc_zero((size_t)n, "images");
     acf_status status = black ? acf_img_create(black, images, s->H, s->W, s->C, &plan, out) : ACF_EMEMORY;
     acf_release(black);
-    if (!status) (*out)->inner = m->frame;
+    if (!status) (*out)->inner = m->seen.frame;
     return status;
 }
 

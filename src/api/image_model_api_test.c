@@ -341,19 +341,20 @@ static void hostile_descriptions_are_refused(void **state) {
     (void)state;
     static const char *const bad[] = {"[]", "{}", "{\"height\":8,\"width\":8,\"channels\":2,\"bits\":8}", "{\"height\":0,\"width\":8,\"channels\":1,\"bits\":8}",
                                       "{\"height\":8,\"width\":5000000000,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":9}",
-                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,8]}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"mirrored\":1}",
+                                      "{\"height\":8,\"width\":6,\"channels\":1,\"bits\":8,\"turned\":true}",
                                       "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,9,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,8,8,8]}",
                                       "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,-1,8,8]}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         json_t *j;
         int64_t shape[3];
-        acf_image_box frame;
+        acf_image_seen seen;
         acf_image_map *map;
         const acf_json_source from = {"m, image", ACF_EMODEL};
         assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
         const bool no_map = i + 1 == sizeof bad / sizeof *bad; /* which is right for the logit */
-        if (acf_image_model_from_json(from, j, ACF_IMAGE_BELLS, shape, &frame, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
-        if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &frame, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (acf_image_model_from_json(from, j, ACF_IMAGE_BELLS, shape, &seen, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &seen, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
         json_decref(j);
     }
 }

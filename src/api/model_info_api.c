@@ -55,7 +55,7 @@ static void image_line(const acf_model *m, acf_text *t) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
     acf_text_addf(t, "images: %lld x %lld pixels (width, height)", (long long)s->W, (long long)s->H);
     if (acf_image_model_padded(m))
-        acf_text_addf(t, " with their padding, %lld x %lld without", (long long)(m->frame.x1 - m->frame.x0), (long long)(m->frame.y1 - m->frame.y0));
+        acf_text_addf(t, " with their padding, %lld x %lld without", (long long)(m->seen.frame.x1 - m->seen.frame.x0), (long long)(m->seen.frame.y1 - m->seen.frame.y0));
     acf_text_addf(t, ", %s, %d bits\n", s->C == 1 ? "grey" : "colour", m->map->bits);
 }
 

@@ -372,3 +372,20 @@ void acf_image_masks_draw(const acf_device *dev, const acf_image_masks *m, uint6
     for (int64_t i = 0; i < N; i++)
         draw_part(m, acf_image_masks_choice(m, seed, id[i], draw), (acf_place){seed, id[i], ACF_STREAM_MASK, 0, draw}, b + i * m->H * m->W);
 }
+
+/* ---- symmetry ------------------------------------------------------------------------------------------------------------- */
+
+static double weight_of(const acf_image_masks *m, acf_image_mask_kind kind) {
+    double sum = 0;
+    for (int k = 0; k < m->n; k++) sum += m->part[k].kind == kind ? m->part[k].weight : 0;
+    return sum;
+}
+
+bool acf_image_masks_symmetric(const acf_image_masks *m, bool turn, bool mirror) {
+    const double left = weight_of(m, ACF_HIDE_LEFT), right = weight_of(m, ACF_HIDE_RIGHT), top = weight_of(m, ACF_HIDE_TOP), bottom = weight_of(m, ACF_HIDE_BOTTOM);
+    for (int k = 0; k < m->n; k++) {
+        if ((turn || mirror) && m->part[k].kind == ACF_HIDE_FILE) return false;
+        if (m->part[k].kind == ACF_HIDE_FACE && (turn || (mirror && m->part[k].a > 0))) return false;
+    }
+    return (!turn && !mirror) || (left == right && (!turn || (left == top && top == bottom)));
+}

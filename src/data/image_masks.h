@@ -96,6 +96,9 @@ int acf_image_masks_choice(const acf_image_masks *masks, uint64_t seed, uint64_t
 /* The same for one image, b (H,W), and of this part of the mixture. */
 void acf_image_mask_part_draw(const acf_image_masks *masks, int part, uint64_t seed, uint64_t id, uint32_t draw, uint8_t *b);
 
+/* Does every mask occur as often as it does turned by quarters, or mirrored? The six boxes of faces together count as if they were mirrored. */
+bool acf_image_masks_symmetric(const acf_image_masks *masks, bool turn, bool mirror);
+
 /* For image_pattern.c. b (H,W) = 0 on the blobs. */
 void acf_image_pattern(acf_place at, double resolution, int64_t H, int64_t W, uint8_t *b);
 

@@ -2,6 +2,7 @@
 #include "infer/image_session.h"
 
 #include "data/image_batches.h"
+#include "data/image_symmetry.h"
 #include "model/image_model.h"
 
 #include <string.h>
@@ -18,7 +19,34 @@ struct acf_image_session {
     acf_image_batch *batch;
     int64_t *row;  /* (batch) */
     acf_real *y;   /* (batch,H,W,C) what the network answers, encoded */
+    acf_image_symmetry symmetry[ACF_IMAGE_SYMMETRIES]; /* of best guesses; the first is none */
+    int symmetries;
+    bool masks_alike; /* by each of them */
+    struct copies {   /* of a batch; only where there are symmetries. All (batch,H,W,C) but b (batch,H,W) */
+        uint8_t *pixel, *b;
+        double *real, *sum;
+        int64_t *of; /* (batch) the image that each is of, in the batch */
+        int *n;      /* (batch) guesses in sum */
+    } copy;
 };
+
+/* The symmetries that the model knows, and memory for a batch of copies. */
+static acf_status learn_symmetries(acf_image_session *s, int64_t rows, int64_t P, int64_t C) {
+    const bool turned = s->m->seen.turned, mirrored = s->m->seen.mirrored;
+    acf_image_masks *masks;
+    struct copies *c = &s->copy;
+    s->symmetries = acf_image_symmetries(turned, mirrored, s->symmetry);
+    if (s->symmetries == 1) return ACF_OK;
+    ACF_TRY(acf_image_masks_create(acf_options_text(s->m->config, "image-masks"), &masks));
+    s->masks_alike = acf_image_masks_symmetric(masks, turned, mirrored);
+    acf_image_masks_free(masks);
+    c->pixel = acf_alloc((size_t)(rows * P * C), "a session"), c->b = c->pixel ? acf_alloc((size_t)(rows * P), "a session") : NULL;
+    c->real = c->b ? acf_alloc((size_t)(rows * P * C) * sizeof *c->real, "a session") : NULL;
+    c->sum = c->real ? acf_alloc((size_t)(rows * P * C) * sizeof *c->sum, "a session") : NULL;
+    c->of = c->sum ? acf_alloc((size_t)rows * sizeof *c->of, "a session") : NULL;
+    c->n = c->of ? acf_alloc((size_t)rows * sizeof *c->n, "a session") : NULL;
+    return c->n ? ACF_OK : ACF_EMEMORY;
+}
 
 acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
     const acf_image_sizes *z = acf_image_net_sizes(m->image);
@@ -35,7 +63,9 @@ acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->y = s->row ? acf_alloc((size_t)(rows * n) * sizeof *s->y, "a session") : NULL;
     if (!s->y) status = ACF_EMEMORY;
-    else *out = s;
+    ACF_TRY_DONE(status);
+    ACF_TRY_DONE(learn_symmetries(s, rows, z->H * z->W, z->C));
+    *out = s;
 done:
     if (status) acf_paint_free(s);
     return status;
@@ -47,6 +77,8 @@ void acf_paint_free(acf_image_session *s) {
     acf_image_batch_free(s->batch);
     acf_release(s->row);
     acf_release(s->y);
+    acf_release(s->copy.pixel), acf_release(s->copy.b), acf_release(s->copy.real);
+    acf_release(s->copy.sum), acf_release(s->copy.of), acf_release(s->copy.n);
     acf_release(s);
 }
 
@@ -142,16 +174,70 @@ acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint
     return ACF_OK;
 }
 
+/* The guess of one batch: levels, or real numbers where level is NULL. */
+static acf_status guess_batch(const asked *a, uint8_t *level, double *real) {
+    acf_image_session *s = a->s;
+    const acf_image_code code = code_of(s, a->im);
+    const acf_image_batch *batch = s->batch;
+    acf_image_view *v = look(a);
+    ACF_TRY(answered(s, acf_image_net_guess(s->t, v, s->y)));
+    if (level) acf_image_decode(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, level);
+    else acf_image_decode_real(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, real);
+    return ACF_OK;
+}
+
+/* Copies of n images from a->from on by one symmetry, of those whose mask is known when it is moved, too; returns how many. */
+static int64_t copy_images(const asked *a, int64_t n, acf_image_symmetry by) {
+    const acf_image_session *s = a->s;
+    const int64_t H = a->im->H, W = a->im->W, C = a->im->C, P = H * W;
+    int64_t made = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint8_t *b = a->b ? a->b + (a->from + i) * P : NULL;
+        if (b && !s->masks_alike && !acf_image_symmetric(by, H, W, b)) continue;
+        acf_image_move(by, H, W, C, acf_img_at(a->im, a->from + i), s->copy.pixel + made * P * C);
+        if (b) acf_image_move(by, H, W, 1, b, s->copy.b + made * P);
+        s->copy.of[made++] = i;
+    }
+    return made;
+}
+
+/* Adds the guesses of these copies, moved back, to the sums. */
+static acf_status add_guesses(const asked *a, int64_t n, acf_image_symmetry by) {
+    const struct copies *c = &a->s->copy;
+    const int64_t H = a->im->H, W = a->im->W, C = a->im->C, size = H * W * C;
+    const acf_images moved = {.N = n, .H = H, .W = W, .C = C, .bits = a->im->bits, .pixel = c->pixel};
+    if (n == 0) return ACF_OK;
+    ACF_TRY(guess_batch(&(asked){a->s, &moved, a->b ? c->b : NULL, a->seed, a->draw, 0, 0, 1}, NULL, c->real));
+    for (int64_t k = 0; k < n; k++) {
+        double *sum = c->sum + c->of[k] * size;
+        const double *real = c->real + k * size;
+        for (int64_t i = 0; i < size; i++) sum[i] += real[acf_image_moved(by, H, W, i / C) * C + i % C];
+        c->n[c->of[k]]++;
+    }
+    return ACF_OK;
+}
+
+/* The same as guess_batch over all symmetries. */
+static acf_status guess_symmetric(const asked *a, uint8_t *level, double *real) {
+    const acf_image_session *s = a->s;
+    const int64_t size = a->im->H * a->im->W * a->im->C, n = acf_min(s->batch->capacity, a->im->N - a->from);
+    memset(s->copy.sum, 0, (size_t)(n * size) * sizeof *s->copy.sum);
+    memset(s->copy.n, 0, (size_t)n * sizeof *s->copy.n);
+    for (int k = 0; k < s->symmetries; k++) ACF_TRY(add_guesses(a, copy_images(a, n, s->symmetry[k]), s->symmetry[k]));
+    for (int64_t i = 0; i < n * size; i++) {
+        const double mean = s->copy.sum[i] / s->copy.n[i / size];
+        if (level) level[i] = (uint8_t)(mean + 0.5);
+        else real[i] = mean;
+    }
+    return ACF_OK;
+}
+
 acf_status acf_paint_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real) {
-    const acf_image_code code = code_of(s, im);
+    const int64_t size = im->H * im->W * im->C;
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
-        const acf_image_batch *batch = s->batch;
-        const int64_t to = at * code.P * code.C;
-        acf_image_view *v = look(&(asked){s, im, b, SCORE_SEED, 0, at, 0, 1});
-        ACF_TRY(answered(s, acf_image_net_guess(s->t, v, s->y)));
-        if (level) acf_image_decode(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, level + to);
-        else acf_image_decode_real(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, real + to);
+        const asked a = {s, im, b, SCORE_SEED, 0, at, 0, 1};
+        ACF_TRY((s->symmetries > 1 ? guess_symmetric : guess_batch)(&a, level ? level + at * size : NULL, real ? real + at * size : NULL));
     }
     return ACF_OK;
 }

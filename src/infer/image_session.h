@@ -27,7 +27,9 @@ acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint
 /* out (N,H,W,C): draw number `draw`. */
 acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out);
 
-/* The best guess, as levels and, where level is NULL, as real numbers between them, which are nearer to the truth by some hundredths. */
+/* The best guess, as levels and, where level is NULL, as real numbers between them, which are nearer to the truth by some hundredths. Of a model that learned
+ * images with copies, turned or mirrored, the mean over these of a question, where the model knows their masks: all that it learned have their like, or this one is
+ * its own. */
 acf_status acf_paint_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real);
 
 /* A chain: out (steps + 1, N,H,W,C) begins with `first`, or the images where it is NULL; in each step one half is drawn anew given the other: top, left, bottom, right, and

@@ -39,7 +39,7 @@ acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const 
         acf_release(map);
         return ACF_EMEMORY;
     }
-    m->dev = dev, m->config = config, m->map = map, m->frame = (acf_image_box){0, 0, shape[1], shape[0]};
+    m->dev = dev, m->config = config, m->map = map, m->seen.frame = (acf_image_box){0, 0, shape[1], shape[0]};
     ACF_TRY_DONE(acf_image_net_declare(dev, &sizes, &m->image));
     decode_by(m->image, map);
     *out = m;
@@ -50,18 +50,26 @@ done:
 
 bool acf_image_model_padded(const acf_model *m) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
-    return m->frame.x1 - m->frame.x0 < s->W || m->frame.y1 - m->frame.y0 < s->H;
+    return m->seen.frame.x1 - m->seen.frame.x0 < s->W || m->seen.frame.y1 - m->seen.frame.y0 < s->H;
+}
+
+/* Only what is not as in most models. */
+static int put_seen(const acf_model *m, json_t *o) {
+    const acf_image_box f = m->seen.frame;
+    int bad = 0;
+    if (acf_image_model_padded(m)) bad = json_object_set_new(o, "frame", json_pack("[I, I, I, I]", (json_int_t)f.x0, (json_int_t)f.y0, (json_int_t)f.x1, (json_int_t)f.y1));
+    if (!bad && m->seen.turned) bad = json_object_set_new(o, "turned", json_true());
+    if (!bad && m->seen.mirrored) bad = json_object_set_new(o, "mirrored", json_true());
+    return bad;
 }
 
 acf_status acf_image_model_to_json(const acf_model *m, json_t **out) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
-    const acf_image_box f = m->frame;
     json_t *map = NULL;
     if (m->map->kind == ACF_IMAGE_BELLS) ACF_TRY(acf_image_bells_to_json(&m->map->bells, m->map->bits, &map));
     *out = json_pack("{s:I, s:I, s:I, s:i, s:o*}", "height", (json_int_t)s->H, "width", (json_int_t)s->W, "channels", (json_int_t)s->C, "bits",
                      m->map->bits, "map", map);
-    if (*out && acf_image_model_padded(m) &&
-        json_object_set_new(*out, "frame", json_pack("[I, I, I, I]", (json_int_t)f.x0, (json_int_t)f.y0, (json_int_t)f.x1, (json_int_t)f.y1)) != 0) {
+    if (*out && put_seen(m, *out) != 0) {
         json_decref(*out);
         *out = NULL;
     }
@@ -96,7 +104,14 @@ static acf_status read_frame(acf_json_source from, const json_t *o, const int64_
     return ACF_OK;
 }
 
-acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_image_map_kind kind, int64_t shape[3], acf_image_box *frame, acf_image_map **map) {
+static acf_status read_truth(acf_json_source from, const json_t *o, const char *key, bool *out) {
+    const json_t *value = json_object_get(o, key);
+    if (value && !json_is_boolean(value)) return acf_fail(from.status, "%s: '%s' is neither true nor false", from.name, key);
+    *out = json_is_true(value);
+    return ACF_OK;
+}
+
+acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_image_map_kind kind, int64_t shape[3], acf_image_seen *seen, acf_image_map **map) {
     int64_t bits;
     if (!json_is_object(o)) return acf_fail(from.status, "%s: it is not an object", from.name);
     ACF_TRY(number(from, o, "height", SIDE_MAX, &shape[0]));
@@ -104,7 +119,11 @@ acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_
     ACF_TRY(number(from, o, "channels", 3, &shape[2]));
     if (shape[2] == 2) return acf_fail(from.status, "%s: 'channels' is 2, expected 1 or 3", from.name);
     ACF_TRY(number(from, o, "bits", 8, &bits));
-    ACF_TRY(read_frame(from, o, shape, frame));
+    ACF_TRY(read_frame(from, o, shape, &seen->frame));
+    ACF_TRY(read_truth(from, o, "turned", &seen->turned));
+    ACF_TRY(read_truth(from, o, "mirrored", &seen->mirrored));
+    if (seen->turned && shape[0] != shape[1])
+        return acf_fail(from.status, "%s: 'turned' is true, but images of %lld x %lld pixels cannot be turned by 90 degrees", from.name, (long long)shape[1], (long long)shape[0]);
     return read_map(from, o, kind, (int)bits, map);
 }
 

@@ -17,7 +17,7 @@ bool acf_image_model_padded(const acf_model *m);
 acf_status acf_image_model_to_json(const acf_model *m, json_t **out);
 
 /* Reading trusts nothing; kind: which map the config says it is. Gives *map (acf_release). Fails: from.status, ACF_EMEMORY. */
-acf_status acf_image_model_from_json(acf_json_source from, const json_t *object, acf_image_map_kind kind, int64_t shape[3], acf_image_box *frame,
+acf_status acf_image_model_from_json(acf_json_source from, const json_t *object, acf_image_map_kind kind, int64_t shape[3], acf_image_seen *seen,
                                      acf_image_map **map);
 
 /* Refuses images that are not what the model was made of; what: their name. Fails: ACF_EDATA with both sizes. */

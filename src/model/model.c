@@ -300,13 +300,13 @@ static acf_status read_table(acf_device *dev, const acf_st *f, const char *path,
 static acf_status read_images(acf_device *dev, const acf_st *f, const char *path, acf_options *config, acf_model **out) {
     char name[SOURCE_MAX];
     int64_t shape[3];
-    acf_image_box frame;
+    acf_image_seen seen;
     acf_image_map *map;
     acf_json_source from = part_of(path, "image", name);
     json_t *value;
     acf_status status = read_json(f, from, "image", &value);
     if (!status) {
-        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-map"), shape, &frame, &map);
+        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-map"), shape, &seen, &map);
         json_decref(value);
     }
     if (status) {
@@ -314,7 +314,7 @@ static acf_status read_images(acf_device *dev, const acf_st *f, const char *path
         return status;
     }
     ACF_TRY(acf_image_model_assemble(dev, config, shape, map, out));
-    (*out)->frame = frame;
+    (*out)->seen = seen;
     return ACF_OK;
 }
 

@@ -12,6 +12,11 @@
 
 #define ACF_MODEL_FORMAT 2 /* newest format_version this library reads, and the one it writes */
 
+typedef struct acf_image_seen {
+    acf_image_box frame;   /* what is not padding; all, where that is not known */
+    bool turned, mirrored; /* each was learned with its copies: turned by quarters; left and right exchanged */
+} acf_image_seen;
+
 typedef struct acf_model {
     acf_device *dev;     /* closed with the model when `owns_dev` is set */
     bool owns_dev;
@@ -21,7 +26,7 @@ typedef struct acf_model {
     acf_net *net;
     acf_image_net *image; /* of a model of images: then encoder, schema and net are NULL; else it is */
     acf_image_map *map;   /* of the levels of these images; else NULL */
-    acf_image_box frame;  /* what is not padding in them; all of them, where that is not known */
+    acf_image_seen seen;  /* what is known of these images besides their shape */
     acf_precision answers; /* what questions multiply: float at first */
     double log_temperature; /* of draws of images: 0 at first */
     bool at_once;           /* hidden pixels are asked for in one round, whatever was learned */
