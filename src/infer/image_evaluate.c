@@ -233,6 +233,7 @@ static acf_status run(work *w) {
     ACF_TRY(make_room(w));
     ACF_TRY(hide(w));
     if (w->job->model) ACF_TRY(acf_paint_create(w->job->model, &w->s));
+    if (w->s) w->e->rounds = acf_paint_rounds(w->s);
     ACF_TRY(learn_features(w));
     ACF_TRY(add_baselines(w));
     if (w->s) {

@@ -46,6 +46,7 @@ typedef struct acf_image_evaluation {
     double changed;     /* of numbers that are given: share that completed images have otherwise; 0 for a model */
     bool model, fitted; /* there is one; it was fitted here, to `trained` images */
     int64_t trained;
+    int rounds; /* that hidden pixels are asked for in (data/image_rounds.h) */
     acf_eval_settings set;
     acf_mean_deviation nll, bpd; /* of what is hidden, over masks */
     double joint, joint_bpd;     /* of whole images */

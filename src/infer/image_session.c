@@ -71,6 +71,8 @@ done:
     return status;
 }
 
+int acf_paint_rounds(const acf_image_session *s) { return s->m->at_once ? 1 : (int)acf_options_int(s->m->config, "image-rounds"); }
+
 void acf_paint_free(acf_image_session *s) {
     if (!s) return;
     acf_tape_free(s->t);
@@ -115,8 +117,6 @@ static acf_image_view *look(const asked *a) {
     return acf_image_net_view(s->t, s->m->image, &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
 }
 
-static int rounds_of(const acf_image_session *s) { return s->m->at_once ? 1 : (int)acf_options_int(s->m->config, "image-rounds"); }
-
 static acf_status answered(const acf_image_session *s, acf_status status) {
     s->m->dev->precision = ACF_PRECISION_FLOAT;
     return status;
@@ -138,7 +138,7 @@ static acf_status add_logp(const asked *a, double share, double *out) {
 }
 
 acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws, double *out) {
-    const int rounds = rounds_of(s);
+    const int rounds = acf_paint_rounds(s);
     ACF_TRY(check(s, im));
     for (int64_t i = 0; i < im->N; i++) out[i] = 0;
     for (int32_t k = 0; k < draws; k++)
@@ -163,7 +163,7 @@ static acf_status draw_round(const asked *a, uint8_t *out) {
 
 /* Later rounds are asked of what the ones before have left in out. */
 acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
-    const int rounds = rounds_of(s);
+    const int rounds = acf_paint_rounds(s);
     acf_images now = *im; /* borrows: nothing of it is freed */
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity)

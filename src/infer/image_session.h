@@ -16,6 +16,8 @@ typedef struct acf_image_session acf_image_session;
 
 /* Keeps m, which is a model of images. Gives *out; free with acf_paint_free. Fails: ACF_EMEMORY. */
 acf_status acf_paint_create(const acf_model *m, acf_image_session **out);
+/* The rounds that it asks in. */
+int acf_paint_rounds(const acf_image_session *s);
 void acf_paint_free(acf_image_session *s); /* NULL is allowed */
 
 /* All fail with: ACF_EDATA (images of another size), ACF_ENUMERIC, ACF_EMEMORY. */

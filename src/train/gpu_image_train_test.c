@@ -34,7 +34,7 @@ static acf_images *make_images(void) {
 }
 
 /* 70 images, of which 7 are held out: steps of 16, 16, 16 and 15, the last of which is padded where it is captured. */
-static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_image_sizes *size, const char *guess) {
+static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_image_sizes *size, const char *guess, const char *rounds) {
     static const char *const set[] = {"batch", "16", "valid", "0.1", "image-masks", "mcar:0.3 + left + joint", "steps", "100", "lr", "0.002", "warmup", "4",
                                       "dropout", "0.1", "precision", "float", NULL};
     acf_options *o;
@@ -42,6 +42,7 @@ static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_
     must(acf_config_create(&o));
     for (const char *const *k = set; *k; k += 2) must(acf_opts_set(o, k[0], k[1]));
     must(acf_opts_set(o, "guess-weight", guess));
+    must(acf_opts_set(o, "image-rounds", rounds));
     must(acf_config_finish_images(o));
     must(acf_image_net_declare(dev, size, &s->net));
     must(acf_image_net_build(s->net, 3, true));
@@ -56,15 +57,15 @@ static void close_side(side *s) {
     acf_release(s->map);
 }
 
-static void compare(const acf_image_sizes *size, const char *guess) {
+static void compare(const acf_image_sizes *size, const char *guess, const char *rounds) {
     acf_images *im = make_images();
     acf_device *cpu;
     side here, there;
     double x, y;
     acf_test_device()->precision = ACF_PRECISION_FLOAT;
     must(acf_device_open_cpu(2, &cpu));
-    open_side(&here, cpu, im, size, guess);
-    open_side(&there, acf_test_device(), im, size, guess);
+    open_side(&here, cpu, im, size, guess, rounds);
+    open_side(&there, acf_test_device(), im, size, guess, rounds);
     for (int k = 0; k < STEPS; k++) {
         acf_train_step a, b;
         must(acf_trainer_step(here.tr, &a));
@@ -87,13 +88,20 @@ static void compare(const acf_image_sizes *size, const char *guess) {
 
 static void gaussian_with_best_guess(void **state) {
     (void)state;
-    compare(&(acf_image_sizes){.H = SIDE, .W = SIDE, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_gaussian, .like_width = 8, .like_blocks = 1}, "0.5");
+    compare(&(acf_image_sizes){.H = SIDE, .W = SIDE, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_gaussian, .like_width = 8, .like_blocks = 1}, "0.5", "1");
 }
 
 static void pixelcnn(void **state) {
     (void)state;
     compare(&(acf_image_sizes){.H = SIDE, .W = SIDE, .C = 1, .scales = 1, .blocks = 1, .width = 12, .like = &acf_image_pixelcnn, .like_width = 12,
-                               .like_blocks = 2, .embed_blocks = 1, .components = 3}, "0");
+                               .like_blocks = 2, .embed_blocks = 1, .components = 3}, "0", "1");
 }
 
-ACF_DEVICE_TESTS(gpu_image_train, cmocka_unit_test(gaussian_with_best_guess), cmocka_unit_test(pixelcnn))
+/* Shares that differ from image to image, and pixels that are left out. */
+static void pixelcnn_in_rounds(void **state) {
+    (void)state;
+    compare(&(acf_image_sizes){.H = SIDE, .W = SIDE, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_pixelcnn, .like_width = 12,
+                               .like_blocks = 2, .embed_blocks = 1, .components = 3, .guess = true}, "0.5", "3");
+}
+
+ACF_DEVICE_TESTS(gpu_image_train, cmocka_unit_test(gaussian_with_best_guess), cmocka_unit_test(pixelcnn), cmocka_unit_test(pixelcnn_in_rounds))

@@ -1,0 +1,100 @@
+/* Tests of training on images in rounds: a step's batch has the roles and shares that data/image_rounds.h says, its loss is the mean by these shares, and
+ * validation asks for all that is hidden at once. */
+#include "train/image_task.h"
+
+#include "harness/lab.h"
+#include "model/config.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 48, SIDE = 8, P = SIDE * SIDE, BATCH = 16, ROUNDS = 3 };
+
+typedef struct bench {
+    acf_device *dev;
+    acf_images *im;
+    acf_image_net *net;
+    acf_image_map *map;
+    acf_trainer *tr;
+} bench;
+
+static void must(acf_status status) {
+    if (status) fail_msg("%s", acf_error());
+}
+
+static void open_bench(bench *k, const char *rounds) {
+    static const acf_image_sizes size = {.H = SIDE, .W = SIDE, .C = 1, .scales = 1, .blocks = 1, .width = 4, .like = &acf_image_pixelcnn, .like_width = 6,
+                                         .like_blocks = 1, .embed_blocks = 1, .components = 2};
+    const char *const set[] = {"batch", "16", "valid", "0.25", "image-masks", "mcar:0.3 + left + joint", "steps", "100", "guess-weight", "0", "image-rounds", rounds, NULL};
+    static uint8_t pixel[N * P];
+    acf_options *o;
+    for (int i = 0; i < N * P; i++) pixel[i] = (uint8_t)(i * 41 + i / 13);
+    must(acf_device_open_cpu(2, &k->dev));
+    must(acf_img_create(pixel, N, SIDE, SIDE, 1, NULL, &k->im));
+    must(acf_config_create(&o));
+    for (const char *const *s = set; *s; s += 2) must(acf_opts_set(o, s[0], s[1]));
+    must(acf_config_finish_images(o));
+    must(acf_image_net_declare(k->dev, &size, &k->net));
+    must(acf_image_net_build(k->net, 3, true));
+    must(acf_image_map_logit(8, &k->map));
+    must(acf_trainer_create_images(k->net, k->map, k->im, o, &k->tr));
+    acf_opts_free(o);
+}
+
+static void close_bench(bench *k) {
+    acf_trainer_free(k->tr);
+    acf_image_net_free(k->net);
+    acf_release(k->map);
+    acf_img_free(k->im);
+    acf_device_close(k->dev);
+}
+
+/* log p of the batch, in nats of levels. */
+static void score(const bench *k, const acf_image_batch *b, double *out) {
+    const acf_image_query q = {.N = b->N, .x = b->x, .role = b->b, .id = b->id};
+    acf_tape *t;
+    must(acf_tape_create(k->dev, NULL, &t));
+    acf_tape_begin(t, false);
+    acf_tensor *logp = acf_image_net_logp(t, acf_image_net_view(t, k->net, &q, NULL));
+    must(acf_tape_check(t, logp));
+    for (int64_t i = 0; i < b->N; i++) out[i] = (double)logp->data[i] + b->logdet[i];
+    acf_tape_free(t);
+}
+
+static void a_step_learns_rounds_by_their_weights(void **state) {
+    (void)state;
+    bench used, fresh; /* the second one's network stays as it begins */
+    acf_train_step now;
+    double logp[BATCH], loss = 0;
+    open_bench(&used, "3"), open_bench(&fresh, "3");
+    must(acf_trainer_step(used.tr, &now));
+    const acf_image_batch *b = used.tr->image->batch;
+    int in_rounds = 0;
+    score(&fresh, b, logp);
+    for (int i = 0; i < b->N; i++) {
+        uint8_t role[P];
+        const acf_place at = {used.tr->set.seed, b->id[i], ACF_STREAM_MASK, 0, 0};
+        acf_image_masks_draw(used.dev, used.tr->image->masks, used.tr->set.seed, 0, 1, b->id + i, role);
+        const double weight = acf_image_round_draw(ROUNDS, at, SIDE, SIDE, role);
+        assert_memory_equal(b->b + i * P, role, P);
+        assert_true(fabs((double)b->share[i] * (double)b->N - weight) < 1e-5 * weight);
+        in_rounds += memchr(role, ACF_PIXEL_ABSENT, P) != NULL || weight > 1;
+        loss -= (double)b->share[i] * logp[i];
+    }
+    assert_true(in_rounds > b->N / 5 && in_rounds < b->N * 4 / 5);
+    if (fabs(now.loss - loss) > 1e-4 * fabs(loss)) fail_msg("the loss is %.6f, by hand %.6f", now.loss, loss);
+    close_bench(&used), close_bench(&fresh);
+}
+
+static void validation_asks_at_once(void **state) {
+    (void)state;
+    bench rounds, plain;
+    double a, b;
+    open_bench(&rounds, "3"), open_bench(&plain, "1");
+    must(acf_trainer_validate(rounds.tr, &a));
+    must(acf_trainer_validate(plain.tr, &b));
+    assert_true(a == b);
+    close_bench(&rounds), close_bench(&plain);
+}
+
+ACF_TESTS(image_task, cmocka_unit_test(a_step_learns_rounds_by_their_weights), cmocka_unit_test(validation_asks_at_once))
