@@ -24,7 +24,7 @@ static acf_images *images(bool turn, bool mirror) {
 /* A few steps of training, so that pixels depend on what is known. */
 static acf_model *fit(const acf_images *im, const char *masks, const char *rounds, const char *at_once) {
     const char *const set[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-scales", "1"}, {"image-width", "4"}, {"image-like-width", "6"}, {"image-like-blocks", "1"},
-                                  {"steps", "12"}, {"batch", "16"}, {"valid", "0"}, {"image-masks", masks}, {"image-rounds", rounds}, {"image-at-once", at_once}};
+                                  {"steps", "12"}, {"batch", "16"}, {"valid", "0"}, {"image-masks", masks}, {"image-rounds", rounds}, {"image-at-once", at_once}, {"image-temperature", "0.8"}};
     acf_options *o;
     acf_model *m;
     assert_int_equal(acf_options_create(&o), ACF_OK);
@@ -54,6 +54,7 @@ static void by_hand(const acf_model *m, uint64_t id, int rounds, const uint8_t *
     assert_int_equal(acf_tape_create(m->dev, NULL, &t), ACF_OK);
     *logp = 0;
     for (int k = 0; k < rounds; k++) {
+        const acf_draw how = {.seed = seed, .draw = draw, .log_temperature = log(0.8) * (rounds - k)};
         acf_image_round(rounds, k, SIDE, SIDE, b, role);
         const acf_image_query q = {.N = 1, .x = x, .role = role, .id = &id};
         acf_image_encode(m->dev, &code, 1, truth, role, 0, &id, 0, x, &logdet);
@@ -65,7 +66,7 @@ static void by_hand(const acf_model *m, uint64_t id, int rounds, const uint8_t *
         *logp += (double)lp + logdet;
         acf_image_encode(m->dev, &code, 1, drawn, role, seed, &id, draw, x, NULL);
         acf_tape_begin(t, false);
-        assert_int_equal(acf_image_net_draw(t, acf_image_net_view(t, m->image, &q, NULL), &(acf_draw){.seed = seed, .draw = draw}, y), ACF_OK);
+        assert_int_equal(acf_image_net_draw(t, acf_image_net_view(t, m->image, &q, NULL), &how, y), ACF_OK);
         for (int p = 0; p < P; p++)
             if (role[p] == ACF_PIXEL_ASKED) drawn[p] = (uint8_t)acf_image_map_level(m->map, (double)y[p]);
     }
@@ -102,10 +103,14 @@ static void rounds_are_kept_with_the_model(void **state) {
     acf_model *m = fit(im, "left + rect", "3", "false"), *back;
     uint8_t a[3 * N * P], b[3 * N * P], given[N * P], half[N * P];
     acf_lab_folder folder = acf_lab_folder_make();
+    acf_options *ask;
     char path[200];
     snprintf(path, sizeof path, "%s/m.safetensors", folder.path);
     assert_int_equal(acf_model_save(m, path), ACF_OK);
-    assert_int_equal(acf_model_load(path, NULL, &back), ACF_OK);
+    assert_int_equal(acf_options_create(&ask), ACF_OK);
+    assert_int_equal(acf_options_set(ask, "image-temperature", "0.8"), ACF_OK); /* as in fit */
+    assert_int_equal(acf_model_load(path, ask, &back), ACF_OK);
+    acf_options_free(ask);
     acf_image_session *s = session(m), *t = session(back);
     assert_int_equal(acf_image_session_gibbs(s, im, NULL, 4, 2, a), ACF_OK);
     assert_int_equal(acf_image_session_gibbs(t, im, NULL, 4, 2, b), ACF_OK);
