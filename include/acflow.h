@@ -523,7 +523,10 @@ ACF_API void acf_image_session_free(acf_image_session *s); /* NULL is allowed */
  * are as in the images, given ones bit for bit. All fail with: ACF_EDATA (images of another size than the model's), ACF_ENUMERIC, ACF_EMEMORY,
  * ACF_EDEVICE. */
 
-/* out (images): log p(asked | given), in nats; of levels, dequantised by noise that stays the same. Over the numbers asked for times log 2, and
+/* A model with `image-rounds` above 1 is asked for log p and draws in that many rounds, coarse pixels first, each given the ones before; with the option
+ * `image-at-once`, when it is loaded, for all at once. The density is always the one that draws are from.
+ *
+ * out (images): log p(asked | given), in nats; of levels, dequantised by noise that stays the same. Over the numbers asked for times log 2, and
  * negative, that is bits per dimension. */
 ACF_API acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out);
 
@@ -531,7 +534,8 @@ ACF_API acf_status acf_image_session_logp(acf_image_session *s, const acf_images
  * (seed, image number, draw) alone. */
 ACF_API acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed, uint32_t draw, uint8_t *out);
 
-/* The same with the best guess, the inverse of the latent mean; and as real numbers, not rounded to levels. */
+/* The same with the best guess, the inverse of the latent mean, over the turned and mirrored copies that the model knows; and as real numbers, not rounded
+ * to levels. */
 ACF_API acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given, uint8_t *out);
 ACF_API acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out);
 
