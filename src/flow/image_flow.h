@@ -22,6 +22,7 @@ typedef struct acf_image_cond {
     acf_tensor *given;    /* observed numbers, 0 elsewhere */
     acf_tensor *b, *u;    /* 1: observed; 1: modelled */
     const acf_pass *pass; /* NULL: inference */
+    const uint8_t *rows;  /* (H) on the host: is anything of this row modelled, in any image? NULL: that is not known */
 } acf_image_cond;
 
 #define ACF_IMAGE_SCALES 8

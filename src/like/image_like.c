@@ -153,21 +153,29 @@ static acf_pixel_change warmed(acf_tape *t, const acf_image_like *k, double log_
     return (acf_pixel_change){acf_tensor_input(t, times, 1, &A), acf_tensor_input(t, plus, 1, &A)};
 }
 
-/* All modelled numbers in their order; d NULL: means. A GPU makes a row at once, where that fits. */
+/* Rows up to the last that has something to model. */
+static int64_t rows_to_walk(const acf_image_cond *c, int64_t H) {
+    while (c->rows && H > 0 && !c->rows[H - 1]) H--;
+    return H;
+}
+
+/* All modelled numbers in their order; d NULL: means. A GPU makes a row at once, where that fits. Rows with nothing to model have their vertical stream, which
+ * those below look at, and no pixels to walk through: most of a walk is its pixels. */
 static acf_tensor *pixel_fill(acf_tape *t, const acf_image_like *k, const acf_image_cond *c, const acf_draw *d) {
     if (t->failure.status) return &t->empty;
     ACF_ASSERT(!t->record);
     const double warm = d ? d->log_temperature : 0;
     const acf_pixel_change change = warm != 0 ? warmed(t, k, warm) : (acf_pixel_change){0};
-    const int64_t line = c->u->dim[0] * k->W * k->C, A = acf_chain_width(k->C, k->components);
+    const int64_t line = c->u->dim[0] * k->W * k->C, H = rows_to_walk(c, k->H), A = acf_chain_width(k->C, k->components);
     const bool at_once = t->dev->kind == ACF_DEVICE_CUDA && acf_pixel_row_fits(k->width, k->C, A, k->components, k->blocks);
     const acf_pixel_row how = {.u = c->u, .given = c->given, .K = k->components, .lo = k->lo + warm, .hi = k->hi + warm};
     const acf_cells all = d ? acf_image_cells(t, c->u->dim[0], k->H * k->W, k->C, false) : (acf_cells){0};
     acf_pixel_walk *walk = acf_pixel_walk_new(t, &k->pixel, c->given, c->b, warm != 0 ? &change : NULL);
-    for (int64_t h = 0; h < k->H && !t->failure.status; h++) {
+    for (int64_t h = 0; h < H && !t->failure.status; h++) {
         acf_draw here = d ? *d : (acf_draw){0};
         if (d) here.at = (acf_cells){all.row + h * line, all.column + h * line};
         acf_pixel_walk_row(t, walk, h);
+        if (c->rows && !c->rows[h]) continue;
         if (at_once) acf_pixel_walk_fill(t, walk, how, d ? &here : NULL);
         else fill_row(t, k, c, walk, h, d, here.at);
     }

@@ -5,6 +5,8 @@
 #include "ops/image_parts.h"
 #include "ops/masked.h"
 
+#include <string.h>
+
 #define LOG_SCALE_MIN (-7.0) /* of likelihoods, in encoded units */
 #define LOG_SCALE_MAX 7.0
 #define SIDE_MAX 4096
@@ -77,6 +79,19 @@ static const void *place(acf_tape *t, const acf_image_query *q, const void *data
     return copy;
 }
 
+/* Which rows have something to model in some image; NULL where roles are in device memory. */
+static const uint8_t *rows_of(acf_tape *t, const acf_image_query *q, int64_t H, int64_t W) {
+    uint8_t *rows = q->there || t->failure.status ? NULL : acf_arena_alloc(t->host, (size_t)H);
+    if (!rows) {
+        if (!q->there) acf_tape_fail(t, NULL);
+        return NULL;
+    }
+    for (int64_t y = 0; y < H; y++) rows[y] = 0;
+    for (int64_t i = 0; i < q->N * H; i++)
+        if (memchr(q->role + i * W, ACF_PIXEL_ASKED, (size_t)W)) rows[i % H] = 1;
+    return rows;
+}
+
 static void see(acf_tape *t, acf_image_view *v) {
     const acf_image_sizes *s = &v->net->size;
     const acf_image_query *q = &v->q;
@@ -85,7 +100,7 @@ static void see(acf_tape *t, acf_image_view *v) {
     const uint8_t *role = place(t, q, q->role, pixels, sizeof *role);
     if (t->failure.status) return;
     const acf_image_parts p = acf_image_split(t, acf_tensor_wrap(t, (acf_real *)x, 4, dim), role);
-    v->x = p.x, v->cond.given = p.given, v->cond.b = p.b, v->cond.u = p.u;
+    v->x = p.x, v->cond.given = p.given, v->cond.b = p.b, v->cond.u = p.u, v->cond.rows = rows_of(t, q, s->H, s->W);
 }
 
 acf_image_view *acf_image_net_view(acf_tape *t, const acf_image_net *net, const acf_image_query *q, const acf_pass *pass) {
