@@ -105,10 +105,12 @@ static double covariance(const gaussian *g, int64_t i, int64_t j) {
 /* Mean of column j given the n columns in set (values x, by column), and its deviation: by eliminating the set from the joint covariance. */
 static double conditional(const gaussian *g, const double *x, const int *set, int n, int64_t j, double *sd) {
     double a[D_MAX + 1][D_MAX + 2];
+    int64_t all[D_MAX + 1];
+    for (int p = 0; p < n; p++) all[p] = set[p];
+    all[n] = j;
     for (int p = 0; p <= n; p++) {
-        const int64_t c = p < n ? set[p] : j;
-        for (int q = 0; q <= n; q++) a[p][q] = covariance(g, c, q < n ? set[q] : j);
-        a[p][n + 1] = (p < n ? x[c] : 0) - (double)g->mean[c];
+        for (int q = 0; q <= n; q++) a[p][q] = covariance(g, all[p], all[q]);
+        a[p][n + 1] = (p < n ? x[all[p]] : 0) - (double)g->mean[all[p]];
     }
     for (int p = 0; p < n; p++)
         for (int r = p + 1; r <= n; r++) {
