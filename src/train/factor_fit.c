@@ -12,7 +12,7 @@
 #include <omp.h>
 #include <string.h>
 
-#define ITERATIONS 60
+#define ITERATIONS 40
 #define ENOUGH 3e-5         /* gain of an iteration, in nats per seen cell, that ends EM */
 #define WORTH 0.003         /* gain of more factors, in nats per cell, that justifies them */
 #define PRIOR_LOAD 3.0      /* rows that say a column does not follow a factor */
@@ -46,12 +46,17 @@ static desk desk_at(double *memory, int64_t r) {
 
 static int64_t tri(int64_t n) { return n * (n + 1) / 2; }
 
+static double dot(const double *a, const double *b, int64_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
+    return sum;
+}
+
 /* y = G⁻¹ y, and G⁻ᵀ y, for a Cholesky factor G (n,n). */
 static void solve_lower(const double *g, double *y, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        double sum = y[i];
-        for (int64_t j = 0; j < i; j++) sum -= g[i * n + j] * y[j];
-        y[i] = sum / g[i * n + i];
+        y[i] = (y[i] - dot(g + i * n, y, i)) / g[i * n + i];
     }
 }
 static void solve_upper(const double *g, double *y, int64_t n) {
@@ -96,17 +101,12 @@ static void moments(const desk *d, int64_t r, double *e) {
     for (int64_t k = 0; k < r; k++) {
         double *c = inverse + k * r;
         for (int64_t i = k; i < r; i++) {
-            double sum = i == k;
-            for (int64_t j = k; j < i; j++) sum -= d->a[i * r + j] * c[j];
-            c[i] = sum / d->a[i * r + i];
+            c[i] = ((i == k) - dot(d->a + i * r + k, c + k, i - k)) / d->a[i * r + i];
         }
     }
     for (int64_t k = 0; k < r; k++)
         for (int64_t i = 0; i <= k; i++) { /* (G Gᵀ)⁻¹ = G⁻ᵀ G⁻¹ */
-            double sum = d->y[k] * d->y[i];
-#pragma omp simd reduction(+ : sum)
-            for (int64_t j = k; j < r; j++) sum += inverse[k * r + j] * inverse[i * r + j];
-            e[tri(k) + i] = sum;
+            e[tri(k) + i] = d->y[k] * d->y[i] + dot(inverse + k * r + k, inverse + i * r + k, r - k);
         }
     for (int64_t k = 0; k < r; k++) e[tri(r) + k] = d->y[k];
     e[tri(r) + r] = 1;
