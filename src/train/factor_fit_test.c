@@ -269,6 +269,26 @@ static void a_wide_table_has_factors(void **state) {
     }
 }
 
+/* Whichever allocation fails, the fit says so and holds nothing. Later ones are iterations like those before, so fewer of them are tried. */
+static void memory_may_run_out(void **state) {
+    (void)state;
+    acf_train_lab l;
+    acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "anchor=8", "anchor-rank=4", NULL});
+    acf_train_lab_ready(&l, wide_table(true));
+    const int64_t live = acf_alloc_live();
+    acf_status status = ACF_EMEMORY;
+    int failures = 0;
+    for (int64_t n = 1; status; n += 1 + n / 6, failures++) {
+        acf_alloc_fail_at(n);
+        status = acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, l.hold, 5, NULL);
+        acf_alloc_fail_at(0);
+        assert_true(status == ACF_OK || status == ACF_EMEMORY);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    assert_true(failures > 10);
+    acf_train_lab_close(&l);
+}
+
 /* Without transformations behind it the map to z is the Gaussian: log p of a row under it is that of its covariance, in the space of columns. */
 static void the_map_is_the_gaussian(void **state) {
     (void)state;
@@ -335,4 +355,4 @@ static void old_wide_models_have_none(void **state) {
 
 ACF_TESTS(factor_fit, cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
           cmocka_unit_test(em_climbs_on_any_threads), cmocka_unit_test(known_factors_are_found), cmocka_unit_test(a_wide_table_has_factors),
-          cmocka_unit_test(the_map_is_the_gaussian), cmocka_unit_test(old_wide_models_have_none))
+          cmocka_unit_test(memory_may_run_out),          cmocka_unit_test(the_map_is_the_gaussian), cmocka_unit_test(old_wide_models_have_none))
