@@ -449,14 +449,14 @@ static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t m
                                  acf_analysis *best) {
     const int64_t wanted = as ? as->components : 0;
     const bool may_be_blind = from < s->D && (as ? as->blind : acf_sample_held(s));
-    double score = -INFINITY, other;
+    double score = -INFINITY, its_score;
     *best = (acf_analysis){0};
     if (!(as && as->blind)) ACF_TRY(acf_analysis_choose(dev, s, seed, most, wanted, best, &score));
     if (!may_be_blind) return ACF_OK;
     acf_analysis blind;
     acf_sample_hide(s, from);
-    acf_status status = acf_analysis_choose(dev, s, seed, most, wanted, &blind, &other);
-    if (!status && (as || other > score + BLINDLY)) {
+    acf_status status = acf_analysis_choose(dev, s, seed, most, wanted, &blind, &its_score);
+    if (!status && (as || its_score > score + BLINDLY)) {
         acf_analysis_free(best);
         *best = blind;
         memset(blind.load + from * blind.r, 0, (size_t)((s->D - from) * blind.r) * sizeof *blind.load); /* exactly: that is how it is known again */
