@@ -19,7 +19,7 @@
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
 #define ANCHOR_WORK 60000 /* multiply-adds of a row's factors, K D³/3: beyond, the anchor would cost more than the networks */
-#define ANCHOR_WIDE 2e6   /* the same of a table too wide for that, by factors: W R² */
+#define ANCHOR_WIDE 1e6   /* of a table too wide for that, by factors: W R² for a row, twice that to ask it */
 #define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
@@ -107,7 +107,7 @@ static acf_status choose_indicators(acf_net *net, int64_t width) {
     return ACF_OK;
 }
 
-/* One Gaussian of as many factors as the option says, or as the width allows: 64 up to 488 columns, 14 of 10,000. */
+/* One Gaussian of as many factors as the option says, or as the width allows: 64 up to 244 columns, 10 of 10,000. */
 static void declare_factors(acf_net *net, int64_t W, int64_t most) {
     const int64_t R = acf_max(1, acf_min(acf_min(most, ACF_FACTORS_MOST), acf_min(W - 1, (int64_t)sqrt(ANCHOR_WIDE / (double)W))));
     net->anchor_size = 1, net->anchor_rank = R;

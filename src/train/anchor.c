@@ -22,7 +22,6 @@
 #define ROWS_MAX 20000
 #define ROWS_MIN 500
 #define WIDE_WORK 1e9     /* the same of factors, whose products run faster */
-#define WIDE_ROWS_MIN 1000
 #define PRIOR_VARIANCE 0.3 /* of the rows that a covariance begins with */
 #define LEAST_PIVOT 1e-12
 #define HALF_LOG_2PI 0.91893853320467274178
@@ -487,8 +486,8 @@ static acf_status fit_factors(const acf_net *net, acf_device *dev, acf_sample *s
 static int64_t sample_rows(const acf_net *net, int64_t D, int64_t rows) {
     const int64_t K = acf_net_anchor_size(net), rank = acf_net_anchor_rank(net);
     const double mixture = WORK / (double)(K * D * D * (D + 20)), factors = WIDE_WORK / (double)(D * rank * rank);
-    const int64_t n = rank ? acf_max(WIDE_ROWS_MIN, (int64_t)factors) : acf_max(ROWS_MIN, acf_min(ROWS_MAX, (int64_t)mixture));
-    return acf_min(rows, acf_min(ROWS_MAX, n));
+    const int64_t n = acf_min(ROWS_MAX, (int64_t)(rank ? factors : mixture));
+    return acf_min(rows, acf_max(ROWS_MIN, n));
 }
 
 acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
