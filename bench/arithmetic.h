@@ -33,7 +33,7 @@ static inline bool bench_is_one_of(const char *name, const char *const *ends) {
 /* How many rows a weight matrix meets in one pass: those of a GRU, of a set's blocks and of their heads each of the T modelled elements
  * (recurrent ones not the first of a row), those of the other networks each of the N rows. 0: it is no factor of a product. */
 static inline double bench_rows_met(const char *name, bench_work w) {
-    static const char *const none[] = {"base", "columns", "slots", ".wi", "anchor.mean", NULL};
+    static const char *const none[] = {"base", "columns", "slots", ".wi", "anchor.mean", "anchor.load", NULL};
     static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", NULL};
     bool block = strncmp(name, "likelihood.", 11) == 0 && (bench_ends_with(name, ".w1") || bench_ends_with(name, ".w2"));
     if (bench_is_one_of(name, none)) return 0;

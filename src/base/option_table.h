@@ -70,6 +70,8 @@
       "transformations in order, such as linear leaky rnn reverse linear: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
     X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
       "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                         \
+    X("anchor-rank", INT, 0, 64, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                 \
+      "factors at most of the one Gaussian that stands in its place in a table too wide for it (57 columns and more); 0 is none there") \
     X("anchor-width", INT, 0, 1024, "32", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "columns up to which that mixture also takes indicators of the categories' classes, categories with few of them first")  \
     X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \

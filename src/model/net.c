@@ -11,16 +11,21 @@
  */
 #include "model/net_parts.h"
 
+#include "ops/factors.h"
+
+#include <math.h>
 #include <string.h>
 
 #define LOG_SCALE_MIN (-7.0) /* of the mixture, in encoded units: a spike of e^-7 standard deviations */
 #define LOG_SCALE_MAX 7.0
 #define ANCHOR_WORK 60000 /* multiply-adds of a row's factors, K D³/3: beyond, the anchor would cost more than the networks */
+#define ANCHOR_WIDE 1e6   /* of a table too wide for that, by factors: W R² for a row, twice that to ask it */
 #define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
 int64_t acf_net_columns(const acf_net *net) { return net->D; }
 int64_t acf_net_anchor_size(const acf_net *net) { return net->anchor_size; }
+int64_t acf_net_anchor_rank(const acf_net *net) { return net->anchor_rank; }
 acf_param *const *acf_net_anchor(const acf_net *net) { return net->anchor; }
 
 const int32_t *acf_net_reals(const acf_net *net, int64_t *n) {
@@ -102,19 +107,36 @@ static acf_status choose_indicators(acf_net *net, int64_t width) {
     return ACF_OK;
 }
 
-/* As many components as the option says, or as the width allows: a table of 8 columns has room for all, one of 50 for one, and where
- * not even one fits there is no anchor. */
-static acf_status declare_anchor(acf_net *net, const acf_options *o) {
-    if (!acf_options_int(o, "anchor")) return ACF_OK;
-    ACF_TRY(choose_indicators(net, acf_options_int(o, "anchor-width")));
-    const int64_t W = net->real.D + net->indicators;
-    const int64_t K = acf_min(acf_options_int(o, "anchor"), W > 1000 ? 0 : ANCHOR_WORK / acf_max(W * W * W / 3, 1));
-    if (K < 1) return ACF_OK;
+/* One Gaussian of as many factors as the option says, or as the width allows: 64 up to 244 columns, 10 of 10,000. */
+static void declare_factors(acf_net *net, int64_t W, int64_t most) {
+    const int64_t R = acf_max(1, acf_min(acf_min(most, ACF_FACTORS_MOST), acf_min(W - 1, (int64_t)sqrt(ANCHOR_WIDE / (double)W))));
+    net->anchor_size = 1, net->anchor_rank = R;
+    net->anchor[0] = acf_param_add(net->ps, "anchor.weight", ACF_INIT_CONST, 0, 1, &R);
+    net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 1, &W);
+    net->anchor[2] = acf_param_add(net->ps, "anchor.load", ACF_INIT_CONST, 0, 2, (int64_t[]){W, R});
+    net->anchor[3] = acf_param_add(net->ps, "anchor.var", ACF_INIT_CONST, 1, 1, &W);
+}
+
+static void declare_mixture(acf_net *net, int64_t W, int64_t K) {
     net->anchor_size = K;
     net->anchor[0] = acf_param_add(net->ps, "anchor.weight", ACF_INIT_CONST, 1, 1, &K);
     net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, W});
     net->anchor[2] = acf_param_add(net->ps, "anchor.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, W, W});
-    for (int i = 0; i < 3; i++) {
+}
+
+static int64_t components_for(int64_t W) { return W > 1000 ? 0 : ANCHOR_WORK / acf_max(W * W * W / 3, 1); }
+
+/* As many components as the option says, or as the width allows: a table of 8 columns has room for all, one of 50 for one, and where
+ * not even one fits there are factors, whose cost grows with the width alone: there is room for as many indicators as reals. */
+static acf_status declare_anchor(acf_net *net, const acf_options *o) {
+    const int64_t most = acf_options_int(o, "anchor"), factors = acf_options_int(o, "anchor-rank"), reals = net->real.D;
+    if (!most) return ACF_OK;
+    const bool wide = factors && components_for(reals) < 1;
+    ACF_TRY(choose_indicators(net, acf_max(acf_options_int(o, "anchor-width"), wide ? 2 * reals : 0)));
+    const int64_t W = reals + net->indicators, K = acf_min(most, components_for(W));
+    if (K >= 1) declare_mixture(net, W, K);
+    else if (factors) declare_factors(net, W, factors);
+    for (int i = 0; i < (net->anchor_rank ? 4 : net->anchor_size ? 3 : 0); i++) {
         if (!net->anchor[i]) return acf_error_status();
         net->anchor[i]->decay = false;
     }
@@ -124,7 +146,7 @@ static acf_status declare_anchor(acf_net *net, const acf_options *o) {
 /* Unit covariances. */
 static acf_status fill_anchor(acf_net *net) {
     const int64_t K = net->anchor_size, D = net->real.D + net->indicators, n = K * D * D;
-    if (!K) return ACF_OK;
+    if (!K || net->anchor_rank) return ACF_OK;
     acf_real *cov = acf_alloc_zero((size_t)n * sizeof *cov, "covariances");
     if (!cov) return ACF_EMEMORY;
     for (int64_t i = 0; i < K * D; i++) cov[i * D + i % D] = 1;

@@ -35,9 +35,11 @@ acf_params *acf_net_params(acf_net *net);
 int64_t acf_net_columns(const acf_net *net);
 
 /* The real columns, and the anchor of their values (ops/mog.h): its room for components, 0 where the network has none, and its parameters
- * weight, mean and cov. A new network has standard normal ones, which change nothing; train/anchor.h fits them. */
+ * weight, mean and cov; or, where acf_net_anchor_rank is not 0, one Gaussian (ops/factors.h) with room for so many factors: weight, mean, load and
+ * var. A new network has standard normal ones, which change nothing; train/anchor.h fits them. */
 const int32_t *acf_net_reals(const acf_net *net, int64_t *n);
 int64_t acf_net_anchor_size(const acf_net *net);
+int64_t acf_net_anchor_rank(const acf_net *net);
 acf_param *const *acf_net_anchor(const acf_net *net);
 /* The indicators that the anchor has besides the reals: n of them, each of a class `value` of a column of the table. */
 int64_t acf_net_indicators(const acf_net *net, const int32_t **column, const int32_t **value);

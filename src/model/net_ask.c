@@ -7,6 +7,7 @@
 #include "ops/arith.h"
 #include "ops/cells.h"
 #include "ops/concat.h"
+#include "ops/factors.h"
 #include "ops/gather.h"
 #include "ops/mog.h"
 #include "ops/reduce.h"
@@ -103,11 +104,27 @@ static acf_cond real_cond(acf_tape *t, const acf_view *v) {
 }
 
 /* The anchor as it is asked about this batch; its numbers are constants to the tape. */
-static acf_mog anchor_of(acf_tape *t, const acf_view *v) {
-    const acf_net *net = v->net;
-    acf_tensor *p[3];
-    for (int i = 0; i < 3; i++) p[i] = acf_tensor_wrap(t, net->anchor[i]->t.data, net->anchor[i]->t.ndim, net->anchor[i]->t.dim);
-    return (acf_mog){p[0], p[1], p[2], v->x, v->given, v->classes};
+static acf_tensor *anchor_part(acf_tape *t, const acf_view *v, int i) {
+    const acf_tensor *p = &v->net->anchor[i]->t;
+    return acf_tensor_wrap(t, p->data, p->ndim, p->dim);
+}
+static acf_mog mixture_of(acf_tape *t, const acf_view *v) {
+    return (acf_mog){anchor_part(t, v, 0), anchor_part(t, v, 1), anchor_part(t, v, 2), v->x, v->given, v->classes};
+}
+static acf_factors factors_of(acf_tape *t, const acf_view *v) {
+    return (acf_factors){anchor_part(t, v, 0), anchor_part(t, v, 1), anchor_part(t, v, 2), anchor_part(t, v, 3), v->x, v->given, v->classes};
+}
+
+/* What it expects of every column where only given categories are known. */
+static acf_tensor *anchor_expects(acf_tape *t, const acf_view *v) {
+    if (v->net->anchor_rank) {
+        acf_factors g = factors_of(t, v);
+        g.classes.known = v->b;
+        return acf_factors_expect(t, &g);
+    }
+    acf_mog g = mixture_of(t, v);
+    g.classes.known = v->b;
+    return acf_mog_expect(t, &g);
 }
 
 /* The categories' networks are also told what the anchor expects of every column and class given the others: a line through the data,
@@ -115,9 +132,7 @@ static acf_mog anchor_of(acf_tape *t, const acf_view *v) {
 static acf_tensor *category_context(acf_tape *t, const acf_view *v) {
     acf_tensor *c = context(t, v, v->net->categories.table, v->b);
     if (!v->net->anchor_size || !v->net->indicators || t->failure.status) return c;
-    acf_mog g = anchor_of(t, v);
-    g.classes.known = v->b;
-    return acf_concat(t, 2, (acf_tensor *[]){c, acf_mog_expect(t, &g)});
+    return acf_concat(t, 2, (acf_tensor *[]){c, anchor_expects(t, v)});
 }
 
 static acf_cond category_cond(acf_tape *t, const acf_view *v) {
@@ -131,15 +146,33 @@ static acf_cond category_cond(acf_tape *t, const acf_view *v) {
 static acf_tensor *behind_anchor(acf_tape *t, const acf_view *v, acf_tensor **logdet) {
     *logdet = NULL;
     if (!v->net->anchor_size) return acf_gather_cells(t, v->x, v->u_real);
-    acf_mog g = anchor_of(t, v);
+    if (v->net->anchor_rank) {
+        acf_factors g = factors_of(t, v);
+        return acf_factors_normal(t, &g, v->u_real, logdet);
+    }
+    acf_mog g = mixture_of(t, v);
     return acf_mog_normal(t, &g, v->u_real, logdet);
 }
 
 /* The way back from what the chain's inverse gives. */
 static acf_tensor *before_anchor(acf_tape *t, const acf_view *v, acf_tensor *z) {
     if (!v->net->anchor_size) return z;
-    acf_mog g = anchor_of(t, v);
+    if (v->net->anchor_rank) {
+        acf_factors g = factors_of(t, v);
+        return acf_factors_value(t, &g, z, v->u_real);
+    }
+    acf_mog g = mixture_of(t, v);
     return acf_mog_value(t, &g, z, v->u_real);
+}
+
+static void values_before_anchor(acf_tape *t, const acf_view *v, int n, acf_tensor **z) {
+    if (v->net->anchor_rank) {
+        acf_factors g = factors_of(t, v);
+        acf_factors_values(t, &g, n, z, v->u_real);
+    } else if (v->net->anchor_size) {
+        acf_mog g = mixture_of(t, v);
+        acf_mog_values(t, &g, n, z, v->u_real);
+    }
 }
 
 /* z (T) and log|det| (N; may be NULL) of anchor and chain. */
@@ -297,8 +330,7 @@ static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
     acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
-    acf_mog g = v->net->anchor_size ? anchor_of(t, v) : (acf_mog){0};
-    if (v->net->anchor_size) acf_mog_values(t, &g, n, z, v->u_real);
+    values_before_anchor(t, v, n, z);
     ACF_TRY(acf_tape_status(t));
     return put_spread(t, v, n, z, out);
 }

@@ -22,7 +22,8 @@ struct acf_net {
     int32_t *first, *count; /* (category.D) classes; owned */
     acf_classes classes;
     int64_t anchor_size; /* components; 0: none */
-    acf_param *anchor[3]; /* of the reals and the indicators: weight (K), mean (K,W), cov (K,W,W) */
+    int64_t anchor_rank; /* factors, of a wide table; 0: a mixture */
+    acf_param *anchor[4]; /* of the reals and the indicators: weight (K), mean (K,W), cov (K,W,W); or weight (R), mean (W), load (W,R), var (W) */
     int64_t indicators;
     int32_t *of, *at, *value; /* (indicators) the category, among the categories and in the table, and the class; owned */
     acf_chain chain;      /* behind it */

@@ -52,23 +52,11 @@ static __device__ double log_density_at(const sight &s, int p) {
     return value_of(all);
 }
 
-/* The arrays of a subset that rows are read and written by. */
-typedef struct packing {
-    const int32_t *row, *size, *first, *cols;
-    int64_t N, D, T;
-} packing;
-
 extern __shared__ double shared_memory[];
 
 /* This block's memory: in `slab`, where there is one. */
 static __device__ double *memory_of(double *slab, const acf_mog_in &in, int arrays) {
     return slab ? slab + blockIdx.x * row_doubles(in.K, in.W, arrays) : shared_memory;
-}
-
-/* x (sets,T) behind the last element = 0. */
-static __device__ void zero_tail(acf_real *x, const packing &u, int64_t sets) {
-    const int64_t from = u.first[u.D], n = u.T - from;
-    for (int64_t i = acf_thread(); i < n * sets; i += (int64_t)gridDim.x * WARP) x[i / n * u.T + from + i % n] = 0;
 }
 
 #define NORMAL_ARRAYS 2
@@ -343,8 +331,6 @@ static acf_mog_in reads(const acf_node *n) {
     return {in[ACF_MOG_MEAN]->dim[0], in[ACF_MOG_X]->dim[1], in[ACF_MOG_MEAN]->dim[1], in[ACF_MOG_WEIGHT]->data, in[ACF_MOG_MEAN]->data,
             in[ACF_MOG_COV]->data,    in[ACF_MOG_X]->data,   a->b,                     a->classes};
 }
-
-static packing packing_of(const acf_subset *u) { return {u->row, u->size, u->first, u->cols, u->N, u->D, u->T}; }
 
 /* How a kernel with so many arrays is launched on N rows. */
 typedef struct shape {

@@ -3,7 +3,7 @@
 #ifndef ACF_OPS_MOG_PIECES_CUH
 #define ACF_OPS_MOG_PIECES_CUH
 
-#include "ops/classes.cuh"
+#include "ops/packing.cuh"
 
 extern "C" {
 #include "ops/mog.h"
@@ -13,7 +13,6 @@ extern "C" {
 #define SQRT_HALF 0.70710678118654752440
 #define LOG_HALF (-0.69314718055994530942)
 #define LOG_LEAST (-745.0) /* weights below that are 0 as numbers, and take no part */
-#define WARP 32
 #define WHOLE 0xffffffffu
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------------------- */

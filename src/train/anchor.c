@@ -3,15 +3,14 @@
  * Workload: up to 1e4 rows, 1 to 60 columns, 1 to 8 components, some dozens of iterations. A row costs each component a Cholesky factor of
  * all columns, those it has first: with L = [L_o 0; L_m R], y = L_o⁻¹(x_o - μ_o), the missing ones have mean μ_m + L_m y and covariance R Rᵀ. Factors and R Rᵀ depend on which cells are
  * there, not on their values, so rows are sorted by pattern: a narrow table has a few hundred patterns for all of its rows. */
-#define _GNU_SOURCE /* qsort_r */
 #include "train/anchor.h"
 
 #include "device/cpu.h"
 #include "ops/mog.h"
+#include "train/factor_fit.h"
 
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PARTS 32          /* sums are made over so many parts of the rows, whatever the threads */
@@ -22,6 +21,7 @@
 #define WORK 4e8          /* multiply-adds of an iteration at most: what decides how many rows stand for the table */
 #define ROWS_MAX 20000
 #define ROWS_MIN 500
+#define WIDE_WORK 1e9     /* the same of factors, whose products run faster */
 #define PRIOR_VARIANCE 0.3 /* of the rows that a covariance begins with */
 #define LEAST_PIVOT 1e-12
 #define HALF_LOG_2PI 0.91893853320467274178
@@ -357,17 +357,11 @@ static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mi
     return ACF_OK;
 }
 
-static bool any_held(const acf_sample *s) {
-    for (int64_t i = 0; i < s->R * s->D; i++)
-        if (s->seen[i] == ACF_ANCHOR_HELD) return true;
-    return false;
-}
-
 /* The best of 1, 2, 4, ... components, to best (K_max components of room); or as many as are wanted, where that is not 0. One component
  * comes first always: the others begin with its width. *its_score: of the held-out cells, or by the criterion without them. */
 static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, acf_mixture *best, double *its_score) {
     double top = -INFINITY, cells = 0;
-    const bool held = any_held(s);
+    const bool held = acf_sample_held(s);
     acf_status status = ACF_OK;
     for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN;
     cells = fmax(cells / (double)s->R, 1e-9);
@@ -394,11 +388,6 @@ done:
     return status;
 }
 
-/* Columns from `from` on are seen nowhere any more. Rows stay sorted by what is left of their patterns. */
-static void hide_columns(acf_sample *s, int64_t from) {
-    for (int64_t r = 0; r < s->R; r++) memset(s->seen + r * s->D + from, ACF_ANCHOR_MISSING, (size_t)(s->D - from));
-}
-
 /* Columns from `from` on say nothing: the same for all components, and independent of the others. */
 static void detach_columns(acf_mixture *g, int64_t from) {
     const int64_t D = g->D;
@@ -414,9 +403,9 @@ static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed,
                             acf_mixture *best) {
     acf_mixture blind;
     double other;
-    if (from == s->D || (as ? !as->blind : !any_held(s))) return ACF_OK;
+    if (from == s->D || (as ? !as->blind : !acf_sample_held(s))) return ACF_OK;
     ACF_TRY(mixture_create(best->K, s->D, &blind));
-    hide_columns(s, from);
+    acf_sample_hide(s, from);
     acf_status status = choose(dev, s, seed, as ? as->components : 0, &blind, &other);
     if (!status && (as || other > score + BLINDLY)) {
         detach_columns(&blind, from);
@@ -426,123 +415,119 @@ static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed,
     return status;
 }
 
-static int compare_patterns(const void *a, const void *b, void *ctx) {
-    const acf_sample *s = ctx;
-    const int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
-    const int order = memcmp(s->seen + i * s->D, s->seen + j * s->D, (size_t)s->D);
-    return order ? order : (i > j) - (i < j);
-}
-
-/* Rows of one pattern side by side: they share their factors. */
-static acf_status sort_patterns(acf_sample *s) {
-    const size_t cells = (size_t)(s->R * s->D);
-    int64_t *order = acf_alloc((size_t)s->R * sizeof *order, "an order of rows");
-    double *x = acf_alloc(cells * sizeof *x, "rows for the anchor");
-    uint8_t *seen = acf_alloc(cells, "rows for the anchor");
-    const bool ok = order && x && seen;
-    for (int64_t r = 0; ok && r < s->R; r++) order[r] = r;
-    if (ok) qsort_r(order, (size_t)s->R, sizeof *order, compare_patterns, s);
-    for (int64_t r = 0; ok && r < s->R; r++) {
-        memcpy(x + r * s->D, s->x + order[r] * s->D, (size_t)s->D * sizeof *x);
-        memcpy(seen + r * s->D, s->seen + order[r] * s->D, (size_t)s->D);
-    }
-    if (ok) memcpy(s->x, x, cells * sizeof *x), memcpy(s->seen, seen, cells);
-    acf_release(order);
-    acf_release(x);
-    acf_release(seen);
-    return ok ? ACF_OK : ACF_EMEMORY;
-}
-
-/* Cells of n rows, evenly spread over `rows`, in encoded units. */
-static acf_status take_sample(const acf_net *net, const acf_device *dev, const acf_table *t, const acf_rows *rows, const acf_encoder *e,
-                              const acf_holdout *hold, uint64_t seed, acf_sample *s) {
-    acf_batch *batch;
-    int64_t n_real;
-    const int32_t *column = acf_net_reals(net, &n_real), *of, *value;
-    const int64_t indicators = acf_net_indicators(net, &of, &value);
-    ACF_TRY(acf_batch_create(1, t->D, &batch));
-    for (int64_t r = 0; r < s->R; r++) {
-        const int64_t row = acf_rows_at(rows, r * rows->n / s->R);
-        for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
-            acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
-            acf_batch_dequantise(dev, batch, t, e, &row, seed, 0); /* as training sees modelled cells: a spike has its width */
-            for (int64_t k = 0; k < n_real; k++) {
-                if (role == 0) s->x[r * s->D + k] = (double)batch->x[column[k]];
-                s->seen[r * s->D + k] = batch->m[column[k]] ? ACF_ANCHOR_SEEN : role && s->seen[r * s->D + k] ? ACF_ANCHOR_HELD : ACF_ANCHOR_MISSING;
-            }
-            for (int64_t k = 0; k < indicators; k++) { /* a held-out class is not scored here: to the reals it is known or missing */
-                s->x[r * s->D + n_real + k] = batch->code[of[k]] == value[k];
-                s->seen[r * s->D + n_real + k] = batch->m[of[k]] ? ACF_ANCHOR_SEEN : ACF_ANCHOR_MISSING;
-            }
-        }
-    }
-    acf_batch_free(batch);
-    return sort_patterns(s);
-}
-
-/* As numbers of the network. */
-static acf_status store(const acf_net *net, acf_device *dev, const acf_mixture *g) {
-    acf_param *const *p = acf_net_anchor(net);
-    const double *from[3] = {g->weight, g->mean, g->cov};
-    acf_real *host = acf_alloc((size_t)(g->K * g->D * g->D) * sizeof *host, "a mixture");
-    acf_status status = host ? ACF_OK : ACF_EMEMORY;
-    for (int i = 0; i < 3 && !status; i++) {
-        const int64_t n = acf_tensor_count(&p[i]->t);
-        for (int64_t j = 0; j < n; j++) host[j] = (acf_real)from[i][j];
-        status = acf_device_copy(dev, p[i]->t.data, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
-        if (!status) status = acf_device_sync(dev);
-    }
+/* x as the numbers of a parameter. */
+static acf_status store(acf_device *dev, acf_param *p, const double *x) {
+    const int64_t n = acf_tensor_count(&p->t);
+    acf_real *host = acf_alloc((size_t)n * sizeof *host, "a mixture");
+    if (!host) return ACF_EMEMORY;
+    for (int64_t j = 0; j < n; j++) host[j] = (acf_real)x[j];
+    acf_status status = acf_device_copy(dev, p->t.data, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
+    if (!status) status = acf_device_sync(dev);
     acf_release(host);
     return status;
 }
 
-acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed, const acf_anchor_choice *as) {
-    int64_t K = acf_net_anchor_size(net), reals;
-    if (!K) return ACF_OK;
-    const int32_t *of, *value;
-    acf_net_reals(net, &reals);
-    const int64_t D = reals + acf_net_indicators(net, &of, &value);
-    acf_device *dev = acf_net_params(net)->dev;
-    const double cost = (double)(K * D * D * (D + 20));
-    acf_mixture best = {0};
-    acf_sample s = {.D = D, .R = acf_min(rows->n, acf_max(ROWS_MIN, acf_min(ROWS_MAX, (int64_t)(WORK / cost))))};
-    acf_status status = ACF_OK;
+/* The mixture of s, to the network. */
+static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s, int64_t reals, uint64_t seed, const acf_anchor_choice *as) {
+    acf_mixture best;
     double score = -INFINITY;
-    s.x = acf_alloc((size_t)(s.R * D) * sizeof *s.x, "rows for the anchor");
-    s.seen = acf_alloc((size_t)(s.R * D), "rows for the anchor");
-    if (!s.x || !s.seen) status = ACF_EMEMORY;
-    if (!status) status = take_sample(net, dev, t, rows, e, hold, seed, &s);
-    if (!status) status = mixture_create(K, D, &best);
-    if (!status && !(as && as->blind)) status = choose(dev, &s, seed, as ? as->components : 0, &best, &score);
-    if (!status) status = try_blind(dev, &s, seed, as, reals, score, &best);
-    if (!status) status = store(net, dev, &best);
+    acf_status status = ACF_OK;
+    ACF_TRY(mixture_create(acf_net_anchor_size(net), s->D, &best));
+    if (!(as && as->blind)) status = choose(dev, s, seed, as ? as->components : 0, &best, &score);
+    if (!status) status = try_blind(dev, s, seed, as, reals, score, &best);
+    const double *from[3] = {best.weight, best.mean, best.cov};
+    for (int i = 0; i < 3 && !status; i++) status = store(dev, acf_net_anchor(net)[i], from[i]);
     mixture_free(&best);
-    acf_release(s.x);
-    acf_release(s.seen);
     return status;
 }
 
-/* Components beyond those that were chosen have weight 0; a blind mixture has zeros between reals and indicators. */
+/* ---- wide tables ----------------------------------------------------------------------------------------------------------- */
+
+/* The factors of s as they are asked for, and, where held-out cells may choose, those that are blind to the columns from `from` on. */
+static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t most, int64_t from, uint64_t seed, const acf_anchor_choice *as,
+                                 acf_analysis *best) {
+    const int64_t wanted = as ? as->components : 0;
+    const bool may_be_blind = from < s->D && (as ? as->blind : acf_sample_held(s));
+    double score = -INFINITY, its_score;
+    *best = (acf_analysis){0};
+    if (!(as && as->blind)) ACF_TRY(acf_analysis_choose(dev, s, seed, most, wanted, best, &score));
+    if (!may_be_blind) return ACF_OK;
+    acf_analysis blind;
+    acf_sample_hide(s, from);
+    acf_status status = acf_analysis_choose(dev, s, seed, most, wanted, &blind, &its_score);
+    if (!status && (as || its_score > score + BLINDLY)) {
+        acf_analysis_free(best);
+        *best = blind;
+        memset(blind.load + from * blind.r, 0, (size_t)((s->D - from) * blind.r) * sizeof *blind.load); /* exactly: that is how it is known again */
+    } else if (!status) acf_analysis_free(&blind);
+    if (status) acf_analysis_free(best);
+    return status;
+}
+
+/* The factors of s, to the network, whose room is for `most` of them. */
+static acf_status fit_factors(const acf_net *net, acf_device *dev, acf_sample *s, int64_t most, int64_t reals, uint64_t seed,
+                              const acf_anchor_choice *as) {
+    acf_analysis g;
+    ACF_TRY(choose_factors(dev, s, most, reals, seed, as, &g));
+    double *weight = acf_alloc_zero((size_t)(most * (1 + g.D)) * sizeof *weight, "factors of a table"), *load = weight ? weight + most : NULL;
+    acf_status status = weight ? ACF_OK : ACF_EMEMORY;
+    for (int64_t k = 0; !status && k < g.r; k++) weight[k] = 1;
+    for (int64_t j = 0; !status && j < g.D; j++) memcpy(load + j * most, g.load + j * g.r, (size_t)g.r * sizeof *load);
+    const double *from[4] = {weight, g.mean, load, g.var};
+    for (int i = 0; i < 4 && !status; i++) status = store(dev, acf_net_anchor(net)[i], from[i]);
+    acf_release(weight);
+    acf_analysis_free(&g);
+    return status;
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------------------ */
+
+/* Rows that stand for the table: what an iteration of EM may cost decides. */
+static int64_t sample_rows(const acf_net *net, int64_t D, int64_t rows) {
+    const int64_t K = acf_net_anchor_size(net), rank = acf_net_anchor_rank(net);
+    const double mixture = WORK / (double)(K * D * D * (D + 20)), factors = WIDE_WORK / (double)(D * rank * rank);
+    const int64_t n = acf_min(ROWS_MAX, (int64_t)(rank ? factors : mixture));
+    return acf_min(rows, acf_max(ROWS_MIN, n));
+}
+
+acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
+                          uint64_t seed, const acf_anchor_choice *as) {
+    const int32_t *of, *value;
+    const int64_t most = acf_net_anchor_rank(net);
+    int64_t reals;
+    if (!acf_net_anchor_size(net)) return ACF_OK;
+    acf_net_reals(net, &reals);
+    const int64_t D = reals + acf_net_indicators(net, &of, &value);
+    acf_device *dev = acf_net_params(net)->dev;
+    acf_sample s = {.D = D, .R = sample_rows(net, D, rows->n)};
+    acf_status status = acf_sample_take(net, dev, t, rows, e, hold, seed, &s);
+    if (!status) status = most ? fit_factors(net, dev, &s, most, reals, seed, as) : fit_mixture(net, dev, &s, reals, seed, as);
+    acf_sample_free(&s);
+    return status;
+}
+
+/* Components, or factors, beyond those that were chosen have weight 0; a blind anchor has zeros between reals and indicators: in the rows of the
+ * covariances (K,D,D), or of the loadings (D,rank), that the indicators have, up to the reals' columns or to the last. */
 acf_status acf_anchor_chosen(acf_net *net, acf_anchor_choice *out) {
-    const int64_t K = acf_net_anchor_size(net);
+    const int64_t rank = acf_net_anchor_rank(net), K = rank ? 1 : acf_net_anchor_size(net);
+    acf_param *const *p = acf_net_anchor(net);
     acf_device *dev = acf_net_params(net)->dev;
     int64_t reals;
     const int32_t *of, *value;
     acf_net_reals(net, &reals);
-    const int64_t D = reals + acf_net_indicators(net, &of, &value), numbers[2] = {K, K * D * D};
+    const int64_t D = reals + acf_net_indicators(net, &of, &value), width = rank ? rank : D, upto = rank ? rank : reals;
     *out = (acf_anchor_choice){.blind = D > reals};
     if (!K) return ACF_OK;
-    acf_real *host = acf_alloc((size_t)(K + K * D * D) * sizeof *host, "a mixture"), *cov = host + K;
+    const int64_t numbers[2] = {rank ? rank : K, K * D * width};
+    acf_real *host = acf_alloc((size_t)(numbers[0] + numbers[1]) * sizeof *host, "a mixture"), *table = host + numbers[0];
     acf_status status = host ? ACF_OK : ACF_EMEMORY;
     for (int i = 0; i < 2 && !status; i++)
-        status = acf_device_copy(dev, i ? cov : host, acf_net_anchor(net)[2 * i]->t.data, (size_t)numbers[i] * sizeof *host, ACF_TO_HOST);
+        status = acf_device_copy(dev, i ? table : host, p[2 * i]->t.data, (size_t)numbers[i] * sizeof *host, ACF_TO_HOST);
     if (!status) status = acf_device_sync(dev);
-    for (int64_t k = 0; !status && k < K; k++) {
-        out->components += host[k] > 0;
+    for (int64_t k = 0; !status && k < numbers[0]; k++) out->components += host[k] > 0;
+    for (int64_t k = 0; !status && k < K; k++)
         for (int64_t i = reals; host[k] > 0 && i < D; i++)
-            for (int64_t j = 0; j < reals; j++) out->blind &= cov[(k * D + i) * D + j] == 0;
-    }
+            for (int64_t j = 0; j < upto; j++) out->blind &= table[(k * D + i) * width + j] == 0;
     acf_release(host);
     return status;
 }

@@ -10,15 +10,17 @@
  * than ones that are free of them, so where cells are held out these also decide between a mixture with the indicators and one that is
  * blind to them, the same for every class, which must be clearly better.
  *
+ * A table too wide for such a mixture has one Gaussian of low rank in its place (train/factor_fit.h), chosen in the same way.
+ *
  * Same bits for any number of threads. A table with many rows is represented by some of them, as many as a few seconds of work allow. */
 #ifndef ACF_TRAIN_ANCHOR_H
 #define ACF_TRAIN_ANCHOR_H
 
-#include "model/net.h"
+#include "train/anchor_sample.h"
 
 /* What held-out cells decide. */
 typedef struct acf_anchor_choice {
-    int64_t components; /* 0 in a network without anchor */
+    int64_t components; /* or factors, of a wide table; 0 in a network without anchor */
     bool blind;         /* to categories */
 } acf_anchor_choice;
 
@@ -31,14 +33,6 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
 acf_status acf_anchor_chosen(acf_net *net, acf_anchor_choice *out);
 
 /* ---- its parts, for tests ------------------------------------------------------------------------------------------------ */
-
-/* Cells of the sample: R rows of D columns in encoded units. */
-typedef enum acf_seen { ACF_ANCHOR_MISSING, ACF_ANCHOR_SEEN, ACF_ANCHOR_HELD } acf_seen;
-typedef struct acf_sample {
-    int64_t R, D;
-    double *x;     /* (R,D); 0 where missing */
-    uint8_t *seen; /* (R,D) of acf_seen */
-} acf_sample;
 
 typedef struct acf_mixture {
     int64_t K, D;
