@@ -8,8 +8,8 @@
  * such cells by the Bayesian information criterion; or a number that was found before is taken.
  *
  * Cost: an iteration does N W r² multiply-adds for N rows, W columns, r factors. The rows of a sample and the room for factors are chosen (anchor.c,
- * model/net.c) so that this is 1e9 at most, and there are at most 40 of them for each r: 7 s of one core for 1,000 rows of 100 columns and 64 factors, half a minute
- * for the widest. Same bits for any number of threads. */
+ * model/net.c) so that this is 1e9 at most, and there are at most 40 of them for each r: some 10 s of one core for 1,000 rows of 100 to 1,000 columns
+ * (docs/RESULTS.md, Wide tables). Same bits for any number of threads. */
 #ifndef ACF_TRAIN_FACTOR_FIT_H
 #define ACF_TRAIN_FACTOR_FIT_H
 
