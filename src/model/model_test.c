@@ -196,7 +196,7 @@ static void write_changed(const acf_st *good, const change *c) {
 static void refuses_what_is_not_a_model(void **state) {
     (void)state;
     static const change changes[] = {
-        {"format_version", "3", .says = "version"},
+        {"format_version", "4", .says = "version"},
         {"format_version", NULL, .says = "format_version"},
         {"checksum", "?", .says = "but it says ?; the file is damaged: copy it again"},
         {"kind", "picture", .says = "kind 'picture'"},
