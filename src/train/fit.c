@@ -140,6 +140,7 @@ static acf_status end_diverged(run *r, acf_model *m) {
     if (r->how->member > 0) {
         acf_fail(ACF_ENUMERIC, "member %d of %d is left out of the model, which has the others: %s", r->how->member + 1, r->how->members, why.sentence);
         tell_trouble(r);
+        m->record.seconds = r->tr->seconds;
     } else if (acf_trainer_rescue(r->tr) == ACF_OK) m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
     return acf_failure_restore(&why);
 }
@@ -191,13 +192,13 @@ static acf_status end_interrupted(const run *r) {
     return acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s%s", (long long)r->tr->state.step, which, rest);
 }
 
-/* A member that others follow leaves no checkpoint of its own: theirs has it. */
+/* A member that others follow leaves no checkpoint of its own: theirs has it. Where the callback ended training in its very last step, they do not
+ * follow now. */
 static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
-    const bool last = end == ACF_END_STOPPED || r->how->member + 1 >= r->how->members;
-    acf_status saved = r->how->checkpoint && last ? acf_checkpoint_save(r->tr, r->how->checkpoint) : ACF_OK;
+    const bool followed = r->how->member + 1 < r->how->members, stopped = end == ACF_END_STOPPED || (followed && r->stop);
+    acf_status saved = r->how->checkpoint && (stopped || !followed) ? acf_checkpoint_save(r->tr, r->how->checkpoint) : ACF_OK;
     ACF_TRY(keep(r, m, end));
-    if (saved || end != ACF_END_STOPPED) return saved;
-    return end_interrupted(r);
+    return saved || !stopped ? saved : end_interrupted(r);
 }
 
 /* From where the trainer is, through the second pass where one is due. */

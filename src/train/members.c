@@ -87,15 +87,19 @@ static double seconds_of(const acf_model *m) {
     return sum;
 }
 
-/* Trains a member behind the others and appends it, unless it diverged. */
-static acf_status fit_another(acf_model *m, const acf_table *t, const acf_fit *how) {
+/* Did its training come to an end of its own? */
+static bool complete(const acf_model *m) { return m->record.known && m->record.end != ACF_END_STOPPED; }
+
+/* Trains a member behind the others and appends it, if it is worth it. */
+static acf_status fit_another(acf_model *m, const acf_table *t, acf_fit *how) {
     acf_holdout *hold = NULL;
     acf_model *one = NULL;
     const uint64_t seed = acf_member_seed((uint64_t)acf_options_int(m->config, "seed"), how->member);
     acf_status status = make(m, t, seed, &hold, &one);
     if (!status) status = acf_fit_model(one, t, hold, how);
     acf_holdout_free(hold);
-    const bool good = one && one->record.known && status != ACF_EINTERRUPT;
+    const bool good = one && complete(one);
+    if (one) how->before += one->record.seconds;
     if (good) acf_fitted_append(m, one);
     else acf_fitted_free(one);
     if (status == ACF_OK || status == ACF_EINTERRUPT || good) return status;
@@ -128,8 +132,8 @@ acf_status acf_fit_members(acf_model *m, const acf_table *t, const acf_holdout *
         ACF_TRY(acf_fit_model(m, t, hold, &how));
         how.resume = false;
     }
+    how.done = m, how.before = seconds_of(m);
     for (how.member = was.at ? was.at : 1; how.member < how.members; how.member++) {
-        how.done = m, how.before = seconds_of(m);
         ACF_TRY(fit_another(m, t, &how));
         how.resume = false;
     }
