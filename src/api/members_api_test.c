@@ -176,7 +176,12 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
     acf_model_free(m);
     assert_int_equal(fit(options(WITH("members", "2", RESUME)), NULL, &m), ACF_EMODEL);
     assert_non_null(strstr(acf_error(), "member 3, and this model has 2"));
-    assert_int_equal(fit(options(WITH("members", "3", "lr", "0.02", RESUME)), NULL, &m), ACF_EMODEL); /* nothing may differ now */
+    watch second = {.stop_at = w.calls_of[0] + 2}; /* its first pass: of the first member a larger lr would do */
+    unlink(path);
+    assert_int_equal(fit(options(WITH("members", "3", RESUME)), &second, &m), ACF_EINTERRUPT);
+    acf_model_free(m);
+    assert_int_equal(fit(options(WITH("members", "3", "lr", "0.02", RESUME)), NULL, &m), ACF_EMODEL);
+    assert_non_null(strstr(acf_error(), "of a later member, which can only go on as it began: lr is"));
 }
 
 /* The second of three finds numbers that no step is finite with. */
