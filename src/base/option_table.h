@@ -154,7 +154,7 @@
       "after training with held-out cells, fit anew to all cells for twice as many steps as were best; tables of at most "   \
       "200,000 known cells")                                                                                           \
     X("members", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
-      "models that are fitted to a table from different seeds, every third unbent, and answer together; auto: 3 for "        \
+      "models that are fitted to a table from different seeds and answer together, each with the same weight; auto: 3 for "   \
       "fewer than 2,000 rows, else 1")                                                                                 \
     X("checkpoint", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                  \
       "file to keep the state of training in, from which it can go on; empty is none")                                 \

@@ -18,18 +18,14 @@ uint64_t acf_member_seed(uint64_t seed, int k) {
     return ((uint64_t)bits[0] << 32 | bits[1]) >> (64 - SEED_BITS);
 }
 
-static uint64_t seed_of(const acf_model *first, int k) { return acf_member_seed((uint64_t)acf_options_int(first->config, "seed"), k); }
-
-/* Member k, before its training. Gives *hold and *out. */
-static acf_status make(const acf_model *first, const acf_table *t, int k, acf_holdout **hold, acf_model **out) {
-    const uint64_t seed = seed_of(first, k);
+/* A model like the first from another seed, before its training. Gives *hold and *out. */
+static acf_status make(const acf_model *first, const acf_table *t, uint64_t seed, acf_holdout **hold, acf_model **out) {
     char text[32];
     acf_options *config;
     acf_encoder *encoder;
     ACF_TRY(acf_config_copy(first->config, &config));
     snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
     acf_status status = acf_opts_set(config, "seed", text);
-    if (!status && acf_member_plain(k)) status = acf_opts_set(config, "encode", "standard");
     if (!status) status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {
         acf_opts_free(config);
@@ -66,24 +62,14 @@ static acf_status restore(acf_model *m, const acf_table *t, const char *path, in
     return ACF_OK;
 }
 
-/* Which member a seed is of; -1: of none. */
-static int member_of(const acf_model *first, int64_t seed) {
-    for (int k = 0; k < ACF_MEMBERS_MAX; k++)
-        if (seed_of(first, k) == (uint64_t)seed) return k;
-    return -1;
-}
-
 /* Members that were complete when the checkpoint was written, m first. */
 static acf_status restore_all(acf_model *m, const acf_table *t, const char *path, const acf_checkpoint_members *was) {
     ACF_TRY(restore_batch(m, path));
     for (int k = 0; k < was->kept; k++) {
         acf_model *one = m;
         acf_holdout *hold = NULL;
-        const int which = member_of(m, was->seed[k]);
-        if (which < 0 || which >= was->at || (which == 0) != (k == 0))
-            return acf_fail(ACF_EMODEL, "%s: the checkpoint is of other options: no member before number %d has the seed %lld", path, was->at, (long long)was->seed[k]);
         if (k) {
-            acf_status status = make(m, t, which, &hold, &one);
+            acf_status status = make(m, t, (uint64_t)was->seed[k], &hold, &one);
             acf_holdout_free(hold);
             ACF_TRY(status);
             acf_fitted_append(m, one);
@@ -108,7 +94,8 @@ static bool complete(const acf_model *m) { return m->record.known && m->record.e
 static acf_status fit_another(acf_model *m, const acf_table *t, acf_fit *how) {
     acf_holdout *hold = NULL;
     acf_model *one = NULL;
-    acf_status status = make(m, t, how->member, &hold, &one);
+    const uint64_t seed = acf_member_seed((uint64_t)acf_options_int(m->config, "seed"), how->member);
+    acf_status status = make(m, t, seed, &hold, &one);
     if (!status) status = acf_fit_model(one, t, hold, how);
     acf_holdout_free(hold);
     const bool good = one && complete(one);

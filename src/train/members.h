@@ -2,11 +2,10 @@
  *
  *     member    0               1                     2              ...
  *     seed      the option's    acf_member_seed(seed, 1)             ...     cells held out, initial values, batches, masks: all by it
- *     encode    the option's    the option's          standard       ...     every third reads reals without a warp (data/encode.h)
  *     fit       both passes (fit.h), and so does each
  *
- * They differ by what chance decided, which cells were held out, and with them when to stop and how many Gaussians the anchor has, where training
- * began; and by what is simple to them: relations between ranks, or between the table's own numbers. What they agree about, the table says. Their mean errs less than any of them, and their mixture is less sure of itself (infer/session.h).
+ * They differ by what chance decided: which cells were held out, and with them when to stop and how many Gaussians the anchor has; where training
+ * began. What they agree about, the table says. Their mean errs less than any of them, and their mixture is less sure of itself (infer/session.h).
  *
  * The first decides: where it does not come to its end, that is the end. A later one that diverges is left out. A checkpoint holds the member that is
  * trained, and the weights of those before it; all of it goes on, or ends, as fit.h says. The same bits in one go or resumed. */
@@ -17,9 +16,6 @@
 
 /* The option `seed` of member k, below 2^53; of the first it is the seed itself. */
 uint64_t acf_member_seed(uint64_t seed, int k);
-
-/* Is member k one that reads the table in its own units? */
-static inline bool acf_member_plain(int k) { return k % 3 == 2; }
 
 /* Trains m as acf_fit_model does, and as many others as the option `members` of its config asks for, which must be a number; puts them behind it. m->record is
  * known where m is worth keeping, as there; it then has all members that are. Fails as acf_fit_model. */
