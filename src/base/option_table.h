@@ -94,7 +94,10 @@
       "numbers that a network makes of a row's observed values for all the others; 0 is none")                         \
     X("context-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "its hidden layers")                          \
     X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
-      "every GRU layer sees the observed values, not only the first")
+      "every GRU layer sees the observed values, not only the first")                                                  \
+    X("members", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
+      "models that are fitted to a table from different seeds and answer together, each with the same weight; auto: 3 for "   \
+      "fewer than 2,000 rows, else 1")
 
 /* What a model of images is made of: docs/images.md. */
 #define ACF_IMAGE_MODEL_OPTIONS(X)                                                                                     \
@@ -153,9 +156,6 @@
     X("refit", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                    \
       "after training with held-out cells, fit anew to all cells for twice as many steps as were best; tables of at most "   \
       "200,000 known cells")                                                                                           \
-    X("members", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
-      "models that are fitted to a table from different seeds and answer together, each with the same weight; auto: 3 for "   \
-      "fewer than 2,000 rows, else 1")                                                                                 \
     X("checkpoint", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                  \
       "file to keep the state of training in, from which it can go on; empty is none")                                 \
     X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
