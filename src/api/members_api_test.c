@@ -101,7 +101,7 @@ static void scores(const acf_model *m, double *out) {
 static void members_are_fits_from_other_seeds(void **state) {
     (void)state;
     double lp[ROWS], loaded[ROWS], one[3][ROWS];
-    acf_model *m, *again;
+    acf_model *m, *again = NULL;
     watch w = {0};
     if (fit(options(WITH("members", "3")), &w, &m)) fail_msg("%s", acf_error());
     assert_int_equal(acf_model_members(m), 3);
@@ -128,7 +128,7 @@ static void members_are_fits_from_other_seeds(void **state) {
 /* auto goes by the rows; who asks for a number gets it; a model says what it has. */
 static void a_model_says_how_many(void **state) {
     (void)state;
-    acf_model *m, *two, *one;
+    acf_model *m = NULL, *two = NULL, *one = NULL;
     char text[16384];
     if (fit(options(NULL), NULL, &m) || fit(options(WITH("members", "2")), NULL, &two) || fit(options(WITH("members", "1")), NULL, &one)) fail_msg("%s", acf_error());
     assert_true(acf_model_members(m) == 3 && acf_model_members(two) == 2 && acf_model_members(one) == 1 && acf_model_members(NULL) == 0);

@@ -257,7 +257,7 @@ static void members_come_back(void **state) {
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_members(dev, table), *again;
+    acf_model *m = some_members(dev, table), *again = NULL;
     acf_real first[ROWS], second[ROWS];
     acf_st *f;
     if (acf_fitted_save(m, path) || acf_fitted_load(dev, path, &again) || acf_fitted_save(again, other)) fail_msg("%s", acf_error());
