@@ -286,13 +286,14 @@ typedef struct acf_fit_report {
     int validated;           /* not 0: `valid` is of this step */
     int64_t stale, patience; /* validations since the best; as many end training, 0 when there is no such limit */
     double rows_per_second;
-    double elapsed;          /* seconds of training so far, over both passes */
+    double elapsed;          /* seconds of training so far, over both passes and all members */
     double eta;              /* seconds to the last step of this pass; NaN when there is no limit */
     double eta_early;        /* seconds to the end if no validation gets better any more; NaN when that ends nothing */
     int64_t skipped;         /* steps that were not finite and changed nothing */
     const char *trouble;     /* NULL, or why the last checkpoint could not be written: training goes on, and tries again. In a last
-                              * report: the second pass diverged, and the model of the first is kept */
+                              * report: the second pass diverged, and the model of the first is kept; or a member did, and is left out */
     int pass, passes;        /* 1 or 2; how many there will be, if the first ends well: see `refit` at acf_model_fit */
+    int member, members;     /* from 1 to how many: see `members` at acf_model_fit. What is said above of steps, passes and validation is this member's */
 } acf_fit_report;
 
 /* Called after each step, by the thread that called acf_model_fit; of steps that a GPU takes in one go, up to 64 or a tenth of a second's, after the
@@ -310,6 +311,10 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * on a large one they matter less. What model and reports say of validation stays what the first pass found. A second pass that
  * diverges is given up, and the model of the first is the result.
  *
+ * `members` models are fitted, each as said above but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
+ * default, is 3 for a table of fewer than 2,000 rows and 1 for others: what a small table leaves open, no single network knows, and their mean errs less.
+ * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
+ *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
  *     ACF_EINTERRUPT   the callback ended training
  *     ACF_ENUMERIC     training diverged: too many steps were not finite, one after the other. In rare cases nothing is left that
@@ -326,7 +331,7 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * A checkpoint is refused (ACF_EMODEL, with a sentence that says what differs) when it is of another table, version or other
  * options. Allowed to differ are `threads`, when to stop (`steps`, `epochs`, `patience`) and the size of steps (`lr`, `warmup`,
  * `decay`, `decay-to`, `clip`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. In a second
- * pass nothing may differ but `threads`: its length is settled. */
+ * pass, and behind the first member, nothing may differ but `threads`: its length is settled. */
 ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
                                  acf_model **out);
 ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its sessions */
@@ -335,14 +340,16 @@ ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its session
 ACF_API int64_t acf_model_columns(const acf_model *m);
 ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  /* UTF-8, as long as m; NULL: it has none */
 ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
-ACF_API int64_t acf_model_parameters(const acf_model *m);
+ACF_API int64_t acf_model_parameters(const acf_model *m); /* of all members */
+ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
 
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
  * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
  * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
  * "left_out" (how often a row found no room on the GPU in its step: memory there is for what masks make likely, of the last run),
  * "valid" and "valid_step" (best validation, where there was one), "refit" (none, done, or diverged: what became of a second pass, of
- * twice valid_step steps), "seconds"; null where a file does not say. Fails: ACF_ESPACE, ACF_EMEMORY. */
+ * twice valid_step steps), "seconds"; null where a file does not say. Of a model of several members these are the first's, and "members" is a list with
+ * the "seed" and the "training" of each. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
 
 /* The same for a person, a line "name: value" each. */
@@ -624,8 +631,8 @@ ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options
                                         const char *const *labels);
 
 /* How training went: n reports, as the callback of acf_model_fit gives them. Above, the loss of the steps and its running median; below,
- * the validation score with its best marked. Of a second pass the median of the loss, as a line of its own. Scores that are not finite
- * are left out. */
+ * the validation score with its best marked. Of a second pass the median of the loss, as a line of its own. Of several members the first is shown.
+ * Scores that are not finite are left out. */
 ACF_API acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n);
 
 /* Columns against each other, and each alone: the rows of t as dots, and over them the rows of drawn (n x columns of t), as from

@@ -26,7 +26,8 @@ static acf_table *make_table(void) {
 static acf_options *small(const char *threads) {
     static const char *const set[][2] = {
         {"steps", "30"}, {"mlp-width", "8"},    {"coupling-units", "8"},      {"likelihood-units", "8"}, {"components", "3"},
-        {"batch", "64"}, {"valid-every", "15"}, {"flow", "linear leaky rnn"}, {"eval-masks", "2"},       {"eval-draws", "19"}};
+        {"batch", "64"}, {"valid-every", "15"}, {"flow", "linear leaky rnn"}, {"eval-masks", "2"},       {"eval-draws", "19"},
+        {"members", "1"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
     for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);

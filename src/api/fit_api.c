@@ -1,9 +1,9 @@
-/* Fitting: see acflow.h. Puts the pieces together (options, device, held-out cells, encoder, network), then train/fit.h. */
+/* Fitting: see acflow.h. Puts the pieces together (options, device, held-out cells, encoder, network), then train/members.h. */
 #include "api/door.h"
 #include "data/frame.h"
 #include "model/config.h"
 #include "ops/devices.h"
-#include "train/fit.h"
+#include "train/members.h"
 
 /* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
 static acf_status copy_options(const acf_options *o, acf_options **out) {
@@ -15,11 +15,12 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
     return status;
 }
 
-/* Everything that stands on the table: what is held out, the scales, a network. Takes config, at first without what the table's width says. Gives
+/* Everything that stands on the table: what is held out, the scales, a network. Takes config, at first without what the table's size says. Gives
  * *hold and *out. */
 static acf_status prepare(const acf_table *t, acf_options *config, acf_device *dev, acf_holdout **hold, acf_model **out) {
     acf_encoder *encoder;
     acf_status status = acf_config_width(config, t->column, t->D);
+    if (!status) status = acf_config_members(config, t->N);
     if (!status) status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {
         acf_opts_free(config);
@@ -72,7 +73,7 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     }
     ACF_TRY_DONE(prepare(t, config, dev, &hold, &m));
     ACF_TRY_DONE(acf_door_answers(m, o));
-    ACF_TRY_DONE(acf_fit_model(m, t, hold, &how));
+    ACF_TRY_DONE(acf_fit_members(m, t, hold, &how));
 done:
     acf_holdout_free(hold);
     acf_door_hand_out(m, dev, out);

@@ -49,11 +49,11 @@ static acf_table *some_table(double bump) {
     return t;
 }
 
-/* A small network and 40 steps in one pass (refit_api_test.c has two); more: pairs of name and value, ended by NULL. */
+/* A small network and 40 steps in one pass (refit_api_test.c has two, members_api_test.c several models); more: pairs of name and value, ended by NULL. */
 static acf_options *options(const char *const *more) {
     static const char *const common[] = {"steps", "40", "mlp-width", "6", "coupling-units", "5", "likelihood-units", "6",
                                          "components", "3", "batch", "32", "valid-every", "10", "flow", "linear leaky rnn",
-                                         "threads", "1", "checkpoint-every", "0", "refit", "false", NULL};
+                                         "threads", "1", "checkpoint-every", "0", "refit", "false", "members", "1", NULL};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
     for (const char *const *p = common; *p; p += 2) assert_int_equal(acf_options_set(o, p[0], p[1]), ACF_OK);

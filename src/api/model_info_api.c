@@ -14,12 +14,30 @@ int32_t acf_model_column_classes(const acf_model *m, int64_t column) {
     return has_column(m, column) ? m->encoder->column[column].classes : -1;
 }
 
-/* Without the gaps of the slab. */
+int acf_model_members(const acf_model *m) { return acf_fitted_members(m); }
+
+/* Of all members, without the gaps of their slabs. */
 int64_t acf_model_parameters(const acf_model *m) {
     int64_t n = 0;
-    const acf_params *ps = m ? acf_fitted_params(m) : NULL;
-    for (int i = 0; ps && i < ps->n; i++) n += acf_tensor_count(&ps->list[i]->t);
+    for (; m; m = m->next) {
+        const acf_params *ps = acf_fitted_params(m);
+        for (int i = 0; i < ps->n; i++) n += acf_tensor_count(&ps->list[i]->t);
+    }
     return n;
+}
+
+/* [{"seed", "training"}, ...]: NULL where there was no memory. */
+static json_t *members_json(const acf_model *m) {
+    json_t *list = json_array();
+    for (; list && m; m = m->next) {
+        json_t *training = NULL;
+        if ((m->record.known && acf_fit_record_to_json(&m->record, &training)) ||
+            json_array_append_new(list, json_pack("{s:I, s:o?}", "seed", (json_int_t)acf_options_int(m->config, "seed"), "training", training))) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
 }
 
 /* The members in output order; each is NULL after a failure, and released by who packs them. */
@@ -33,6 +51,10 @@ acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *nee
     if (m->record.known) ACF_TRY_DONE(acf_fit_record_to_json(&m->record, &training));
     all = json_pack("{s:O, s:O, s:I, s:O?}", m->image ? "images" : "columns", m->image ? encoder : json_object_get(encoder, "columns"), "options", options, "parameters",
                     (json_int_t)acf_model_parameters(m), "training", training);
+    if (all && m->next && json_object_set_new(all, "members", members_json(m))) {
+        json_decref(all);
+        all = NULL;
+    }
     status = all ? acf_json_deliver(all, out, cap, needed) : acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
 done:
     json_decref(encoder);
@@ -63,9 +85,13 @@ acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t
     ACF_NEED(m);
     ACF_NEED_ROOM(out, cap);
     acf_text t = acf_text_into(out, cap);
-    acf_text_addf(&t, "parameters: %lld\ntraining: ", (long long)acf_model_parameters(m));
-    acf_fit_record_text(&m->record, m->image, &t);
-    acf_text_add(&t, "\n");
+    acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
+    if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_fitted_members(m));
+    for (const acf_model *one = m; one; one = one->next) {
+        acf_text_add(&t, "training: ");
+        acf_fit_record_text(&one->record, m->image, &t);
+        acf_text_add(&t, "\n");
+    }
     if (m->image) image_line(m, &t);
     else acf_text_addf(&t, "columns: %lld\n", (long long)m->encoder->D);
     for (int64_t j = 0; j < acf_model_columns(m); j++) column_line(&m->encoder->column[j], j, &t);

@@ -88,12 +88,12 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
     double *step = acf_alloc(bytes, "reports of training"), *loss = step + n, *valid = loss + n;
     if (!step) return ACF_EMEMORY;
     int64_t k = 0, first = 0;
-    for (int second = 0; second < 2; second++) { /* reports of before there were two passes have 0 there */
+    for (int second = 0; second < 2; second++) { /* reports of before there were two passes have 0 there, and of before there were members */
         for (int64_t i = 0; i < n; i++)
-            if ((reports[i].pass == 2) == second) step[k] = (double)reports[i].step, loss[k] = reports[i].loss, valid[k++] = reports[i].valid;
+            if (reports[i].member <= 1 && (reports[i].pass == 2) == second) step[k] = (double)reports[i].step, loss[k] = reports[i].loss, valid[k++] = reports[i].valid;
         if (!second) first = k;
     }
-    acf_status status = acf_figure_training(path, o, step, loss, valid, n, first);
+    acf_status status = acf_figure_training(path, o, step, loss, valid, k, first);
     acf_release(step);
     return status;
 }

@@ -44,7 +44,7 @@ static acf_table *some_table(void) {
 static acf_options *options(const char *refit, const char *threads, bool checkpoint) {
     static const char *const common[][2] = {
         {"steps", "12"}, {"valid-every", "3"}, {"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "6"}, {"components", "3"},
-        {"batch", "32"}, {"flow", "linear leaky rnn"}, {"anchor", "2"}, {"lr", "0.01"}, {"warmup", "2"}, {"checkpoint-every", "0"}};
+        {"batch", "32"}, {"flow", "linear leaky rnn"}, {"anchor", "2"}, {"lr", "0.01"}, {"warmup", "2"}, {"checkpoint-every", "0"}, {"members", "1"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) assert_int_equal(acf_options_set(o, common[i][0], common[i][1]), ACF_OK);

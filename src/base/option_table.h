@@ -94,7 +94,10 @@
       "numbers that a network makes of a row's observed values for all the others; 0 is none")                         \
     X("context-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "its hidden layers")                          \
     X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
-      "every GRU layer sees the observed values, not only the first")
+      "every GRU layer sees the observed values, not only the first")                                                  \
+    X("members", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
+      "models that are fitted to a table from different seeds and answer together, each with the same weight; auto: 3 for "   \
+      "fewer than 2,000 rows, else 1")
 
 /* What a model of images is made of: docs/images.md. */
 #define ACF_IMAGE_MODEL_OPTIONS(X)                                                                                     \

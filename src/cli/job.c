@@ -179,8 +179,8 @@ static void put_number(FILE *f, const char *name, double v) {
 }
 
 static void put_json(FILE *f, const acf_fit_report *r) {
-    fprintf(f, "{\"pass\": %d, \"passes\": %d, \"step\": %lld, \"steps\": %lld, \"epoch\": %lld", r->pass, r->passes, (long long)r->step,
-            (long long)r->steps, (long long)r->epoch);
+    fprintf(f, "{\"member\": %d, \"members\": %d, \"pass\": %d, \"passes\": %d, \"step\": %lld, \"steps\": %lld, \"epoch\": %lld", r->member, r->members,
+            r->pass, r->passes, (long long)r->step, (long long)r->steps, (long long)r->epoch);
     put_number(f, "loss", r->loss);
     put_number(f, "mean_loss", r->mean_loss);
     put_number(f, "valid", r->valid);
@@ -202,11 +202,12 @@ static const char *duration(char *out, size_t cap, double s) {
 }
 
 static void put_bar(const acf_fit_report *r, const char *unit) {
-    char left[32], valid[48] = "", pass[32] = "";
+    char left[32], valid[48] = "", pass[32] = "", member[32] = "";
     const double eta = fmin(isfinite(r->eta) ? r->eta : INFINITY, isfinite(r->eta_early) ? fmax(r->eta_early, 0) : INFINITY);
+    if (r->members > 1) snprintf(member, sizeof member, "member %d/%d  ", r->member, r->members);
     if (r->passes == 2) snprintf(pass, sizeof pass, "pass %d/2%s  ", r->pass, r->pass == 2 ? ", all cells" : "");
     if (r->pass == 1 && isfinite(r->valid)) snprintf(valid, sizeof valid, "  held out %.4f (best %.4f)", r->valid, r->best);
-    fprintf(stderr, "\r\033[K%sstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f %s/s  at most %s left", pass, (long long)r->step, r->steps ? "/" : "",
+    fprintf(stderr, "\r\033[K%s%sstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f %s/s  at most %s left", member, pass, (long long)r->step, r->steps ? "/" : "",
             (long long)r->steps, (long long)r->epoch, r->mean_loss, valid, r->rows_per_second, unit, duration(left, sizeof left, eta));
     fflush(stderr);
 }

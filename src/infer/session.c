@@ -1,43 +1,45 @@
-/* Questions to a fitted model: see session.h. */
-#include "infer/session.h"
-
-#include "data/resident.h"
-#include "infer/replayed.h"
+/* Questions to a fitted model: see session.h. Members are asked one after the other (member.h); here their answers become one. */
+#include "infer/member.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SCORE_SEED 0 /* of the noise that stands in for what rounding took away (data/encode.h): scores are reproducible */
-
 struct acf_session {
     acf_device *dev;
     const acf_model *m;
-    acf_tape *t;
-    acf_batch *batch;
+    int K;                                /* members */
+    acf_member *member[ACF_MEMBERS_MAX];
+    int64_t rows;    /* of a batch */
     int64_t *row;    /* (rows) table rows of the batch */
-    acf_real *cells; /* (rows,D) what the network answers, encoded */
     int32_t *column; /* (rows) of acf_ask_mean: the one column that a row of the batch asks for */
-    acf_real *spread; /* (rows, ACF_MEAN_VALUES) */
-    acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
-    acf_precision precision;
+    double *each;    /* (K, rows·D) what each member says */
+    acf_real *probs; /* (rows, classes) of one member, and the sum over members: where there are categories and several members */
+    double *mixed;
 };
+
+/* Memory for rows of the batch, and for what members say about them. */
+static acf_status make_memory(acf_session *s) {
+    const int64_t D = s->m->encoder->D, M = s->K > 1 ? acf_net_classes(s->m->net) : 0;
+    size_t each, mixed;
+    if (!acf_bytes(s->rows * D, (size_t)s->K * sizeof *s->each, &each) || !acf_bytes(s->rows * acf_max(M, 1), sizeof *s->mixed, &mixed)) return ACF_EMEMORY;
+    s->row = acf_alloc((size_t)s->rows * sizeof *s->row, "a session");
+    s->column = s->row ? acf_alloc((size_t)s->rows * sizeof *s->column, "a session") : NULL;
+    s->each = s->column ? acf_alloc(each, "a session") : NULL;
+    s->mixed = s->each ? acf_alloc(mixed, "a session") : NULL;
+    s->probs = s->mixed ? acf_alloc(mixed, "a session") : NULL;
+    return s->probs ? ACF_OK : ACF_EMEMORY;
+}
 
 acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out) {
     acf_status status = ACF_OK;
     if (rows < 1) return acf_fail(ACF_EUSAGE, "a session with batches of %lld rows; expected at least 1", (long long)rows);
     acf_session *s = acf_alloc_zero(sizeof *s, "a session");
     if (!s) return ACF_EMEMORY;
-    s->dev = dev, s->m = m;
-    ACF_TRY_DONE(acf_tape_create(dev, NULL, &s->t));
-    ACF_TRY_DONE(acf_batch_stage(dev, rows, m->encoder->D, &s->batch));
-    ACF_TRY_DONE(acf_replayed_create(m->net, s->t, rows, &s->replayed));
-    s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
-    s->cells = s->row ? acf_alloc((size_t)(rows * m->encoder->D) * sizeof *s->cells, "a session") : NULL;
-    s->column = s->cells ? acf_alloc((size_t)rows * sizeof *s->column, "a session") : NULL;
-    s->spread = s->column ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->spread, "a session") : NULL;
-    if (!s->spread) status = ACF_EMEMORY;
-    else *out = s;
+    s->dev = dev, s->m = m, s->rows = rows;
+    for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
+    ACF_TRY_DONE(make_memory(s));
+    *out = s;
 done:
     if (status) acf_ask_free(s);
     return status;
@@ -45,113 +47,70 @@ done:
 
 void acf_ask_free(acf_session *s) {
     if (!s) return;
-    acf_replayed_free(s->replayed);
-    acf_tape_free(s->t);
-    acf_batch_free(s->batch);
+    for (int k = 0; k < s->K; k++) acf_member_free(s->member[k]);
     acf_release(s->row);
-    acf_release(s->cells);
     acf_release(s->column);
-    acf_release(s->spread);
+    acf_release(s->each);
+    acf_release(s->probs);
+    acf_release(s->mixed);
     acf_release(s);
 }
 
 acf_status acf_ask_precision(acf_session *s, acf_precision precision) {
     if (!acf_device_multiplies(s->dev, precision)) return acf_fail(ACF_EDEVICE, "this device does not multiply in that precision; use precision float");
-    s->precision = precision;
-    acf_replayed_forget(s->replayed);
+    for (int k = 0; k < s->K; k++) acf_member_precision(s->member[k], precision);
     return ACF_OK;
-}
-
-/* ---- from a question to masks ---------------------------------------------------------------------------------------------- */
-
-typedef enum purpose { SCORE, FILL } purpose;
-
-static bool is_asked(acf_question q, purpose why, int64_t cell, bool present) {
-    if (q.asked) return q.asked[cell] && (present || why == FILL);
-    return why == SCORE ? present : !present;
-}
-
-/* Loads table rows [from, from+n) and sets b and m as the question says. */
-static void load(acf_session *s, const acf_table *t, acf_question q, purpose why, int64_t from, int64_t n) {
-    acf_batch *batch = s->batch;
-    int64_t D = batch->D;
-    for (int64_t i = 0; i < n; i++) s->row[i] = from + i;
-    acf_batch_fill(s->dev, batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
-    for (int64_t k = 0; k < n * D; k++) {
-        int64_t cell = from * D + k;
-        bool present = batch->m[k], asked = is_asked(q, why, cell, present);
-        bool given = present && !asked && (!q.given || q.given[cell]);
-        batch->b[k] = given;
-        batch->m[k] = given || asked;
-    }
 }
 
 static acf_status check(const acf_session *s, const acf_table *t) { return acf_encoder_check(s->m->encoder, t); }
 
-/* A view of the loaded batch on a fresh, not recording tape. */
-static acf_view *view(acf_session *s) {
-    acf_tape_begin(s->t, false);
-    return acf_net_view(s->t, s->m->net, s->batch, NULL);
+/* Table rows [from, from+n) are the batch. Returns n. */
+static int64_t take(acf_session *s, const acf_table *t, int64_t from) {
+    const int64_t n = acf_min(s->rows, t->N - from);
+    for (int64_t i = 0; i < n; i++) s->row[i] = from + i;
+    return n;
 }
 
 /* ---- scores ---------------------------------------------------------------------------------------------------------------- */
 
-/* log |dz/dx| of the modelled cells of row i of the batch, at the very values that score looks at. */
-static double slopes(const acf_session *s, const acf_table *t, int64_t i) {
-    const acf_encoder *e = s->m->encoder;
-    const acf_batch *batch = s->batch;
-    const double *x = acf_tab_row(t, s->row[i]);
-    double sum = 0;
-    for (int64_t j = 0; j < batch->D; j++)
-        if (batch->m[i * batch->D + j] && !batch->b[i * batch->D + j])
-            sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x[j], SCORE_SEED, batch->id[i], ACF_NOISE_FIXED));
-    return sum;
+/* log of the mean of exp(x[0]), exp(x[apart]), ..., K of them. */
+static double log_mean_exp(const double *x, int K, int64_t apart) {
+    double most = x[0], sum = 0;
+    if (K == 1) return x[0];
+    for (int k = 1; k < K; k++) most = fmax(most, x[k * apart]);
+    if (!isfinite(most)) return most;
+    for (int k = 0; k < K; k++) sum += exp(x[k * apart] - most);
+    return most + log(sum / K);
 }
 
-/* s->cells (n): log p of the loaded rows, encoded. */
-static acf_status ask_logp(acf_session *s) {
-    bool by_hand = true;
-    if (s->replayed) ACF_TRY(acf_replayed_logp(s->replayed, s->batch, s->cells, &by_hand));
-    if (!by_hand) return ACF_OK;
-    acf_tensor *lp = acf_net_logp(s->t, view(s));
-    ACF_TRY(acf_tape_check(s->t, lp));
-    ACF_TRY(acf_device_copy(s->dev, s->cells, lp->data, (size_t)s->batch->N * sizeof *s->cells, ACF_TO_HOST));
-    return acf_device_sync(s->dev);
-}
-
-/* out (n): log p of the loaded rows in the table's units: densities of encoded values, and the encoder's slopes. */
-static acf_status score(acf_session *s, const acf_table *t, double *out) {
-    const acf_batch *batch = s->batch;
-    acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
-    s->dev->precision = s->precision;
-    acf_status status = ask_logp(s);
-    s->dev->precision = ACF_PRECISION_FLOAT;
-    ACF_TRY(status);
-    for (int64_t i = 0; i < batch->N; i++) out[i] = (double)s->cells[i] + slopes(s, t, i);
+/* Scores of the batch, from what the members say: out (n). alone >= 0: of this column where it is present, given the others; else as q says. */
+static acf_status score(acf_session *s, const acf_table *t, acf_question q, int64_t alone, int64_t n, double *out) {
+    for (int k = 0; k < s->K; k++) {
+        acf_member *one = s->member[k];
+        acf_member_load(one, t, q, ACF_TO_SCORE, s->row, n);
+        for (int64_t c = 0; alone >= 0 && c < n * t->D; c++) one->batch->b[c] = one->batch->m[c] && c % t->D != alone;
+        ACF_TRY(acf_member_score(one, t, s->each + k * n));
+    }
+    for (int64_t i = 0; i < n; i++) out[i] = log_mean_exp(s->each + i, s->K, n);
     return ACF_OK;
 }
 
 acf_status acf_ask_logp(acf_session *s, const acf_table *t, acf_question q, double *out) {
     ACF_TRY(check(s, t));
-    for (int64_t from = 0; from < t->N; from += s->batch->capacity) {
-        load(s, t, q, SCORE, from, acf_min(s->batch->capacity, t->N - from));
-        ACF_TRY(score(s, t, out + from));
-    }
+    for (int64_t from = 0; from < t->N; from += s->rows) ACF_TRY(score(s, t, q, -1, take(s, t, from), out + from));
     return ACF_OK;
 }
 
 acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out) {
     ACF_TRY(check(s, t));
     int64_t D = t->D;
-    double *one = acf_alloc((size_t)s->batch->capacity * sizeof *one, "scores of a column");
+    double *one = acf_alloc((size_t)s->rows * sizeof *one, "scores of a column");
     if (!one) return ACF_EMEMORY;
     acf_status status = ACF_OK;
-    for (int64_t from = 0; from < t->N; from += s->batch->capacity) {
-        int64_t n = acf_min(s->batch->capacity, t->N - from);
-        for (int64_t j = 0; j < D; j++) { /* one column at a time: ask for it where it is present, give the rest */
-            load(s, t, (acf_question){NULL, NULL}, SCORE, from, n);
-            for (int64_t k = 0; k < n * D; k++) s->batch->b[k] = s->batch->m[k] && k % D != j;
-            ACF_TRY_DONE(score(s, t, one));
+    for (int64_t from = 0; from < t->N; from += s->rows) {
+        int64_t n = take(s, t, from);
+        for (int64_t j = 0; j < D; j++) {
+            ACF_TRY_DONE(score(s, t, (acf_question){NULL, NULL}, j, n, one));
             for (int64_t i = 0; i < n; i++)
                 out[(from + i) * D + j] = acf_tab_present(acf_tab_row(t, from + i)[j]) ? one[i] : (double)NAN;
         }
@@ -161,77 +120,139 @@ done:
     return status;
 }
 
-/* ---- draws and guesses ------------------------------------------------------------------------------------------------------- */
+/* ---- draws ------------------------------------------------------------------------------------------------------------------- */
 
-static acf_status ask_answer(acf_session *s, const acf_draw *d) {
-    bool by_hand = true;
-    if (s->replayed) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
-    if (!by_hand) return ACF_OK;
-    acf_view *v = view(s);
-    return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
+/* Whose turn it is: members take turns in the draws of a row, so that any K draws one after the other are of all of them; who begins is chance, and
+ * a single draw that of the mixture. */
+static int turn(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row) {
+    return s->K == 1 ? 0 : (int)acf_rng_below((acf_place){.seed = seed, .row = acf_tab_id(t, row), .stream = ACF_STREAM_MEMBER}, s->K);
 }
 
-/* Answers for the loaded rows into s->cells: the best guess, or a draw. */
-static acf_status answer(acf_session *s, const acf_draw *d) {
-    s->dev->precision = s->precision;
-    acf_status status = ask_answer(s, d);
-    s->dev->precision = ACF_PRECISION_FLOAT;
-    return status;
+static int drawer(const acf_session *s, int turn, uint32_t draw) { return (int)(((uint32_t)turn + draw % (uint32_t)s->K) % (uint32_t)s->K); }
+
+/* Rows of the table with the answers of a member that has just answered for them; out (N,D). */
+static void put_rows(const acf_member *one, const acf_table *t, double *out) {
+    const int64_t D = t->D;
+    for (int64_t i = 0; i < one->batch->N; i++)
+        for (int64_t j = 0; j < D; j++)
+            out[one->row[i] * D + j] = acf_member_asked(one, i * D + j) ? acf_decode(one->m->encoder, j, one->cells[i * D + j])
+                                                                        : acf_tab_row(t, one->row[i])[j];
 }
 
-static bool asked_here(const acf_batch *batch, int64_t k) { return batch->m[k] && !batch->b[k]; }
-
-static acf_status fill(acf_session *s, const acf_table *t, acf_question q, const acf_draw *d, double *out) {
-    ACF_TRY(check(s, t));
-    int64_t D = t->D;
-    for (int64_t from = 0; from < t->N; from += s->batch->capacity) {
-        int64_t n = acf_min(s->batch->capacity, t->N - from);
-        load(s, t, q, FILL, from, n);
-        ACF_TRY(answer(s, d));
-        for (int64_t k = 0; k < n * D; k++)
-            out[from * D + k] = asked_here(s->batch, k) ? acf_decode(s->m->encoder, k % D, s->cells[k])
-                                                        : acf_tab_row(t, from)[k];
-    }
+static acf_status draw_rows(acf_member *one, const acf_table *t, acf_question q, const acf_draw *d, const int64_t *row, int64_t n, double *out) {
+    if (n == 0) return ACF_OK;
+    acf_member_load(one, t, q, ACF_TO_FILL, row, n);
+    ACF_TRY(acf_member_answer(one, d));
+    put_rows(one, t, out);
     return ACF_OK;
 }
 
 acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
-    return fill(s, t, q, &(acf_draw){.seed = seed, .draw = draw}, out);
+    const acf_draw d = {.seed = seed, .draw = draw};
+    ACF_TRY(check(s, t));
+    for (int k = 0; k < s->K; k++) { /* only the rows whose turn it is */
+        int64_t n = 0;
+        for (int64_t row = 0; row < t->N; row++) {
+            if (drawer(s, turn(s, t, seed, row), draw) != k) continue;
+            s->row[n++] = row;
+            if (n < s->rows) continue;
+            ACF_TRY(draw_rows(s->member[k], t, q, &d, s->row, n, out));
+            n = 0;
+        }
+        ACF_TRY(draw_rows(s->member[k], t, q, &d, s->row, n, out));
+    }
+    return ACF_OK;
 }
 
-acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, double *out) { return fill(s, t, q, NULL, out); }
+/* ---- best guesses ------------------------------------------------------------------------------------------------------------ */
+
+/* The most frequent of K values, of a tie the one that was first. */
+static double vote(const double *x, int K, int64_t apart) {
+    double best = x[0];
+    int most = 0;
+    for (int k = 0; k < K; k++) {
+        int n = 0;
+        for (int l = 0; l < K; l++) n += x[l * apart] == x[k * apart];
+        if (n > most) most = n, best = x[k * apart];
+    }
+    return best;
+}
+
+/* What members guessed for a cell, x[0], x[apart], ..., as one value that the column can have. */
+static double one_guess(const acf_session *s, int64_t j, const double *x, int64_t apart) {
+    double sum = 0;
+    if (s->K == 1) return x[0];
+    if (s->m->encoder->column[j].classes > 0) return vote(x, s->K, apart);
+    for (int k = 0; k < s->K; k++) sum += x[k * apart];
+    return acf_encoder_round(s->m->encoder, j, sum / s->K);
+}
+
+acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, double *out) {
+    ACF_TRY(check(s, t));
+    const int64_t D = t->D;
+    for (int64_t from = 0; from < t->N; from += s->rows) {
+        const int64_t n = take(s, t, from), cells = n * D;
+        for (int k = 0; k < s->K; k++) {
+            acf_member *one = s->member[k];
+            acf_member_load(one, t, q, ACF_TO_FILL, s->row, n);
+            ACF_TRY(acf_member_answer(one, NULL));
+            for (int64_t c = 0; c < cells; c++)
+                if (acf_member_asked(one, c)) s->each[k * cells + c] = acf_decode(one->m->encoder, c % D, one->cells[c]);
+        }
+        for (int64_t c = 0; c < cells; c++)
+            out[from * D + c] = acf_member_asked(s->member[0], c) ? one_guess(s, c % D, s->each + c, cells) : t->x[from * D + c];
+    }
+    return ACF_OK;
+}
 
 /* ---- means of single cells --------------------------------------------------------------------------------------------------- */
 
-/* A row of the batch for one asked cell each, n of them; what else the row asks for is missing. */
-static void load_cells(acf_session *s, const acf_table *t, acf_question q, int64_t n) {
-    acf_batch *batch = s->batch;
-    int64_t D = batch->D;
-    acf_batch_fill(s->dev, batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
+static bool is_category(const acf_session *s, int32_t j) { return s->m->encoder->column[j].classes > 0; }
+
+/* Adds what member k says about the n loaded cells: to each (n) the K-th part of a mean; to mixed (n,M) probabilities of classes. A single member
+ * names the most probable class itself. */
+static acf_status add_member(acf_session *s, acf_member *one, int64_t n) {
+    const acf_encoder *e = one->m->encoder;
+    const int64_t M = s->K > 1 ? acf_net_classes(one->m->net) : 0;
+    bool reals = false, categories = false;
+    for (int64_t i = 0; i < n; i++) *(is_category(s, s->column[i]) ? &categories : &reals) = true;
+    if (reals || M == 0) ACF_TRY(acf_member_spread(one));
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t j = s->column[i];
+        const int values = is_category(s, j) ? 1 : ACF_MEAN_VALUES;
+        double sum = 0;
+        if (is_category(s, j) && M) continue;
+        for (int v = 0; v < values; v++) sum += acf_decode(e, j, one->spread[i * ACF_MEAN_VALUES + v]) / values;
+        s->each[i] += sum / s->K;
+    }
+    if (!categories || M == 0) return ACF_OK;
+    ACF_TRY(acf_member_classes(one, s->probs));
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < D; j++) {
-            int64_t k = i * D + j, cell = s->row[i] * D + j;
-            bool present = batch->m[k], asked = is_asked(q, FILL, cell, present);
-            batch->b[k] = present && !asked && (!q.given || q.given[cell]);
-            batch->m[k] = batch->b[k] || j == s->column[i];
-        }
+        for (int64_t c = 0; is_category(s, s->column[i]) && c < M; c++) s->mixed[i * M + c] += (double)s->probs[i * M + c];
+    return ACF_OK;
 }
 
+/* The most probable class of n, of a tie the lowest. */
+static double most_probable(const double *p, int64_t n) {
+    int64_t best = 0;
+    for (int64_t c = 1; c < n; c++)
+        if (p[c] > p[best]) best = c;
+    return (double)best;
+}
+
+/* The means of the n cells (s->row, s->column). */
 static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q, int64_t n, double *out) {
-    const acf_encoder *e = s->m->encoder;
+    const int64_t M = s->K > 1 ? acf_net_classes(s->m->net) : 0;
     if (n == 0) return ACF_OK;
-    load_cells(s, t, q, n);
-    s->dev->precision = s->precision;
-    acf_view *v = view(s);
-    acf_status status = acf_net_spread(s->t, v, ACF_MEAN_VALUES, s->spread);
-    s->dev->precision = ACF_PRECISION_FLOAT;
-    ACF_TRY(status);
+    memset(s->each, 0, (size_t)n * sizeof *s->each);
+    memset(s->mixed, 0, (size_t)(n * M) * sizeof *s->mixed);
+    for (int k = 0; k < s->K; k++) {
+        acf_member_load_cells(s->member[k], t, q, s->row, s->column, n);
+        ACF_TRY(add_member(s, s->member[k], n));
+    }
     for (int64_t i = 0; i < n; i++) {
-        int32_t j = s->column[i];
-        int values = e->column[j].classes > 0 ? 1 : ACF_MEAN_VALUES;
-        double sum = 0;
-        for (int k = 0; k < values; k++) sum += acf_decode(e, j, s->spread[i * ACF_MEAN_VALUES + k]) / values;
-        out[s->row[i] * t->D + j] = sum;
+        const int32_t j = s->column[i];
+        out[s->row[i] * t->D + j] = M && is_category(s, j) ? most_probable(s->mixed + i * M, s->m->encoder->column[j].classes) : s->each[i];
     }
     return ACF_OK;
 }
@@ -241,9 +262,9 @@ acf_status acf_ask_mean(acf_session *s, const acf_table *t, acf_question q, doub
     int64_t n = 0;
     for (int64_t cell = 0; cell < t->N * t->D; cell++) {
         out[cell] = t->x[cell];
-        if (!is_asked(q, FILL, cell, acf_tab_present(t->x[cell]))) continue;
+        if (!acf_question_asks(q, ACF_TO_FILL, cell, acf_tab_present(t->x[cell]))) continue;
         s->row[n] = cell / t->D, s->column[n] = (int32_t)(cell % t->D), n++;
-        if (n < s->batch->capacity) continue;
+        if (n < s->rows) continue;
         ACF_TRY(mean_cells(s, t, q, n, out));
         n = 0;
     }
@@ -299,14 +320,29 @@ static void nothing_asked(const summary *w, int64_t cell) {
     for (int k = 0; w->quantile && k < w->n_levels; k++) w->quantile[k * w->cells + cell] = (double)NAN;
 }
 
-/* All draws of the loaded rows, cell-major: drawn (n·D, draws). */
-static acf_status draw_all(acf_session *s, uint64_t seed, int32_t draws, double *drawn) {
-    int64_t D = s->batch->D, n = s->batch->N;
+/* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s: drawn (n·D, draws), cell-major. */
+static acf_status draw_some(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, int k,
+                            int first, double *drawn) {
+    acf_member *one = s->member[k];
+    const int64_t D = t->D;
+    int64_t some = 0;
+    for (int64_t row = from; row < from + n; row++)
+        if (turn(s, t, seed, row) == first) s->row[some++] = row;
+    if (some == 0) return ACF_OK;
+    acf_member_load(one, t, q, ACF_TO_FILL, s->row, some);
     for (int32_t i = 0; i < draws; i++) {
-        ACF_TRY(answer(s, &(acf_draw){.seed = seed, .draw = (uint32_t)i}));
-        for (int64_t k = 0; k < n * D; k++)
-            if (asked_here(s->batch, k)) drawn[k * draws + i] = acf_decode(s->m->encoder, k % D, s->cells[k]);
+        if (drawer(s, first, (uint32_t)i) != k) continue;
+        ACF_TRY(acf_member_answer(one, &(acf_draw){.seed = seed, .draw = (uint32_t)i}));
+        for (int64_t c = 0; c < some * D; c++)
+            if (acf_member_asked(one, c)) drawn[((s->row[c / D] - from) * D + c % D) * draws + i] = acf_decode(one->m->encoder, c % D, one->cells[c]);
     }
+    return ACF_OK;
+}
+
+/* All draws of these rows. */
+static acf_status draw_all(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
+    for (int k = 0; k < s->K; k++)
+        for (int first = 0; first < s->K; first++) ACF_TRY(draw_some(s, t, q, seed, draws, from, n, k, first, drawn));
     return ACF_OK;
 }
 
@@ -319,17 +355,18 @@ acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, u
     const summary w = {draws, level, n_levels, mean, quantile, t->N * t->D};
     acf_status status = ACF_OK;
     size_t bytes;
-    int64_t D = t->D, rows = acf_min(s->batch->capacity, t->N);
+    int64_t D = t->D, rows = acf_min(s->rows, t->N);
     if (!acf_bytes(rows * D, (size_t)draws * sizeof(double), &bytes)) return ACF_EMEMORY;
     double *drawn = acf_alloc(bytes, "draws");
     if (!drawn) return ACF_EMEMORY;
-    for (int64_t from = 0; from < t->N; from += s->batch->capacity) {
-        int64_t n = acf_min(s->batch->capacity, t->N - from);
-        load(s, t, q, FILL, from, n);
-        ACF_TRY_DONE(draw_all(s, seed, draws, drawn));
+    for (int64_t from = 0; from < t->N; from += s->rows) {
+        int64_t n = acf_min(s->rows, t->N - from);
+        ACF_TRY_DONE(draw_all(s, t, q, seed, draws, from, n, drawn));
         for (int64_t k = 0; k < n * D; k++) {
-            if (asked_here(s->batch, k)) summarise(&w, from * D + k, drawn + k * draws, s->m->encoder->column[k % D].classes > 0);
-            else nothing_asked(&w, from * D + k);
+            const int64_t cell = from * D + k;
+            if (acf_question_asks(q, ACF_TO_FILL, cell, acf_tab_present(t->x[cell])))
+                summarise(&w, cell, drawn + k * draws, s->m->encoder->column[k % D].classes > 0);
+            else nothing_asked(&w, cell);
         }
     }
 done:

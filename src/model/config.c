@@ -145,7 +145,7 @@ static const struct {
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
 static const char *const later[][2] = {{"anchor", "0"}, {"anchor-rank", "0"}, {"anchor-width", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
-                                        {"encode", "standard"}, {"dequantise", "false"}, {"refit", "false"}, {"image-map", "logit"}};
+                                        {"encode", "standard"}, {"dequantise", "false"}, {"refit", "false"}, {"members", "1"}, {"image-map", "logit"}};
 
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
 
@@ -234,6 +234,13 @@ static acf_status suggest_lowrank(acf_options *o) {
         at += word + between;
     }
     return acf_opts_set_from(o, "flow", flow, ACF_FROM_PRESET);
+}
+
+acf_status acf_config_members(acf_options *o, int64_t rows) {
+    char text[32];
+    if (acf_options_int(o, "members") != ACF_INT_AUTO) return ACF_OK;
+    snprintf(text, sizeof text, "%d", rows < ACF_MEMBERS_ROWS ? ACF_MEMBERS_AUTO : 1);
+    return acf_opts_set(o, "members", text);
 }
 
 acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D) {

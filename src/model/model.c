@@ -51,16 +51,45 @@ acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const 
 
 acf_params *acf_fitted_params(const acf_model *m) { return m->image ? acf_image_net_params(m->image) : acf_net_params(m->net); }
 
+int acf_fitted_members(const acf_model *m) {
+    int n = 0;
+    for (; m; m = m->next) n++;
+    return n;
+}
+
+void acf_fitted_append(acf_model *m, acf_model *member) {
+    ACF_ASSERT(!m->image && acf_fitted_members(m) + acf_fitted_members(member) <= ACF_MEMBERS_MAX);
+    while (m->next) m = m->next;
+    m->next = member;
+}
+
 void acf_fitted_free(acf_model *m) {
-    if (!m) return;
-    acf_net_free(m->net);
-    acf_image_net_free(m->image);
-    acf_encoder_free(m->encoder);
-    acf_schema_free(m->schema);
-    acf_release(m->map);
-    acf_opts_free(m->config);
-    if (m->owns_dev) acf_device_close(m->dev);
-    acf_release(m);
+    acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* all members live there */
+    for (acf_model *next; m; m = next) {
+        next = m->next;
+        acf_net_free(m->net);
+        acf_image_net_free(m->image);
+        acf_encoder_free(m->encoder);
+        acf_schema_free(m->schema);
+        acf_release(m->map);
+        acf_opts_free(m->config);
+        acf_release(m);
+    }
+    acf_device_close(dev);
+}
+
+/* ---- names ---------------------------------------------------------------------------------------------------------------- */
+
+#define MEMBERS_KEY "members"
+#define NAME_MAX_BYTES 256 /* of a parameter and its member */
+
+/* What a tensor or an entry of the metadata of member k is called in the file. The first's have no prefix: a model of one is as it ever was. */
+static const char *member_name(char out[NAME_MAX_BYTES], int k, const char *name) {
+    acf_text t = acf_text_into(out, NAME_MAX_BYTES);
+    if (k) acf_text_addf(&t, "member.%d.", k);
+    acf_text_add(&t, name);
+    ACF_ASSERT(t.len < NAME_MAX_BYTES);
+    return out;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------ */
@@ -108,51 +137,99 @@ static acf_status record_text(const acf_model *m, char **out) {
     return json_text(value, out);
 }
 
-/* Every parameter as a tensor of the file, with its values on the host in `values` (one slab, or the slab itself). */
-static void list_tensors(const acf_params *ps, const acf_real *values, acf_st_tensor *list) {
+/* What a file is written from: tensors and texts of all members, and the memory that they lie in. */
+typedef struct draft {
+    acf_st_tensor *tensor;
+    int64_t n, texts;
+    acf_st_text text[8 + 3 * ACF_MEMBERS_MAX];
+    void *owned[10 * ACF_MEMBERS_MAX];
+    int n_owned;
+} draft;
+
+/* Takes p over, also on failure. NULL: there was no memory for it. */
+static acf_status own(draft *d, void *p) {
+    if (!p) return ACF_EMEMORY;
+    ACF_ASSERT(d->n_owned < (int)(sizeof d->owned / sizeof *d->owned));
+    d->owned[d->n_owned++] = p;
+    return ACF_OK;
+}
+
+static void draft_free(draft *d) {
+    for (int i = 0; i < d->n_owned; i++) acf_release(d->owned[i]);
+    acf_release(d->tensor);
+}
+
+/* An entry of the metadata; takes the value over. NULL value: there is no such entry. */
+static acf_status add_text(draft *d, int k, const char *key, char *value) {
+    if (!value) return ACF_OK;
+    ACF_TRY(own(d, value));
+    char *name = acf_alloc(NAME_MAX_BYTES, "metadata of a model");
+    ACF_TRY(own(d, name));
+    d->text[d->texts++] = (acf_st_text){member_name(name, k, key), value};
+    return ACF_OK;
+}
+
+/* Texts of member k; of the first also what all have in common. */
+static acf_status add_texts(draft *d, const acf_model *m, int k) {
+    char *config = NULL, *encoder = NULL, *schema = NULL, *training = NULL;
+    ACF_TRY(config_text(m, &config));
+    ACF_TRY(add_text(d, k, "config", config));
+    ACF_TRY(encoder_text(m, &encoder));
+    ACF_TRY(add_text(d, k, m->image ? "image" : "encoder", encoder));
+    ACF_TRY(schema_text(m, &schema));
+    ACF_TRY(add_text(d, k, "schema", schema));
+    ACF_TRY(record_text(m, &training));
+    return add_text(d, k, "training", training);
+}
+
+/* Every parameter of member k as a tensor of the file, with its values on the host. */
+static acf_status add_tensors(draft *d, const acf_model *m, int k) {
+    const acf_params *ps = acf_fitted_params(m);
+    const size_t bytes = (size_t)ps->total * sizeof(acf_real);
+    acf_real *values = acf_alloc(bytes, "the values of a model");
+    ACF_TRY(own(d, values));
+    char(*name)[NAME_MAX_BYTES] = acf_alloc((size_t)ps->n * sizeof *name, "names of tensors");
+    ACF_TRY(own(d, name));
+    ACF_TRY(acf_device_copy(ps->dev, values, ps->value, bytes, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(ps->dev));
     for (int i = 0; i < ps->n; i++) {
         const acf_param *p = ps->list[i];
-        acf_st_tensor *t = &list[i];
-        *t = (acf_st_tensor){.name = p->name, .dtype = ACF_ST_REAL, .ndim = p->t.ndim, .data = values + p->offset};
-        for (int k = 0; k < p->t.ndim; k++) t->dim[k] = p->t.dim[k];
+        acf_st_tensor *t = &d->tensor[d->n++];
+        *t = (acf_st_tensor){.name = member_name(name[i], k, p->name), .dtype = ACF_ST_REAL, .ndim = p->t.ndim, .data = values + p->offset};
+        for (int j = 0; j < p->t.ndim; j++) t->dim[j] = p->t.dim[j];
         t->bytes = (size_t)acf_tensor_count(&p->t) * sizeof(acf_real);
     }
+    return ACF_OK;
+}
+
+static acf_status make_draft(draft *d, const acf_model *m, const char *members) {
+    const bool several = m->next;
+    int64_t tensors = 0;
+    int k = 0;
+    for (const acf_model *one = m; one; one = one->next) tensors += acf_fitted_params(one)->n;
+    if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
+    d->text[d->texts++] = (acf_st_text){"format_version", several ? "3" : "2"};
+    d->text[d->texts++] = (acf_st_text){"kind", m->image ? "image" : "table"};
+    d->text[d->texts++] = (acf_st_text){"acflow", ACF_VERSION};
+    if (several) d->text[d->texts++] = (acf_st_text){MEMBERS_KEY, members};
+    for (const acf_model *one = m; one; one = one->next, k++) {
+        ACF_TRY(add_texts(d, one, k));
+        ACF_TRY(add_tensors(d, one, k));
+    }
+    return ACF_OK;
 }
 
 acf_status acf_fitted_save(const acf_model *m, const char *path) {
+    draft d = {0};
+    char sum[ACF_CHECKSUM_TEXT], members[16];
     acf_status status = ACF_OK;
-    const acf_params *ps = acf_fitted_params(m);
-    size_t bytes = (size_t)ps->total * sizeof(acf_real);
-    char *config = NULL, *encoder = NULL, *schema = NULL, *training = NULL;
-    acf_real *values = acf_alloc(bytes, "the values of a model");
-    acf_st_tensor *list = values ? acf_alloc((size_t)ps->n * sizeof *list, "a list of tensors") : NULL;
-    if (!list) {
-        status = ACF_EMEMORY;
-        goto done;
-    }
-    ACF_TRY_DONE(acf_device_copy(ps->dev, values, ps->value, bytes, ACF_TO_HOST));
-    ACF_TRY_DONE(acf_device_sync(ps->dev));
-    list_tensors(ps, values, list);
-    ACF_TRY_DONE(config_text(m, &config));
-    ACF_TRY_DONE(encoder_text(m, &encoder));
-    ACF_TRY_DONE(schema_text(m, &schema));
-    ACF_TRY_DONE(record_text(m, &training));
-    char sum[ACF_CHECKSUM_TEXT];
-    acf_st_text text[8] = {{"format_version", "2"}, {"kind", m->image ? "image" : "table"}, {"acflow", ACF_VERSION}, {"config", config},
-                           {m->image ? "image" : "encoder", encoder}};
-    int texts = 5;
-    if (schema) text[texts++] = (acf_st_text){"schema", schema};
-    if (training) text[texts++] = (acf_st_text){"training", training};
-    acf_checksum_write(list, ps->n, text, texts, sum);
-    text[texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
-    ACF_TRY_DONE(acf_st_write(path, list, ps->n, text, texts));
+    snprintf(members, sizeof members, "%d", acf_fitted_members(m));
+    ACF_TRY_DONE(make_draft(&d, m, members));
+    acf_checksum_write(d.tensor, d.n, d.text, d.texts, sum);
+    d.text[d.texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
+    ACF_TRY_DONE(acf_st_write(path, d.tensor, d.n, d.text, d.texts));
 done:
-    acf_release(config);
-    acf_release(encoder);
-    acf_release(schema);
-    acf_release(training);
-    acf_release(list);
-    acf_release(values);
+    draft_free(&d);
     return status;
 }
 
@@ -160,25 +237,39 @@ done:
 
 #define SOURCE_MAX 512
 
+/* What is read: a member of the model in a file. */
+typedef struct source {
+    const acf_st *f;
+    const char *path;
+    int k;
+} source;
+
 /* What sentences about a part of the metadata begin with: "m.safetensors, config". */
-static acf_json_source part_of(const char *path, const char *key, char name[SOURCE_MAX]) {
-    snprintf(name, SOURCE_MAX, "%s, %s", path, key);
+static acf_json_source part_of(const source *from, const char *key, char name[SOURCE_MAX]) {
+    char full[NAME_MAX_BYTES];
+    snprintf(name, SOURCE_MAX, "%s, %s", from->path, member_name(full, from->k, key));
     return (acf_json_source){name, ACF_EMODEL};
 }
 
-static acf_status read_json(const acf_st *f, acf_json_source from, const char *key, json_t **out) {
+static acf_status read_json(const source *of, acf_json_source from, const char *key, json_t **out) {
     const char *text;
-    ACF_TRY(acf_st_need_text(f, key, &text));
+    char full[NAME_MAX_BYTES];
+    ACF_TRY(acf_st_need_text(of->f, member_name(full, of->k, key), &text));
     return acf_json_parse(from, text, strlen(text), JSON_MAX, out);
 }
 
-static acf_status read_config(const acf_st *f, const char *path, acf_options **out) {
+static bool has_part(const source *of, const char *key) {
+    char full[NAME_MAX_BYTES];
+    return acf_st_text_find(of->f, member_name(full, of->k, key));
+}
+
+static acf_status read_config(const source *of, acf_options **out) {
     char name[SOURCE_MAX];
-    acf_json_source from = part_of(path, "config", name);
+    acf_json_source from = part_of(of, "config", name);
     acf_options *o = NULL;
     json_t *value = NULL;
     acf_status status = ACF_OK;
-    ACF_TRY_DONE(read_json(f, from, "config", &value));
+    ACF_TRY_DONE(read_json(of, from, "config", &value));
     ACF_TRY_DONE(acf_config_create_old(&o));
     ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
     *out = o;
@@ -188,11 +279,11 @@ done:
     return status;
 }
 
-static acf_status read_encoder(const acf_st *f, const char *path, acf_encoder **out) {
+static acf_status read_encoder(const source *of, acf_encoder **out) {
     char name[SOURCE_MAX];
-    acf_json_source from = part_of(path, "encoder", name);
+    acf_json_source from = part_of(of, "encoder", name);
     json_t *value;
-    ACF_TRY(read_json(f, from, "encoder", &value));
+    ACF_TRY(read_json(of, from, "encoder", &value));
     acf_status status = acf_encoder_from_json(from, value, out);
     json_decref(value);
     return status;
@@ -214,65 +305,77 @@ static acf_status check_schema(const char *path, const acf_schema *s, const acf_
     return ACF_OK;
 }
 
-/* Models made from a matrix have none. */
-static acf_status read_schema(const acf_st *f, const char *path, const acf_encoder *e, acf_schema **out) {
+/* Models made from a matrix have none, and members share the first's. */
+static acf_status read_schema(const source *of, const acf_encoder *e, acf_schema **out) {
     char name[SOURCE_MAX];
-    acf_json_source from = part_of(path, "schema", name);
+    acf_json_source from = part_of(of, "schema", name);
     json_t *value;
     acf_schema *s = NULL;
-    if (!acf_st_text_find(f, "schema")) return ACF_OK;
-    ACF_TRY(read_json(f, from, "schema", &value));
+    if (!has_part(of, "schema") || of->k) return ACF_OK;
+    ACF_TRY(read_json(of, from, "schema", &value));
     acf_status status = acf_schema_from_json(from, value, true, &s);
     json_decref(value);
-    if (status == ACF_OK) status = check_schema(path, s, e);
+    if (status == ACF_OK) status = check_schema(of->path, s, e);
     if (status) acf_schema_free(s);
     else *out = s;
     return status;
 }
 
 /* A file may leave it out: one made by another program, or by hand. */
-static acf_status read_record(const acf_st *f, const char *path, acf_fit_record *out) {
+static acf_status read_record(const source *of, acf_fit_record *out) {
     char name[SOURCE_MAX];
-    acf_json_source from = part_of(path, "training", name);
+    acf_json_source from = part_of(of, "training", name);
     json_t *value;
-    if (!acf_st_text_find(f, "training")) return ACF_OK;
-    ACF_TRY(read_json(f, from, "training", &value));
+    if (!has_part(of, "training")) return ACF_OK;
+    ACF_TRY(read_json(of, from, "training", &value));
     acf_status status = acf_fit_record_from_json(from, value, out);
     json_decref(value);
     return status;
 }
 
-static bool declared(const acf_params *ps, const char *name) {
-    for (int i = 0; i < ps->n; i++)
-        if (strcmp(ps->list[i]->name, name) == 0) return true;
+static bool declared(const acf_model *m, const char *name) {
+    char full[NAME_MAX_BYTES];
+    int k = 0;
+    for (; m; m = m->next, k++) {
+        const acf_params *ps = acf_fitted_params(m);
+        for (int i = 0; i < ps->n; i++)
+            if (strcmp(member_name(full, k, ps->list[i]->name), name) == 0) return true;
+    }
     return false;
 }
 
-/* Is every declared parameter in the file with its shape, and none besides? Asked before there is memory for values: a small file
- * whose config describes a huge network is refused here. */
-static acf_status compare(const acf_st *f, const char *path, const acf_params *ps) {
+/* Is every declared parameter of every member in the file with its shape, and none besides? Asked before there is memory for values: a small
+ * file whose config describes a huge network is refused here. */
+static acf_status compare(const acf_st *f, const char *path, const acf_model *m) {
     const acf_st_tensor *t;
-    char name[ACF_EXCERPT_MAX];
-    for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, ps->list[i]->name, ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
-    for (int64_t i = 0; acf_st_count(f) != ps->n && i < acf_st_count(f); i++)
-        if (!declared(ps, acf_st_at(f, i)->name))
+    char name[ACF_EXCERPT_MAX], full[NAME_MAX_BYTES];
+    int64_t n = 0;
+    int k = 0;
+    for (const acf_model *one = m; one; one = one->next, k++) {
+        const acf_params *ps = acf_fitted_params(one);
+        for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, member_name(full, k, ps->list[i]->name), ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
+        n += ps->n;
+    }
+    for (int64_t i = 0; acf_st_count(f) != n && i < acf_st_count(f); i++)
+        if (!declared(m, acf_st_at(f, i)->name))
             return acf_fail(ACF_EMODEL, "%s: tensor '%s' is no part of the network that its config describes", path,
                             acf_text_excerpt(name, acf_st_at(f, i)->name));
     return ACF_OK;
 }
 
 /* Fills the network from the file; every number must be finite. */
-static acf_status read_values(const acf_st *f, const char *path, acf_params *ps) {
+static acf_status read_values(const source *of, acf_params *ps) {
     acf_status status = ACF_OK;
+    char full[NAME_MAX_BYTES];
     acf_real *values = acf_alloc_zero((size_t)ps->total * sizeof *values, "the values of a model");
     if (!values) return ACF_EMEMORY;
     for (int i = 0; i < ps->n; i++) {
         const acf_param *p = ps->list[i];
-        ACF_TRY_DONE(acf_st_reals(f, p->name, p->t.ndim, p->t.dim, values + p->offset));
+        ACF_TRY_DONE(acf_st_reals(of->f, member_name(full, of->k, p->name), p->t.ndim, p->t.dim, values + p->offset));
         for (int64_t k = 0; k < acf_tensor_count(&p->t); k++)
             if (!isfinite(values[p->offset + k])) {
-                status = acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number", path,
-                                  p->name, (double)values[p->offset + k], (long long)k);
+                status = acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number", of->path, full,
+                                  (double)values[p->offset + k], (long long)k);
                 goto done;
             }
     }
@@ -284,27 +387,29 @@ done:
 }
 
 /* The part of a model that depends on its kind: everything but the weights. */
-static acf_status read_table(acf_device *dev, const acf_st *f, const char *path, acf_options *config, acf_model **out) {
+static acf_status read_table(acf_device *dev, const source *of, acf_options *config, acf_model **out) {
     acf_encoder *encoder;
-    acf_status status = read_encoder(f, path, &encoder);
+    acf_model *m;
+    acf_status status = read_encoder(of, &encoder);
     if (status) {
         acf_opts_free(config);
         return status;
     }
-    ACF_TRY(assemble(dev, config, encoder, out));
-    status = read_schema(f, path, (*out)->encoder, &(*out)->schema);
-    if (status) acf_fitted_free(*out);
+    ACF_TRY(assemble(dev, config, encoder, &m));
+    status = read_schema(of, m->encoder, &m->schema);
+    if (status) acf_fitted_free(m);
+    else *out = m;
     return status;
 }
 
-static acf_status read_images(acf_device *dev, const acf_st *f, const char *path, acf_options *config, acf_model **out) {
+static acf_status read_images(acf_device *dev, const source *of, acf_options *config, acf_model **out) {
     char name[SOURCE_MAX];
     int64_t shape[3];
     acf_image_seen seen;
     acf_image_map *map;
-    acf_json_source from = part_of(path, "image", name);
+    acf_json_source from = part_of(of, "image", name);
     json_t *value;
-    acf_status status = read_json(f, from, "image", &value);
+    acf_status status = read_json(of, from, "image", &value);
     if (!status) {
         status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-map"), shape, &seen, &map);
         json_decref(value);
@@ -318,17 +423,70 @@ static acf_status read_images(acf_device *dev, const acf_st *f, const char *path
     return ACF_OK;
 }
 
-static acf_status read_weights(const acf_st *f, const char *path, acf_model *m) {
-    ACF_TRY(read_record(f, path, &m->record));
-    ACF_TRY(compare(f, path, acf_fitted_params(m)));
-    ACF_TRY(m->image ? acf_image_net_build(m->image, 0, false) : acf_net_build(m->net, 0, false));
-    return read_values(f, path, acf_fitted_params(m));
+/* One member, without its weights. */
+static acf_status read_member(acf_device *dev, const source *of, bool image, acf_model **out) {
+    acf_options *config;
+    acf_model *m = NULL;
+    ACF_TRY(read_config(of, &config));
+    acf_status status = image ? read_images(dev, of, config, &m) : read_table(dev, of, config, &m);
+    if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
+        status = acf_fail(ACF_EMODEL, "%s: %s", of->path, acf_error());
+    ACF_TRY(status);
+    status = read_record(of, &m->record);
+    if (status) acf_fitted_free(m);
+    else *out = m;
+    return status;
+}
+
+/* Do two members speak of the same columns? */
+static acf_status check_columns(const source *of, const acf_encoder *first, const acf_encoder *e) {
+    if (e->D != first->D)
+        return acf_fail(ACF_EMODEL, "%s: member %d has %lld columns, the first %lld", of->path, of->k, (long long)e->D, (long long)first->D);
+    for (int64_t j = 0; j < e->D; j++) {
+        const acf_column *a = &first->column[j], *b = &e->column[j];
+        if (a->classes != b->classes || !a->name != !b->name || (a->name && strcmp(a->name, b->name) != 0))
+            return acf_fail(ACF_EMODEL, "%s: column %lld of member %d is not the one that the first has there", of->path, (long long)j, of->k);
+    }
+    return ACF_OK;
+}
+
+/* How many members the file says it has; 1 where it says nothing. */
+static acf_status count_members(const source *of, bool image, int *out) {
+    const char *text = acf_st_text_find(of->f, MEMBERS_KEY);
+    char shown[ACF_EXCERPT_MAX];
+    int64_t n = 1;
+    if (text && (image || !acf_text_to_int(text, &n) || n < 2 || n > ACF_MEMBERS_MAX))
+        return acf_fail(ACF_EMODEL, "%s: '" MEMBERS_KEY "' is '%s'; expected %s", of->path, acf_text_excerpt(shown, text),
+                        image ? "nothing in a model of images" : "a number from 2 to 16");
+    *out = (int)n;
+    return ACF_OK;
+}
+
+/* The other members behind the first, without their weights. */
+static acf_status read_others(acf_device *dev, source of, int n, acf_model *m) {
+    for (of.k = 1; of.k < n; of.k++) {
+        acf_model *member;
+        ACF_TRY(read_member(dev, &of, false, &member));
+        acf_fitted_append(m, member);
+        ACF_TRY(check_columns(&of, m->encoder, member->encoder));
+    }
+    return ACF_OK;
+}
+
+static acf_status read_weights(source of, acf_model *m) {
+    ACF_TRY(compare(of.f, of.path, m));
+    for (; m; m = m->next, of.k++) {
+        ACF_TRY(m->image ? acf_image_net_build(m->image, 0, false) : acf_net_build(m->net, 0, false));
+        ACF_TRY(read_values(&of, acf_fitted_params(m)));
+    }
+    return ACF_OK;
 }
 
 static acf_status read_model(acf_device *dev, const acf_st *f, const char *path, acf_model **out) {
+    const source of = {f, path, 0};
     const char *kind;
     int64_t version;
-    acf_options *config;
+    int members;
     acf_model *m = NULL;
     ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
     ACF_TRY(acf_checksum_verify(f, path));
@@ -336,12 +494,10 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     const bool image = strcmp(kind, "image") == 0;
     if (!image && strcmp(kind, "table") != 0)
         return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table' or 'image'", path, kind);
-    ACF_TRY(read_config(f, path, &config));
-    acf_status status = image ? read_images(dev, f, path, config, &m) : read_table(dev, f, path, config, &m);
-    if (status == ACF_EUSAGE || status == ACF_ESHAPE) /* a config that no network can be made of is the file's fault */
-        status = acf_fail(ACF_EMODEL, "%s: %s", path, acf_error());
-    ACF_TRY(status);
-    status = read_weights(f, path, m);
+    ACF_TRY(count_members(&of, image, &members));
+    ACF_TRY(read_member(dev, &of, image, &m));
+    acf_status status = read_others(dev, of, members, m);
+    if (!status) status = read_weights(of, m);
     if (status) acf_fitted_free(m);
     else *out = m;
     return status;

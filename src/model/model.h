@@ -1,5 +1,8 @@
 /* A fitted model: what it is made of (config), how it reads a table (encoder), and the network. One file holds all of it. A model of images has
- * a network of its own, and a map of levels (data/image_map.h) in place of an encoder. */
+ * a network of its own, and a map of levels (data/image_map.h) in place of an encoder.
+ *
+ * A model of a table may have several members, each a model in its own right that was fitted from another seed; what it says is their mixture,
+ * p(x_u | x_o) = 1/K sum_k p_k(x_u | x_o) (infer/session.h). They are a list: the first stands for all of them and has what they share. */
 #ifndef ACF_MODEL_MODEL_H
 #define ACF_MODEL_MODEL_H
 
@@ -10,7 +13,8 @@
 #include "model/image_net.h"
 #include "model/net.h"
 
-#define ACF_MODEL_FORMAT 2 /* newest format_version this library reads, and the one it writes */
+#define ACF_MODEL_FORMAT 3 /* newest format_version this library reads; it writes 3 where there are several members, else 2 */
+#define ACF_MEMBERS_MAX 16 /* as in base/option_table.h */
 
 typedef struct acf_image_seen {
     acf_image_box frame;   /* what is not padding; all, where that is not known */
@@ -31,6 +35,7 @@ typedef struct acf_model {
     double log_temperature; /* of draws of images: 0 at first */
     bool at_once;           /* hidden pixels are asked for in one round, whatever was learned */
     acf_fit_record record; /* how it was trained, where that is known */
+    struct acf_model *next; /* the member after this one, owned: config, encoder, net and record of its own, the columns and the device of the first; NULL: the last */
 } acf_model;
 
 /* Puts a model together. Keeps dev. Takes config and encoder over, also on failure. Gives *out; free with acf_fitted_free. */
@@ -42,10 +47,15 @@ acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const 
                                     acf_model **out);
 void acf_fitted_free(acf_model *m); /* NULL is allowed */
 
-/* The parameters of either network. */
+int acf_fitted_members(const acf_model *m); /* from m to the last */
+
+/* Puts a member behind the last of m, which owns it from then on. */
+void acf_fitted_append(acf_model *m, acf_model *member);
+
+/* The parameters of either network, of this member alone. */
 acf_params *acf_fitted_params(const acf_model *m);
 
-/* Writes the file; the one that was there stays until the new one is whole. Fails: ACF_EIO, ACF_EMEMORY. */
+/* Writes the file, with all members; the one that was there stays until the new one is whole. Fails: ACF_EIO, ACF_EMEMORY. */
 acf_status acf_fitted_save(const acf_model *m, const char *path);
 
 /* Reads one, for queries. A file from outside is hostile: every length, shape, type, name and number is checked.

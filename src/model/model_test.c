@@ -171,7 +171,7 @@ typedef struct change {
 
 static void write_changed(const acf_st *good, const change *c) {
     acf_st_tensor list[128];
-    acf_st_text text[16];
+    acf_st_text text[24];
     int64_t n = 0, texts = 0;
     static acf_real bad[4096];
     for (int64_t i = 0; i < acf_st_count(good); i++) list[n++] = *acf_st_at(good, i);
@@ -196,7 +196,7 @@ static void write_changed(const acf_st *good, const change *c) {
 static void refuses_what_is_not_a_model(void **state) {
     (void)state;
     static const change changes[] = {
-        {"format_version", "3", .says = "version"},
+        {"format_version", "4", .says = "version"},
         {"format_version", NULL, .says = "format_version"},
         {"checksum", "?", .says = "but it says ?; the file is damaged: copy it again"},
         {"kind", "picture", .says = "kind 'picture'"},
@@ -242,13 +242,100 @@ static void refuses_what_is_not_a_model(void **state) {
     acf_device_close(dev);
 }
 
+/* A model of three: other networks, weights and options behind the first. */
+static acf_model *some_members(acf_device *dev, const acf_table *table) {
+    acf_model *m = some_model(dev, table, "ar");
+    acf_fitted_append(m, some_model(dev, table, "set"));
+    acf_fitted_append(m, some_model(dev, table, "gaussian"));
+    acf_opts_set(m->next->config, "seed", "77");
+    m->next->record.steps = 78, m->next->next->record.known = false;
+    return m;
+}
+
+static void members_come_back(void **state) {
+    (void)state;
+    acf_device *dev;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_table *table = some_table();
+    acf_model *m = some_members(dev, table), *again = NULL;
+    acf_real first[ROWS], second[ROWS];
+    acf_st *f;
+    if (acf_fitted_save(m, path) || acf_fitted_load(dev, path, &again) || acf_fitted_save(again, other)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_fitted_members(again), 3);
+    for (const acf_model *a = m, *b = again; a; a = a->next, b = b->next) {
+        scores(dev, a, table, first);
+        scores(dev, b, table, second);
+        assert_memory_equal(first, second, sizeof first);
+        assert_int_equal(acf_options_int(a->config, "seed"), acf_options_int(b->config, "seed"));
+        assert_true(a->record.known == b->record.known && (!a->record.known || a->record.steps == b->record.steps));
+    }
+    char command[160];
+    snprintf(command, sizeof command, "cmp -s '%s' '%s'", path, other);
+    assert_int_equal(system(command), 0);
+    /* What an older acflow must not misread has the newer version; a model of one is what it ever was. */
+    assert_int_equal(acf_st_open(path, &f), ACF_OK);
+    assert_string_equal(acf_st_text_find(f, "format_version"), "3");
+    assert_string_equal(acf_st_text_find(f, "members"), "3");
+    acf_st_close(f);
+    acf_fitted_free(m->next), m->next = NULL;
+    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
+    assert_int_equal(acf_st_open(path, &f), ACF_OK);
+    assert_string_equal(acf_st_text_find(f, "format_version"), "2");
+    assert_null(acf_st_text_find(f, "members"));
+    acf_st_close(f);
+    acf_fitted_free(m), acf_fitted_free(again);
+    acf_tab_free(table);
+    acf_device_close(dev);
+}
+
+#define COLUMN(name) "{\"name\": \"" name "\", \"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25}"
+static void refuses_members_that_are_none(void **state) {
+    (void)state;
+    static const change changes[] = {
+        {"members", "1", .says = "'members' is '1'; expected a number from 2 to 16"},
+        {"members", "17", .says = "'members' is '17'"},
+        {"members", "two", .says = "'members' is 'two'"},
+        {"members", "99999999999999999999", .says = "'members' is '99999999999999999999'"},
+        {"members", "2", .says = "tensor 'member.2."},
+        {"members", NULL, .says = "tensor 'member.1."},
+        {"members", "4", .says = "member.3.config"},
+        {"member.1.config", NULL, .says = "member.1.config"},
+        {"member.2.config", "{\"likelihood\": \"best\"}", .says = "member.2.config"},
+        {"member.1.encoder", "{\"columns\": [" COLUMN("age") "]}", .says = "member 1 has 1 columns, the first 4"},
+        {"member.1.encoder", "{\"columns\": [" COLUMN("age") "," COLUMN("b") "," COLUMN("c") "," COLUMN("d") "]}",
+         .says = "column 1 of member 1 is not the one that the first has there"},
+        {"member.2.training", "{\"end\": 3}", .says = "member.2.training"},
+        {.drop_tensor = true, .says = "tensor 'member.2."},
+    };
+    acf_device *dev;
+    acf_st *good;
+    assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
+    acf_table *table = some_table();
+    acf_model *m = some_members(dev, table), *none = NULL;
+    m->next->next->record = m->record;
+    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
+    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        write_changed(good, &changes[i]);
+        int64_t live = acf_alloc_live();
+        assert_int_equal(acf_fitted_load(dev, other, &none), ACF_EMODEL);
+        if (!strstr(acf_error(), other) || !strstr(acf_error(), changes[i].says))
+            fail_msg("change %d: expected the file and '%s' in: %s", (int)i, changes[i].says, acf_error());
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    acf_st_close(good);
+    acf_fitted_free(m);
+    acf_tab_free(table);
+    acf_device_close(dev);
+}
+
 /* Every allocation failing in turn, in save and in load. */
 static void survives_without_memory(void **state) {
     (void)state;
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_model(dev, table, "ar"), *again = NULL;
+    acf_model *m = some_members(dev, table), *again = NULL;
     assert_int_equal(acf_fitted_save(m, path), ACF_OK);
     int64_t live = acf_alloc_live();
     for (int n = 1; !again; n++) {
@@ -276,4 +363,6 @@ static void survives_without_memory(void **state) {
 ACF_TESTS(model, cmocka_unit_test_setup_teardown(comes_back_bit_for_bit, make_names, remove_files),
           cmocka_unit_test_setup_teardown(reads_the_first_version, make_names, remove_files),
           cmocka_unit_test_setup_teardown(refuses_what_is_not_a_model, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(members_come_back, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(refuses_members_that_are_none, make_names, remove_files),
           cmocka_unit_test_setup_teardown(survives_without_memory, make_names, remove_files))

@@ -85,4 +85,9 @@ acf_status acf_net_fetch(acf_tape *t, const acf_net *net, acf_answer a, const ac
  * whatever n. Tape not recording. */
 acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out);
 
+/* For rows that model one column each: row i of out (N, acf_net_classes) gets p(class | x_o) of all classes where that column is a category, zeros
+ * behind them; other rows are left alone. Tape not recording. */
+acf_status acf_net_class_probs(acf_tape *t, acf_view *v, acf_real *out);
+int64_t acf_net_classes(const acf_net *net); /* the most of a category; 0: there is none */
+
 #endif

@@ -13,6 +13,8 @@
 #include "ops/reduce.h"
 #include "ops/sqerr.h"
 
+#include <string.h>
+
 /* ---- a batch as the network sees it ---------------------------------------------------------------------------------------- */
 
 struct acf_view {
@@ -348,4 +350,25 @@ acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
         }
     }
     return v->net->real.D ? spread_reals(t, v, n, out) : ACF_OK;
+}
+
+int64_t acf_net_classes(const acf_net *net) {
+    int64_t most = 0;
+    for (int64_t k = 0; k < net->category.D; k++) most = acf_max(most, net->count[k]);
+    return most;
+}
+
+acf_status acf_net_class_probs(acf_tape *t, acf_view *v, acf_real *out) {
+    if (!v || !v->net->category.D) return acf_tape_status(t);
+    const int64_t M = acf_net_classes(v->net), T = v->u_category->T;
+    draw_categories(t, v, NULL); /* an asked cell holds no class that could be read; which one it is does not matter to a row's first */
+    acf_cond c = category_cond(t, v);
+    acf_tensor *probs = acf_categories_probs(t, &v->net->categories, v->code, &c);
+    ACF_TRY(acf_tape_check(t, probs));
+    const acf_real *p = to_host(t, probs->data, (size_t)(T * M) * sizeof *p);
+    const int32_t *row = to_host(t, v->u_category->row_of, (size_t)T * sizeof *row);
+    ACF_TRY(acf_tape_status(t));
+    for (int64_t e = 0; e < T; e++)
+        if (row[e] >= 0) memcpy(out + row[e] * M, p + e * M, (size_t)M * sizeof *out); /* -1: room of a GPU that nothing is in */
+    return ACF_OK;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define KIND "acflow checkpoint"
+#define MEMBER_NAME "member.%d" /* of the tensor with the weights of an earlier member */
+#define MEMBER_NAME_MAX 24
 
 /* ---- what a checkpoint belongs to ------------------------------------------------------------------------------------------ */
 
@@ -91,6 +93,20 @@ static json_t *describe_state(const acf_trainer *tr) {
     return NULL;
 }
 
+/* The members before this one; NULL: no memory. */
+static json_t *describe_members(const acf_trainer *tr) {
+    json_t *kept = json_array();
+    bool ok = kept;
+    for (const acf_model *m = tr->done; ok && m; m = m->next) {
+        json_t *training = NULL;
+        ok = !acf_fit_record_to_json(&m->record, &training) &&
+             !json_array_append_new(kept, json_pack("{s:I, s:o}", "seed", (json_int_t)acf_options_int(m->config, "seed"), "training", training));
+    }
+    json_t *o = ok ? json_pack("{s:i, s:O}", "at", tr->member, "kept", kept) : NULL;
+    json_decref(kept);
+    return o;
+}
+
 /* ---- saving ---------------------------------------------------------------------------------------------------------------- */
 
 /* A value as text. Gives *out (acf_release). NULL value: jansson had no memory. */
@@ -142,28 +158,48 @@ static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS]
     return acf_device_sync(ps->dev);
 }
 
+/* The weights of earlier members as tensors in host memory: n of them, names[k] and copy[k] the caller's to keep, copy[k] to free (acf_release). */
+static acf_status members_on_host(const acf_trainer *tr, acf_st_tensor *tensor, char (*name)[MEMBER_NAME_MAX], acf_real **copy) {
+    int k = 0;
+    for (const acf_model *m = tr->done; m; m = m->next, k++) {
+        const acf_params *ps = acf_net_params(m->net);
+        const size_t bytes = (size_t)ps->total * sizeof(acf_real);
+        if (!(copy[k] = acf_alloc(bytes, "a checkpoint's members"))) return ACF_EMEMORY;
+        ACF_TRY(acf_device_copy(ps->dev, copy[k], ps->value, bytes, ACF_TO_HOST));
+        ACF_TRY(acf_device_sync(ps->dev));
+        snprintf(name[k], sizeof name[k], MEMBER_NAME, k);
+        tensor[k] = (acf_st_tensor){.name = name[k], .dtype = ACF_ST_REAL, .ndim = 1, .dim = {ps->total}, .data = copy[k]};
+    }
+    return ACF_OK;
+}
+
 acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
-    enum { TEXTS = 4 };
+    enum { TEXTS = 5 };
     acf_status status = ACF_OK;
-    json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), tr->task->describe(tr)};
-    char *text[TEXTS] = {0};
-    acf_real *slab[SLABS], *copy = NULL;
+    const bool several = tr->member > 0;
+    json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), tr->task->describe(tr), describe_members(tr)};
+    char *text[TEXTS] = {0}, name[ACF_MEMBERS_MAX][MEMBER_NAME_MAX], sum[ACF_CHECKSUM_TEXT];
+    acf_real *slab[SLABS], *copy = NULL, *member[ACF_MEMBERS_MAX] = {0};
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
-    char sum[ACF_CHECKSUM_TEXT];
-    acf_st_text texts[] = {{"format_version", "2"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
-                           {"options", text[1]}, {"network", text[2]}, {"data", text[3]}, {ACF_CHECKSUM_KEY, sum}};
-    const int n_texts = sizeof texts / sizeof *texts;
-    acf_st_tensor tensor[SLABS];
+    acf_st_text texts[9] = {{"format_version", "2"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
+                            {"options", text[1]}, {"network", text[2]}, {"data", text[3]}};
+    int n_texts = 7;
+    if (several) texts[n_texts++] = (acf_st_text){"members", text[4]};
+    acf_st_tensor tensor[SLABS + ACF_MEMBERS_MAX];
     int n = has_best(tr) ? SLABS : BEST;
     ACF_TRY_DONE(slabs_on_host(tr, n, slab, &copy));
     ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_HOST));
     for (int i = 0; i < n; i++)
         tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
                                     .dim = {tr->ps->total}, .data = slab[i]};
-    acf_checksum_write(tensor, n, texts, n_texts - 1, sum);
+    ACF_TRY_DONE(members_on_host(tr, tensor + n, name, member));
+    n += acf_fitted_members(tr->done);
+    acf_checksum_write(tensor, n, texts, n_texts, sum);
+    texts[n_texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
     ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, n_texts));
 done:
     for (int i = 0; i < TEXTS; i++) json_decref(value[i]), acf_release(text[i]);
+    for (int k = 0; k < ACF_MEMBERS_MAX; k++) acf_release(member[k]);
     acf_release(copy);
     return status;
 }
@@ -244,11 +280,12 @@ static acf_status readable(const acf_st *f, acf_json_source from) {
 
 static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr, int64_t pass) {
     static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", "batch", NULL};
-    static const char *const what[] = {"other options", "a second pass, which can only go on as it began"};
+    static const char *const what[] = {"other options", "a second pass, which can only go on as it began", "a later member, which can only go on as it began"};
+    const int settled = pass == 2 ? 1 : tr->member > 0 ? 2 : 0;
     acf_status status = ACF_OK;
     json_t *network = describe_network(tr), *data = tr->task->describe(tr);
     /* What the user has said first: data (cells are held out by seed) and network follow from it. */
-    ACF_TRY_DONE(compare(f, from, "options", what[pass == 2], tr->options, pass == 2 ? NULL : free_ones));
+    ACF_TRY_DONE(compare(f, from, "options", what[settled], tr->options, settled ? NULL : free_ones));
     ACF_TRY_DONE(compare(f, from, "data", tr->task->other, data, NULL));
     ACF_TRY_DONE(compare(f, from, "network", "another network", network, NULL));
 done:
@@ -351,5 +388,57 @@ acf_status acf_checkpoint_batch(const char *path, int64_t *out) {
 done:
     json_decref(options);
     acf_st_close(f);
+    return status;
+}
+
+/* ---- several members ------------------------------------------------------------------------------------------------------- */
+
+static acf_status parse_kept(acf_json_source from, const json_t *o, acf_checkpoint_members *out) {
+    const json_t *kept = json_object_get(o, "kept");
+    int64_t at;
+    ACF_TRY(count(from, o, "at", ACF_MEMBERS_MAX - 1, &at));
+    if (!json_is_array(kept) || at < 1 || json_array_size(kept) < 1 || json_array_size(kept) > (size_t)at)
+        return acf_fail(ACF_EMODEL, "%s: 'kept' is no list of the members before number %lld; the file is damaged", from.name, (long long)at);
+    out->at = (int)at, out->kept = (int)json_array_size(kept);
+    for (int k = 0; k < out->kept; k++) {
+        const json_t *one = json_array_get(kept, (size_t)k);
+        ACF_TRY(count(from, one, "seed", INT64_MAX, &out->seed[k]));
+        ACF_TRY(acf_fit_record_from_json(from, json_object_get(one, "training"), &out->record[k]));
+    }
+    return ACF_OK;
+}
+
+acf_status acf_checkpoint_members_read(const char *path, acf_checkpoint_members *out) {
+    acf_status status = ACF_OK;
+    acf_json_source from = {path, ACF_EMODEL};
+    acf_st *f = NULL;
+    json_t *members = NULL;
+    *out = (acf_checkpoint_members){0};
+    ACF_TRY(acf_st_open(path, &f));
+    ACF_TRY_DONE(readable(f, from));
+    if (!acf_st_text_find(f, "members")) goto done;
+    ACF_TRY_DONE(read_json(f, from, "members", &members));
+    ACF_TRY_DONE(parse_kept(from, members, out));
+done:
+    json_decref(members);
+    acf_st_close(f);
+    return status;
+}
+
+acf_status acf_checkpoint_member_values(const char *path, int k, acf_params *ps) {
+    acf_status status = ACF_OK;
+    acf_st *f = NULL;
+    char name[MEMBER_NAME_MAX];
+    const size_t bytes = (size_t)ps->total * sizeof(acf_real);
+    acf_real *host = acf_alloc(bytes, "a checkpoint's members");
+    if (!host) return ACF_EMEMORY;
+    snprintf(name, sizeof name, MEMBER_NAME, k);
+    ACF_TRY_DONE(acf_st_open(path, &f));
+    ACF_TRY_DONE(acf_st_reals(f, name, 1, &ps->total, host));
+    ACF_TRY_DONE(acf_device_copy(ps->dev, ps->value, host, bytes, ACF_TO_DEVICE));
+    ACF_TRY_DONE(acf_device_sync(ps->dev));
+done:
+    acf_st_close(f);
+    acf_release(host);
     return status;
 }

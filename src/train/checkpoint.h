@@ -9,6 +9,8 @@
  *                acflow           version of the library
  *                options          what the trainer was created with (recorded ones)
  *                network          name and shape of each parameter
+ *                members          of several members (members.h): which is trained, `at`, and the earlier ones that were `kept`, each with its seed and
+ *                                 how it was trained; their weights are the tensors member.0, member.1, ...
  *                data             rows, columns, and a hash of every cell, scale and held-out choice; of images their number, size, and a hash
  *
  * A safetensors file beside the model's: optimiser state is four times its size and of no use to who only asks questions.
@@ -16,10 +18,11 @@
  * too: the bits would differ. Only the options that say when to stop (steps, epochs, patience) and how large steps are (lr, warmup,
  * decay, decay-to, clip, batch) may differ: a run may go on for longer, with a smaller lr after it diverged, or with a smaller batch
  * after memory ran out. A longer run then follows its own, longer decay from there on. In a second pass nothing may differ: its length is settled, and the state of the first, which
- * could be made longer, is gone. */
+ * could be made longer, is gone. The same goes for a member behind the first. */
 #ifndef ACF_TRAIN_CHECKPOINT_H
 #define ACF_TRAIN_CHECKPOINT_H
 
+#include "model/model.h"
 #include "train/trainer.h"
 
 #define ACF_CHECKPOINT_VERSION 2 /* 1 knew one pass only, and is refused */
@@ -33,6 +36,16 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path);
 
 /* The option `batch` of the run that was saved there. Fails as loading does. */
 acf_status acf_checkpoint_batch(const char *path, int64_t *out);
+
+/* Which member was trained there, and those before it. */
+typedef struct acf_checkpoint_members {
+    int at, kept;
+    int64_t seed[ACF_MEMBERS_MAX]; /* (kept) */
+    acf_fit_record record[ACF_MEMBERS_MAX];
+} acf_checkpoint_members;
+acf_status acf_checkpoint_members_read(const char *path, acf_checkpoint_members *out);
+/* The weights of the one that was kept as number k, into the network. Fails as loading does. */
+acf_status acf_checkpoint_member_values(const char *path, int k, acf_params *ps);
 
 /* What the data of a trainer are, as a checkpoint says it; and what images are, of which so many are learned. NULL: jansson had no memory. */
 json_t *acf_checkpoint_table(const acf_trainer *tr);

@@ -37,11 +37,25 @@ static bool is_there(const char *path) {
     return stat(path, &st) == 0 || errno != ENOENT;
 }
 
+/* A checkpoint; where it can't be written, that is trouble, and tried again later. */
+static void save_or_tell(run *r) {
+    acf_failure before;
+    acf_failure_save(&before);
+    r->trouble.status = acf_checkpoint_save(r->tr, r->how->checkpoint);
+    if (r->trouble.status) acf_failure_save(&r->trouble);
+    acf_failure_restore(&before);
+    r->saved = r->tr->seconds;
+}
+
 static acf_status begin(run *r) {
     const char *path = r->how->checkpoint;
     if (!path) return ACF_OK;
     bool there = is_there(path);
     if (there && r->how->resume) return acf_checkpoint_load(r->tr, path);
+    if (r->how->member > 0) {
+        save_or_tell(r);
+        return ACF_OK;
+    }
     if (there)
         return acf_fail(ACF_EUSAGE, "the checkpoint '%s' exists: it may be of a run that was interrupted; set resume to go on with it, "
                                     "or remove it to begin anew", path);
@@ -66,12 +80,7 @@ static acf_status settle_batch(acf_model *m, const acf_train_data *data, const a
 static void save_when_due(run *r) {
     const acf_fit *how = r->how;
     if (!how->checkpoint || how->every <= 0 || r->tr->state.in_row || r->tr->seconds - r->saved < how->every) return;
-    acf_failure before;
-    acf_failure_save(&before);
-    r->trouble.status = acf_checkpoint_save(r->tr, how->checkpoint);
-    if (r->trouble.status) acf_failure_save(&r->trouble);
-    acf_failure_restore(&before);
-    r->saved = r->tr->seconds;
+    save_or_tell(r);
 }
 
 /* ---- reports ------------------------------------------------------------------------------------------------------------- */
@@ -94,13 +103,15 @@ static void tell(run *r, const acf_train_progress *p) {
         .stale = p->state->stale,
         .patience = r->tr->task->held(r->tr) ? set->patience : 0,
         .rows_per_second = p->rows_per_second,
-        .elapsed = r->tr->seconds,
+        .elapsed = r->how->before + r->tr->seconds,
         .eta = p->left,
         .eta_early = p->left_early,
         .skipped = r->tr->first.skipped + p->state->skipped,
         .trouble = r->trouble.status ? r->trouble.sentence : NULL,
         .pass = r->tr->pass,
         .passes = acf_refit_planned(r->tr) ? 2 : 1,
+        .member = r->how->member + 1,
+        .members = r->how->members > 1 ? r->how->members : 1,
     };
     if (r->how->callback(r->how->ctx, &out)) r->stop = 1;
 }
@@ -112,27 +123,37 @@ static void report(void *ctx, const acf_train_progress *p) {
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------- */
 
-/* Diverged: the model gets the last good weights, the caller the sentence of the divergence. */
+/* A report behind the last step, which says r->trouble. */
+static void tell_trouble(run *r) {
+    const acf_trainer *tr = r->tr;
+    const acf_train_progress last = {.state = &tr->state, .last = {.loss = NAN, .norm = NAN}, .step = tr->state.step,
+                                     .epoch = tr->walk.epoch, .loss = NAN, .left_early = NAN};
+    acf_failure_save(&r->trouble);
+    acf_error_clear();
+    tell(r, &last);
+}
+
+/* Diverged: the model gets the last good weights, the caller the sentence of the divergence. A member that others came before is left out. */
 static acf_status end_diverged(run *r, acf_model *m) {
     acf_failure why;
     acf_failure_save(&why);
-    if (acf_trainer_rescue(r->tr) == ACF_OK) m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
+    if (r->how->member > 0) {
+        acf_fail(ACF_ENUMERIC, "member %d of %d is left out of the model, which has the others: %s", r->how->member + 1, r->how->members, why.sentence);
+        tell_trouble(r);
+        m->record.seconds = r->tr->seconds;
+    } else if (acf_trainer_rescue(r->tr) == ACF_OK) m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
     return acf_failure_restore(&why);
 }
 
 /* The second pass diverged: the first one's model is as good as ever, so this is no failure. */
 static acf_status end_refit_diverged(run *r, acf_model *m) {
-    const acf_trainer *tr = r->tr;
-    const acf_train_progress last = {.state = &tr->state, .last = {.loss = NAN, .norm = NAN}, .step = tr->state.step,
-                                     .epoch = tr->walk.epoch, .loss = NAN, .left_early = NAN};
     acf_failure why;
     acf_failure_save(&why);
-    acf_fail(ACF_ENUMERIC, "the second pass, over all cells, was given up and the model of the first is kept: %s", why.sentence);
-    acf_failure_save(&r->trouble);
     acf_error_clear();
     ACF_TRY(acf_refit_drop(r->tr));
-    m->record = acf_trainer_record(tr, ACF_END_DIVERGED);
-    tell(r, &last);
+    m->record = acf_trainer_record(r->tr, ACF_END_DIVERGED);
+    acf_fail(ACF_ENUMERIC, "the second pass, over all cells, was given up and the model of the first is kept: %s", why.sentence);
+    tell_trouble(r);
     return ACF_OK;
 }
 
@@ -160,14 +181,24 @@ static acf_status end_without_memory(run *r) {
     return acf_failure_restore(&why);
 }
 
+/* "training was interrupted after step 12 of its second pass, of member 2 of 3" */
+static acf_status end_interrupted(const run *r) {
+    const acf_fit *how = r->how;
+    char which[64] = "", rest[ACF_SENTENCE_MAX] = "";
+    acf_text w = acf_text_into(which, sizeof which), t = acf_text_into(rest, sizeof rest);
+    if (r->tr->pass == 2) acf_text_add(&w, " of its second pass");
+    if (how->members > 1) acf_text_addf(&w, ", of member %d of %d", how->member + 1, how->members);
+    if (how->checkpoint) acf_text_addf(&t, "; set resume to go on from '%s'", how->checkpoint);
+    return acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s%s", (long long)r->tr->state.step, which, rest);
+}
+
+/* A member that others follow leaves no checkpoint of its own: theirs has it. Where the callback ended training in its very last step, they do not
+ * follow now. */
 static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
-    const char *path = r->how->checkpoint, *which = r->tr->pass == 2 ? " of its second pass" : "";
-    acf_status saved = path ? acf_checkpoint_save(r->tr, path) : ACF_OK;
+    const bool followed = r->how->member + 1 < r->how->members, stopped = end == ACF_END_STOPPED || (followed && r->stop);
+    acf_status saved = r->how->checkpoint && (stopped || !followed) ? acf_checkpoint_save(r->tr, r->how->checkpoint) : ACF_OK;
     ACF_TRY(keep(r, m, end));
-    if (saved || end != ACF_END_STOPPED) return saved;
-    return path ? acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s; set resume to go on from '%s'",
-                           (long long)r->tr->state.step, which, path)
-                : acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s", (long long)r->tr->state.step, which);
+    return saved || !stopped ? saved : end_interrupted(r);
 }
 
 /* From where the trainer is, through the second pass where one is due. */
@@ -204,6 +235,7 @@ acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *ho
     m->record.known = false;
     ACF_TRY(settle_batch(m, &data, how));
     ACF_TRY(acf_trainer_create(m->net, &data, m->config, &r.tr));
+    r.tr->member = how->member, r.tr->done = how->done;
     return run_to_end(&r, m);
 }
 

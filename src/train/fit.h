@@ -10,6 +10,9 @@
  *                out of memory                     -> the state after the last step that was taken (ACF_EMEMORY); the run can be
  *                                                     resumed with a smaller batch
  *
+ * Of several members (members.h) each is such a fit, one after the other, with one checkpoint for all of them: a member behind the first takes the file
+ * over, and where it can't be written that is trouble and no failure.
+ *
  * A second pass that does not come to its end leaves the model of the first: interrupted with ACF_EINTERRUPT as the first; diverged with
  * ACF_OK, and a last report whose trouble says so.
  */
@@ -25,17 +28,21 @@ typedef struct acf_fit {
     const char *checkpoint; /* NULL: none */
     double every;           /* seconds; 0: only at the end */
     bool resume;
+    int member, members;    /* which of how many members this is, from 0 (members.h); 0, 0: there is one */
+    const acf_model *done;  /* those before it, which its checkpoints keep; NULL: none */
+    double before;          /* seconds that they took */
 } acf_fit;
 
 /* What the options `checkpoint`, `checkpoint-every` and `resume` say; borrows the path from o. Fails: ACF_EUSAGE. */
 acf_status acf_fit_read(const acf_options *o, acf_fit *out);
 
-/* Trains m->net with the options in m->config, and leaves in it the weights to keep; m->encoder becomes the one of all cells after a
+/* Trains m->net, this member alone, with the options in m->config, and leaves in it the weights to keep; m->encoder becomes the one of all cells after a
  * second pass. A batch of `auto` becomes a number there (batch_auto.h). hold NULL: nothing is held out. m->record is known exactly when these are worth keeping: after ACF_OK, and after
  *     ACF_EINTERRUPT   the callback ended it, and the checkpoint, where one was asked for, is written
  *     ACF_ENUMERIC     training diverged; not known only where no weights give a finite density
  *     others           the last checkpoint could not be written
- * Fails also as acf_trainer_create, acf_trainer_run and acf_checkpoint_load. */
+ * A member behind the first that diverged is said to be left out in a last report, and not known. Fails also as acf_trainer_create, acf_trainer_run
+ * and acf_checkpoint_load. */
 acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how);
 
 /* The same for m->image. There is no second pass: images that are held out stay so. */

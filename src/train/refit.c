@@ -14,12 +14,20 @@ bool acf_refit_due(const acf_trainer *tr, acf_train_end end) {
     return tr->pass == 1 && end <= ACF_END_PATIENCE && acf_refit_planned(tr) && isfinite(tr->state.best);
 }
 
+acf_status acf_refit_encode(const acf_table *t, const acf_rows *rows, const acf_encoding *how, acf_encoder **out) {
+    acf_encoder *e = NULL;
+    acf_status status = acf_encoder_fit(t, rows, NULL, &e);
+    if (!status) status = acf_encoder_shape(e, t, rows, NULL, how);
+    if (status) acf_encoder_free(e);
+    else *out = e;
+    return status;
+}
+
 acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     acf_encoder *e = NULL;
     ACF_ASSERT(tr->pass == 1);
-    acf_status status = acf_encoder_fit(tr->given.table, &tr->rows, NULL, &e);
-    if (!status) status = acf_encoder_shape(e, tr->given.table, &tr->rows, NULL, &tr->set.encoding);
-    if (!status) status = acf_batches_seek(&tr->walk, 0, 0);
+    ACF_TRY(acf_refit_encode(tr->given.table, &tr->rows, &tr->set.encoding, &e));
+    acf_status status = acf_batches_seek(&tr->walk, 0, 0);
     if (status) {
         acf_encoder_free(e);
         return status;

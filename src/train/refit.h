@@ -34,6 +34,9 @@ bool acf_refit_planned(const acf_trainer *tr);
 /* The first pass ended so: is it time for the second? Not after an interruption, nor without any finite validation. */
 bool acf_refit_due(const acf_trainer *tr, acf_train_end end);
 
+/* The encoder of a second pass: of all cells of these rows. Gives *out. Fails: ACF_EMEMORY. */
+acf_status acf_refit_encode(const acf_table *t, const acf_rows *rows, const acf_encoding *how, acf_encoder **out);
+
 /* Begins the second pass. Fails: ACF_EMEMORY; then the trainer is good for nothing but acf_trainer_free. */
 acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end);
 

@@ -94,6 +94,8 @@ struct acf_trainer {
     struct acf_captured *captured; /* steps that a GPU takes without the host (captured.h); NULL: none */
     bool by_hand;   /* there can be none for these data: steps are taken one by one */
     bool stream;    /* they do without the table in the GPU's memory, even if it has room; false at first */
+    int member;                   /* which of a model's members this is, from 0, */
+    const struct acf_model *done; /* and those before it that were kept: a checkpoint has them, too. NULL: none */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 };
 

@@ -1,0 +1,231 @@
+/* Models of several members through acflow.h alone: what they are fitted to be, interruption anywhere and resume, a member that diverges, memory. */
+#include "acflow.h"
+
+#include "base/arena.h"
+#include "harness/check.h"
+#include "train/members.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROWS = 60, COLS = 3, CELLS = ROWS * COLS };
+
+static char path[64], file[64];
+
+static int make_path(void **state) {
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/acflow-members-%d.checkpoint", (int)getpid());
+    snprintf(file, sizeof file, "/tmp/acflow-members-%d.safetensors", (int)getpid());
+    return 0;
+}
+
+static int remove_path(void **state) {
+    (void)state;
+    unlink(path), unlink(file);
+    return 0;
+}
+
+static acf_table *some_table(void) {
+    double x[CELLS];
+    acf_table *t;
+    for (int i = 0; i < ROWS; i++) {
+        int c = i % 3;
+        x[i * 3] = 5 * c + sin(12.9898 * i), x[i * 3 + 1] = c, x[i * 3 + 2] = -c + 0.2 * sin(78.233 * i);
+        for (int j = 0; j < COLS; j++)
+            if ((i * 7 + j * 3) % 9 == 0) x[i * 3 + j] = NAN;
+    }
+    if (acf_table_create(x, NULL, ROWS, COLS, (int32_t[]){0, 3, 0}, NULL, &t)) fail_msg("%s", acf_error());
+    return t;
+}
+
+/* A small network, six steps and then a second pass; more: pairs of name and value, ended by NULL. */
+static acf_options *options(const char *const *more) {
+    static const char *const common[] = {"steps", "6", "valid-every", "2", "likelihood-units", "6", "components", "3", "batch", "32", "anchor", "2", "lr", "0.01",
+                                         "warmup", "2", "checkpoint-every", "0", "threads", "1", NULL};
+    acf_options *o;
+    assert_int_equal(acf_options_create(&o), ACF_OK);
+    for (const char *const *p = common; *p; p += 2) assert_int_equal(acf_options_set(o, p[0], p[1]), ACF_OK);
+    for (const char *const *p = more; p && *p; p += 2)
+        if (acf_options_set(o, p[0], p[1])) fail_msg("%s", acf_error());
+    return o;
+}
+#define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
+#define RESUME "checkpoint", path, "resume", "true"
+
+/* What a callback has seen, and when it ends training. */
+typedef struct watch {
+    int64_t calls, stop_at;
+    int calls_of[3];
+    acf_fit_report last;
+    char trouble[512];
+    acf_table *poisoned; /* while member 2 is trained */
+} watch;
+
+static int look(void *ctx, const acf_fit_report *r) {
+    watch *w = ctx;
+    assert_in_range(r->member, 1, r->members);
+    assert_true(r->elapsed >= w->last.elapsed && r->member >= w->last.member);
+    w->last = *r;
+    w->calls_of[(r->member - 1) % 3]++;
+    if (r->trouble) snprintf(w->trouble, sizeof w->trouble, "%s", r->trouble);
+    w->calls++;
+    if (w->poisoned) { /* no cell of the table can be learned from; what is held out and the scales are found by now */
+        double *x = (double *)acf_table_values(w->poisoned);
+        for (int i = 0; i < CELLS; i += 3)
+            if (!isnan(x[i])) x[i] = r->member == 2 && !r->trouble ? 1e300 : sin(i);
+    }
+    return w->calls == w->stop_at;
+}
+
+static acf_status fit(acf_options *o, watch *w, acf_model **out) {
+    acf_table *t = some_table();
+    acf_status status = acf_model_fit(t, o, w ? look : NULL, w, out);
+    acf_options_free(o);
+    acf_table_free(t);
+    return status;
+}
+
+static void scores(const acf_model *m, double *out) {
+    acf_session *s;
+    acf_table *t = some_table();
+    assert_int_equal(acf_session_create(m, &s), ACF_OK);
+    if (acf_session_logp(s, t, NULL, NULL, out)) fail_msg("%s", acf_error());
+    acf_session_free(s);
+    acf_table_free(t);
+}
+
+/* Each is the model that its seed alone gives, and the density is their mean: from memory and from the file. */
+static void members_are_fits_from_other_seeds(void **state) {
+    (void)state;
+    double lp[ROWS], loaded[ROWS], one[3][ROWS];
+    acf_model *m, *again = NULL;
+    watch w = {0};
+    if (fit(options(WITH("members", "3")), &w, &m)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_model_members(m), 3);
+    assert_true(w.last.member == 3 && w.last.members == 3 && w.calls_of[0] > 6 && w.calls_of[1] > 6 && w.calls_of[2] > 6);
+    for (int k = 0; k < 3; k++) {
+        char seed[32];
+        snprintf(seed, sizeof seed, "%llu", (unsigned long long)acf_member_seed(1, k));
+        if (fit(options(WITH("members", "1", "seed", seed)), NULL, &again)) fail_msg("%s", acf_error());
+        assert_int_equal(acf_model_members(again), 1);
+        assert_int_equal(acf_model_parameters(m), 3 * acf_model_parameters(again));
+        scores(again, one[k]);
+        acf_model_free(again);
+    }
+    assert_memory_not_equal(one[0], one[1], sizeof one[0]);
+    assert_memory_not_equal(one[1], one[2], sizeof one[0]);
+    scores(m, lp);
+    for (int i = 0; i < ROWS; i++) assert_true(fabs(lp[i] - log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3)) < 1e-9 * (1 + fabs(lp[i])));
+    if (acf_model_save(m, file) || acf_model_load(file, NULL, &again)) fail_msg("%s", acf_error());
+    scores(again, loaded);
+    assert_memory_equal(lp, loaded, sizeof lp);
+    acf_model_free(m), acf_model_free(again);
+}
+
+/* auto goes by the rows; who asks for a number gets it; a model says what it has. */
+static void a_model_says_how_many(void **state) {
+    (void)state;
+    acf_model *m = NULL, *two = NULL, *one = NULL;
+    char text[16384];
+    if (fit(options(NULL), NULL, &m) || fit(options(WITH("members", "2")), NULL, &two) || fit(options(WITH("members", "1")), NULL, &one)) fail_msg("%s", acf_error());
+    assert_true(acf_model_members(m) == 3 && acf_model_members(two) == 2 && acf_model_members(one) == 1 && acf_model_members(NULL) == 0);
+    assert_int_equal(acf_model_info(two, text, sizeof text, NULL), ACF_OK);
+    const char *list = strstr(text, "\"members\": [");
+    assert_true(list && strstr(list, "\"training\"") && strstr(text, "\"members\": 2,"));
+    assert_int_equal(acf_model_info_text(two, text, sizeof text, NULL), ACF_OK);
+    assert_non_null(strstr(text, "members: 2, whose densities are averaged\n"));
+    assert_int_equal(acf_model_info_text(one, text, sizeof text, NULL), ACF_OK);
+    assert_null(strstr(text, "averaged"));
+    acf_options *o = options(NULL);
+    assert_true(acf_options_set(o, "members", "0") == ACF_EUSAGE && acf_options_set(o, "members", "17") == ACF_EUSAGE);
+    acf_options_free(o);
+    acf_model_free(m), acf_model_free(two), acf_model_free(one);
+}
+
+/* After any step of any member; the model has those that were complete, and the resumed one is that of a run in one go. */
+static void interrupted_anywhere_it_ends_the_same(void **state) {
+    (void)state;
+    double whole[ROWS], resumed[ROWS];
+    acf_model *m;
+    watch w = {0};
+    if (fit(options(WITH("members", "3")), &w, &m)) fail_msg("%s", acf_error());
+    scores(m, whole);
+    acf_model_free(m);
+    const int64_t calls = w.calls;
+    for (int64_t k = 2; k < calls; k++) {
+        watch part = {.stop_at = k}, rest = {0};
+        unlink(path);
+        if (fit(options(WITH("members", "3", RESUME)), &part, &m) != ACF_EINTERRUPT) fail_msg("call %d: %s", (int)k, acf_error());
+        assert_true(m && acf_model_members(m) == (k >= w.calls_of[0] + w.calls_of[1] ? 2 : 1)); /* also of the first that was not complete */
+        if (part.last.member > 1) assert_non_null(strstr(acf_error(), part.last.member == 3 ? "member 3 of 3" : "member 2 of 3"));
+        acf_model_free(m);
+        if (fit(options(WITH("members", "3", "threads", k % 2 ? "2" : "1", RESUME)), &rest, &m)) fail_msg("call %d: %s", (int)k, acf_error());
+        scores(m, resumed);
+        acf_model_free(m);
+        assert_memory_equal(whole, resumed, sizeof whole);
+        assert_int_equal(rest.calls, calls - k);
+    }
+    watch none = {0}; /* and what is finished stays so */
+    if (fit(options(WITH("members", "3", RESUME)), &none, &m)) fail_msg("%s", acf_error());
+    assert_int_equal(none.calls, 0);
+    scores(m, resumed);
+    assert_memory_equal(whole, resumed, sizeof whole);
+    acf_model_free(m);
+    assert_int_equal(fit(options(WITH("members", "2", RESUME)), NULL, &m), ACF_EMODEL);
+    assert_non_null(strstr(acf_error(), "member 3, and this model has 2"));
+    watch second = {.stop_at = w.calls_of[0] + 2}; /* its first pass: of the first member a larger lr would do */
+    unlink(path);
+    assert_int_equal(fit(options(WITH("members", "3", RESUME)), &second, &m), ACF_EINTERRUPT);
+    acf_model_free(m);
+    assert_int_equal(fit(options(WITH("members", "3", "lr", "0.02", RESUME)), NULL, &m), ACF_EMODEL);
+    assert_non_null(strstr(acf_error(), "of a later member, which can only go on as it began: lr is"));
+}
+
+/* The second of three finds numbers that no step is finite with. */
+static void a_member_that_diverges_is_left_out(void **state) {
+    (void)state;
+    acf_model *m;
+    acf_table *t = some_table();
+    acf_options *o = options(WITH("members", "3", "steps", "60", "refit", "false"));
+    watch w = {.poisoned = t};
+    if (acf_model_fit(t, o, look, &w, &m)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_model_members(m), 2);
+    if (!strstr(w.trouble, "member 2 of 3 is left out of the model, which has the others: ")) fail_msg("trouble: %s", w.trouble);
+    assert_int_equal(w.last.member, 3);
+    acf_model_free(m);
+    acf_options_free(o);
+    acf_table_free(t);
+}
+
+/* Every allocation failing in turn, in a fit that is taken up in its second member. */
+static void survives_without_memory(void **state) {
+    (void)state;
+    acf_model *m = NULL;
+    const char *const *small = WITH("members", "2", "steps", "2", "valid-every", "1", "refit", "false", RESUME);
+    watch w = {.stop_at = 3};
+    unlink(path);
+    assert_int_equal(fit(options(small), &w, &m), ACF_EINTERRUPT);
+    acf_model_free(m);
+    acf_table *t = some_table();
+    acf_options *o = options(small);
+    const int64_t live = acf_alloc_live();
+    acf_status status = ACF_EMEMORY;
+    for (int64_t n = 1; status; n++) {
+        acf_alloc_fail_at(n);
+        status = acf_model_fit(t, o, NULL, NULL, &m);
+        acf_alloc_fail_at(0);
+        if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
+        acf_model_free(m);
+        assert_int_equal(acf_alloc_live(), live);
+        assert_true(n < 5000);
+    }
+    acf_options_free(o);
+    acf_table_free(t);
+}
+
+#define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
+ACF_TESTS(members_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
+          cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory))

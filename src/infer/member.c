@@ -1,0 +1,153 @@
+/* Questions to one member: see member.h. */
+#include "infer/member.h"
+
+#include "data/resident.h"
+
+#define SCORE_SEED 0 /* of the noise that stands in for what rounding took away (data/encode.h): scores are reproducible */
+
+acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out) {
+    acf_status status = ACF_OK;
+    const int64_t D = m->encoder->D;
+    acf_member *s = acf_alloc_zero(sizeof *s, "a session");
+    if (!s) return ACF_EMEMORY;
+    s->dev = dev, s->m = m;
+    ACF_TRY_DONE(acf_tape_create(dev, NULL, &s->t));
+    ACF_TRY_DONE(acf_batch_stage(dev, rows, D, &s->batch));
+    ACF_TRY_DONE(acf_replayed_create(m->net, s->t, rows, &s->replayed));
+    s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
+    s->cells = s->row ? acf_alloc((size_t)(rows * D) * sizeof *s->cells, "a session") : NULL;
+    s->spread = s->cells ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->spread, "a session") : NULL;
+    if (!s->spread) status = ACF_EMEMORY;
+    else *out = s;
+done:
+    if (status) acf_member_free(s);
+    return status;
+}
+
+void acf_member_free(acf_member *s) {
+    if (!s) return;
+    acf_replayed_free(s->replayed);
+    acf_tape_free(s->t);
+    acf_batch_free(s->batch);
+    acf_release(s->row);
+    acf_release(s->cells);
+    acf_release(s->spread);
+    acf_release(s);
+}
+
+void acf_member_precision(acf_member *s, acf_precision precision) {
+    s->precision = precision;
+    acf_replayed_forget(s->replayed);
+}
+
+/* ---- from a question to masks ---------------------------------------------------------------------------------------------- */
+
+bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool present) {
+    if (q.asked) return q.asked[cell] && (present || why == ACF_TO_FILL);
+    return why == ACF_TO_SCORE ? present : !present;
+}
+
+static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t n) {
+    for (int64_t i = 0; i < n; i++) s->row[i] = row[i];
+    acf_batch_fill(s->dev, s->batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
+}
+
+void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n) {
+    acf_batch *batch = s->batch;
+    int64_t D = batch->D;
+    fill(s, t, row, n);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < D; j++) {
+            int64_t k = i * D + j, cell = row[i] * D + j;
+            bool present = batch->m[k], asked = acf_question_asks(q, why, cell, present);
+            bool given = present && !asked && (!q.given || q.given[cell]);
+            batch->b[k] = given;
+            batch->m[k] = given || asked;
+        }
+}
+
+void acf_member_load_cells(acf_member *s, const acf_table *t, acf_question q, const int64_t *row, const int32_t *column, int64_t n) {
+    acf_batch *batch = s->batch;
+    int64_t D = batch->D;
+    fill(s, t, row, n);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < D; j++) {
+            int64_t k = i * D + j, cell = row[i] * D + j;
+            bool present = batch->m[k], asked = acf_question_asks(q, ACF_TO_FILL, cell, present);
+            batch->b[k] = present && !asked && (!q.given || q.given[cell]);
+            batch->m[k] = batch->b[k] || j == column[i];
+        }
+}
+
+/* A view of the loaded batch on a fresh, not recording tape. */
+static acf_view *view(acf_member *s) {
+    acf_tape_begin(s->t, false);
+    return acf_net_view(s->t, s->m->net, s->batch, NULL);
+}
+
+/* ---- scores ---------------------------------------------------------------------------------------------------------------- */
+
+/* log |dz/dx| of the modelled cells of row i of the batch, at the very values that score looks at. */
+static double slopes(const acf_member *s, const acf_table *t, int64_t i) {
+    const acf_encoder *e = s->m->encoder;
+    const acf_batch *batch = s->batch;
+    const double *x = acf_tab_row(t, s->row[i]);
+    double sum = 0;
+    for (int64_t j = 0; j < batch->D; j++)
+        if (acf_member_asked(s, i * batch->D + j))
+            sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x[j], SCORE_SEED, batch->id[i], ACF_NOISE_FIXED));
+    return sum;
+}
+
+/* s->cells (n): log p of the loaded rows, encoded. */
+static acf_status ask_logp(acf_member *s) {
+    bool by_hand = true;
+    if (s->replayed) ACF_TRY(acf_replayed_logp(s->replayed, s->batch, s->cells, &by_hand));
+    if (!by_hand) return ACF_OK;
+    acf_tensor *lp = acf_net_logp(s->t, view(s));
+    ACF_TRY(acf_tape_check(s->t, lp));
+    ACF_TRY(acf_device_copy(s->dev, s->cells, lp->data, (size_t)s->batch->N * sizeof *s->cells, ACF_TO_HOST));
+    return acf_device_sync(s->dev);
+}
+
+acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
+    const acf_batch *batch = s->batch;
+    acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
+    s->dev->precision = s->precision;
+    acf_status status = ask_logp(s);
+    s->dev->precision = ACF_PRECISION_FLOAT;
+    ACF_TRY(status);
+    for (int64_t i = 0; i < batch->N; i++) out[i] = (double)s->cells[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
+    return ACF_OK;
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------------------------- */
+
+static acf_status ask_answer(acf_member *s, const acf_draw *d) {
+    bool by_hand = true;
+    if (s->replayed) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
+    if (!by_hand) return ACF_OK;
+    acf_view *v = view(s);
+    return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
+}
+
+acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
+    s->dev->precision = s->precision;
+    acf_status status = ask_answer(s, d);
+    s->dev->precision = ACF_PRECISION_FLOAT;
+    return status;
+}
+
+acf_status acf_member_spread(acf_member *s) {
+    s->dev->precision = s->precision;
+    acf_status status = acf_net_spread(s->t, view(s), ACF_MEAN_VALUES, s->spread);
+    s->dev->precision = ACF_PRECISION_FLOAT;
+    return status;
+}
+
+acf_status acf_member_classes(acf_member *s, acf_real *out) {
+    s->dev->precision = s->precision;
+    acf_status status = acf_net_class_probs(s->t, view(s), out);
+    s->dev->precision = ACF_PRECISION_FLOAT;
+    return status;
+}

@@ -1,0 +1,54 @@
+/* Questions to one member of a model, a batch of rows at a time: what session.h asks of all of them and puts together.
+ *
+ *     load      rows of a table, with b and m as a question says
+ *     then      score: log p of each     answer: a draw or the best guess     spread: values of single cells     classes: their probabilities
+ *
+ * Thread rule: used by one thread at a time. */
+#ifndef ACF_INFER_MEMBER_H
+#define ACF_INFER_MEMBER_H
+
+#include "infer/replayed.h"
+#include "infer/session.h"
+
+/* To be read by others. */
+typedef struct acf_member {
+    acf_device *dev;
+    const acf_model *m; /* its next is not looked at */
+    acf_tape *t;
+    acf_batch *batch;
+    int64_t *row;     /* (rows) table rows of the batch */
+    acf_real *cells;  /* (rows,D) what the network answered, encoded */
+    acf_real *spread; /* (rows, ACF_MEAN_VALUES) the same of single cells */
+    acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
+    acf_precision precision;
+} acf_member;
+
+/* Keeps dev and m. rows: of a batch, at least 1. Gives *out; free with acf_member_free. Fails: ACF_EMEMORY. */
+acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out);
+void acf_member_free(acf_member *s); /* NULL is allowed */
+void acf_member_precision(acf_member *s, acf_precision precision); /* one that the device has */
+
+/* SCORE: what is present is asked for; FILL: what is missing, where the question does not say. */
+typedef enum acf_purpose { ACF_TO_SCORE, ACF_TO_FILL } acf_purpose;
+bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool present);
+
+/* Loads these n rows of t. */
+void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n);
+
+/* A row of the batch for one asked cell each: of table row row[i], column[i]; what else the row asks for is missing. */
+void acf_member_load_cells(acf_member *s, const acf_table *t, acf_question q, const int64_t *row, const int32_t *column, int64_t n);
+
+/* Is this cell of the batch asked for? */
+static inline bool acf_member_asked(const acf_member *s, int64_t cell) { return s->batch->m[cell] && !s->batch->b[cell]; }
+
+/* out (n): log p of the loaded rows in the table's units. Fails: ACF_ENUMERIC, ACF_EMEMORY, ACF_EDEVICE, like the others. */
+acf_status acf_member_score(acf_member *s, const acf_table *t, double *out);
+
+/* Into `cells`: a draw of the loaded rows, or with d NULL the best guess. */
+acf_status acf_member_answer(acf_member *s, const acf_draw *d);
+
+/* Into `spread`: the values of acf_net_spread for loaded cells; and out (n, acf_net_classes): of acf_net_class_probs. */
+acf_status acf_member_spread(acf_member *s);
+acf_status acf_member_classes(acf_member *s, acf_real *out);
+
+#endif

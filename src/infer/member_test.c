@@ -1,0 +1,290 @@
+/* Models of several members: every answer is that of the mixture of what the members answer when they are asked alone. */
+#include "infer/member.h"
+
+#include "harness/lab.h"
+#include "model/config.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 41, COLS = 4, CELLS = ROWS * COLS, K = 3, CLASS = 2, WHOLE = 1 };
+
+typedef struct bench {
+    acf_device *dev;
+    acf_table *table;
+    acf_model *m;        /* of K members */
+    acf_session *s;      /* of all of them */
+    acf_session *one[K]; /* of each */
+    double x[CELLS];
+} bench;
+
+static acf_model *some_model(bench *b, int k) {
+    static const char *const set[][2] = {{"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "7"}, {"components", "3"}};
+    acf_options *o;
+    acf_encoder *e;
+    acf_model *m;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_encoder_fit(b->table, NULL, NULL, &e), ACF_OK);
+    assert_int_equal(acf_encoder_shape(e, b->table, NULL, NULL, &(acf_encoding){k != 1, true}), ACF_OK); /* one reads the table in its own way */
+    assert_int_equal(acf_fitted_create(b->dev, o, e, (uint64_t)k + 3, true, &m), ACF_OK);
+    acf_params *ps = acf_net_params(m->net);
+    for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random((uint32_t)k + 2, i, -0.3, 0.3);
+    return m;
+}
+
+/* Measurements, whole numbers, a category, measurements. */
+static void open_bench(bench *b, int64_t batch) {
+    static const acf_column column[COLS] = {{NULL, 0}, {NULL, 0}, {NULL, 3}, {NULL, 0}};
+    for (int i = 0; i < CELLS; i++) {
+        double u = acf_lab_random(1, i, 0, 1);
+        b->x[i] = i % COLS == CLASS ? floor(3 * u) : i % COLS == WHOLE ? floor(20 * u) : 10 * u;
+        if (i % 5 == 2 || i % 7 == 3) b->x[i] = (double)NAN; /* in some rows two */
+    }
+    assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
+    assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
+    b->m = NULL;
+    for (int k = 0; k < K; k++) {
+        acf_model *m = some_model(b, k);
+        assert_int_equal(acf_ask_create(b->dev, m, batch, &b->one[k]), ACF_OK); /* before anything is behind it */
+        if (k) acf_fitted_append(b->m, m);
+        else b->m = m;
+    }
+    assert_int_equal(acf_ask_create(b->dev, b->m, batch, &b->s), ACF_OK);
+}
+
+static void close_bench(bench *b) {
+    for (int k = 0; k < K; k++) acf_ask_free(b->one[k]);
+    acf_ask_free(b->s);
+    acf_fitted_free(b->m);
+    acf_tab_free(b->table);
+    acf_device_close(b->dev);
+}
+
+static const acf_question all = {0};
+
+/* ---- densities ------------------------------------------------------------------------------------------------------------- */
+
+static void densities_are_averaged(void **state) {
+    (void)state;
+    bench b;
+    double lp[ROWS], cells[CELLS], one[K][CELLS];
+    open_bench(&b, 16);
+    assert_int_equal(acf_ask_logp(b.s, b.table, all, lp), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_logp(b.one[k], b.table, all, one[k]), ACF_OK);
+    for (int i = 0; i < ROWS; i++)
+        acf_assert_close(lp[i], log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3), 1e-9, "log p");
+    assert_int_equal(acf_ask_cells(b.s, b.table, cells), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_cells(b.one[k], b.table, one[k]), ACF_OK);
+    for (int i = 0; i < CELLS; i++) {
+        assert_int_equal(isnan(cells[i]), isnan(b.x[i]));
+        if (!isnan(cells[i])) acf_assert_close(cells[i], log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3), 1e-9, "log p of a cell");
+    }
+    close_bench(&b);
+}
+
+/* Far away, where no exp of them is a number, it is still the most that counts. */
+static void densities_far_away_are_numbers(void **state) {
+    (void)state;
+    bench b;
+    double x[COLS] = {1e9, 1e9, 1, -1e9}, lp, one[K];
+    acf_table *t;
+    open_bench(&b, 16);
+    assert_int_equal(acf_tab_create(x, NULL, 1, COLS, b.table->column, &t), ACF_OK);
+    assert_int_equal(acf_ask_logp(b.s, t, all, &lp), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_logp(b.one[k], t, all, &one[k]), ACF_OK);
+    const double most = fmax(one[0], fmax(one[1], one[2]));
+    assert_true(most < -800 && lp <= most && lp >= most - log(3) - 1e-9);
+    acf_tab_free(t);
+    close_bench(&b);
+}
+
+static void the_mixture_integrates_to_one(void **state) {
+    (void)state;
+    enum { N = 4001 };
+    bench b;
+    static double x[N * COLS], lp[N];
+    static uint8_t asked[N * COLS];
+    open_bench(&b, 512);
+    double mean = b.m->encoder->mean[3], scale = b.m->encoder->scale[3], step = 40 * scale / (N - 1), sum = 0;
+    for (int i = 0; i < N * COLS; i++) {
+        x[i] = i % COLS == 3 ? mean - 20 * scale + step * (i / COLS) : 1;
+        asked[i] = i % COLS == 3;
+    }
+    acf_table *grid;
+    assert_int_equal(acf_tab_create(x, NULL, N, COLS, b.table->column, &grid), ACF_OK);
+    if (acf_ask_logp(b.s, grid, (acf_question){.asked = asked}, lp)) fail_msg("%s", acf_error());
+    for (int i = 0; i < N; i++) sum += exp(lp[i]) * step;
+    acf_assert_close(sum, 1, 3e-3, "integral over one column");
+    acf_tab_free(grid);
+    close_bench(&b);
+}
+
+/* ---- draws ----------------------------------------------------------------------------------------------------------------- */
+
+/* Which member a row was drawn by; -1: none of them. */
+static int drawn_by(const bench *b, const double *row, const double one[K][CELLS], int i) {
+    int who = -1, n = 0;
+    for (int k = 0; k < K; k++)
+        if (memcmp(row, one[k] + i * COLS, COLS * sizeof *row) == 0) who = k, n++;
+    (void)b;
+    return n == 1 ? who : -1;
+}
+
+/* Any three draws one after the other are of all three, and who begins is chance. */
+static void members_take_turns(void **state) {
+    (void)state;
+    enum { DRAWS = 7 };
+    bench b;
+    double out[CELLS], one[K][CELLS];
+    int who[DRAWS][ROWS], first[K] = {0}, known = 0;
+    open_bench(&b, 16);
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        assert_int_equal(acf_ask_draw(b.s, b.table, all, 5, d, out), ACF_OK);
+        for (int k = 0; k < K; k++) assert_int_equal(acf_ask_draw(b.one[k], b.table, all, 5, d, one[k]), ACF_OK);
+        for (int i = 0; i < ROWS; i++) who[d][i] = drawn_by(&b, out + i * COLS, (const double(*)[CELLS])one, i);
+    }
+    for (int i = 0; i < ROWS; i++)
+        for (int d = 0; d + 1 < DRAWS; d++) {
+            if (who[d][i] < 0 || who[d + 1][i] < 0) continue; /* complete, or two agreed: whole numbers do */
+            assert_int_equal(who[d + 1][i], (who[d][i] + 1) % K);
+            if (d == 0) first[who[0][i]]++;
+            known++;
+        }
+    assert_true(known > 100);
+    for (int k = 0; k < K; k++) assert_true(first[k] >= 3);
+    close_bench(&b);
+}
+
+/* A row alone, in another batch, or with another number of threads is drawn by the same member with the same numbers. */
+static void rows_do_not_matter_to_each_other(void **state) {
+    (void)state;
+    bench b;
+    double whole[CELLS], one[COLS], lp[ROWS], alone, again[CELLS], mean[2][CELLS];
+    const double tol = 5000 * (double)ACF_REAL_EPS;
+    open_bench(&b, 64);
+    assert_int_equal(acf_ask_draw(b.s, b.table, all, 5, 1, whole), ACF_OK);
+    assert_int_equal(acf_ask_logp(b.s, b.table, all, lp), ACF_OK);
+    assert_int_equal(acf_ask_mean(b.s, b.table, all, mean[0]), ACF_OK);
+    for (int i = 0; i < ROWS; i++) {
+        acf_table *t;
+        assert_int_equal(acf_tab_create(b.x + i * COLS, NULL, 1, COLS, b.table->column, &t), ACF_OK);
+        t->first_id = (uint64_t)i;
+        assert_int_equal(acf_ask_draw(b.s, t, all, 5, 1, one), ACF_OK);
+        assert_int_equal(acf_ask_logp(b.s, t, all, &alone), ACF_OK);
+        for (int j = 0; j < COLS; j++) acf_assert_close(one[j], whole[i * COLS + j], tol, "a draw alone");
+        acf_assert_close(alone, lp[i], tol, "log p alone");
+        acf_tab_free(t);
+    }
+    acf_ask_free(b.s);
+    assert_int_equal(acf_ask_create(b.dev, b.m, 5, &b.s), ACF_OK);
+    assert_int_equal(acf_ask_draw(b.s, b.table, all, 5, 1, again), ACF_OK);
+    assert_int_equal(acf_ask_mean(b.s, b.table, all, mean[1]), ACF_OK);
+    for (int i = 0; i < CELLS; i++) acf_assert_close(again[i], whole[i], tol, "a draw in small batches"), acf_assert_close(mean[1][i], mean[0][i], tol, "a mean");
+    close_bench(&b);
+}
+
+static void summaries_are_of_the_draws(void **state) {
+    (void)state;
+    enum { DRAWS = 8 };
+    bench b;
+    double one[CELLS], sum[CELLS] = {0}, least[CELLS], mean[CELLS], quantile[CELLS];
+    open_bench(&b, 10);
+    for (int i = 0; i < CELLS; i++) least[i] = INFINITY;
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        assert_int_equal(acf_ask_draw(b.s, b.table, all, 8, d, one), ACF_OK);
+        for (int i = 0; i < CELLS; i++) sum[i] += one[i] / DRAWS, least[i] = fmin(least[i], one[i]);
+    }
+    assert_int_equal(acf_ask_summary(b.s, b.table, all, 8, DRAWS, (double[]){0}, 1, mean, quantile), ACF_OK);
+    for (int i = 0; i < CELLS; i++) {
+        assert_int_equal(isnan(mean[i]), !isnan(b.x[i]));
+        if (isnan(mean[i]) || i % COLS == CLASS) continue;
+        acf_assert_close(mean[i], sum[i], 5000 * (double)ACF_REAL_EPS, "mean of draws");
+        acf_assert_close(quantile[i], least[i], 5000 * (double)ACF_REAL_EPS, "least of draws");
+    }
+    close_bench(&b);
+}
+
+/* ---- single values ----------------------------------------------------------------------------------------------------------- */
+
+/* log p of the three classes of row i, with what else is missing there left out. */
+static int best_class(const bench *b, int i) {
+    double x[3 * COLS], lp[3];
+    uint8_t asked[3 * COLS];
+    acf_table *t;
+    for (int c = 0; c < 3 * COLS; c++) x[c] = c % COLS == CLASS ? c / COLS : b->x[i * COLS + c % COLS], asked[c] = c % COLS == CLASS;
+    assert_int_equal(acf_tab_create(x, NULL, 3, COLS, b->table->column, &t), ACF_OK);
+    assert_int_equal(acf_ask_logp(b->s, t, (acf_question){.asked = asked}, lp), ACF_OK);
+    acf_tab_free(t);
+    return lp[0] >= lp[1] && lp[0] >= lp[2] ? 0 : lp[1] >= lp[2] ? 1 : 2;
+}
+
+/* Numbers: the mean of the members' means. Classes: the most probable one of the mixture, which some members would not have chosen. */
+static void means_are_those_of_the_mixture(void **state) {
+    (void)state;
+    bench b;
+    double mean[CELLS], one[K][CELLS];
+    int disputed = 0;
+    open_bench(&b, 16);
+    assert_int_equal(acf_ask_mean(b.s, b.table, all, mean), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_mean(b.one[k], b.table, all, one[k]), ACF_OK);
+    for (int i = 0; i < CELLS; i++) {
+        if (!isnan(b.x[i])) assert_true(mean[i] == b.x[i]);
+        else if (i % COLS != CLASS) acf_assert_close(mean[i], (one[0][i] + one[1][i] + one[2][i]) / 3, 1e-9, "mean");
+        else {
+            assert_true(mean[i] == best_class(&b, i / COLS));
+            disputed += one[0][i] != mean[i];
+        }
+    }
+    assert_true(disputed > 0); /* else the first alone would have done */
+    close_bench(&b);
+}
+
+/* Numbers: the mean of the members' best guesses, as the column has them. Classes: what most of them say. */
+static void guesses_are_put_together(void **state) {
+    (void)state;
+    bench b;
+    double guess[CELLS], one[K][CELLS];
+    int outvoted = 0;
+    open_bench(&b, 16);
+    assert_int_equal(acf_ask_guess(b.s, b.table, all, guess), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_guess(b.one[k], b.table, all, one[k]), ACF_OK);
+    for (int i = 0; i < CELLS; i++) {
+        const double mean = (one[0][i] + one[1][i] + one[2][i]) / 3;
+        if (!isnan(b.x[i])) assert_true(guess[i] == b.x[i]);
+        else if (i % COLS == WHOLE) assert_true(guess[i] == floor(guess[i]) && fabs(guess[i] - mean) <= 0.5 + 1e-9);
+        else if (i % COLS != CLASS) acf_assert_close(guess[i], mean, 1e-9, "guess");
+        else if (one[1][i] == one[2][i]) assert_true(guess[i] == one[1][i]), outvoted += one[0][i] != guess[i];
+        else assert_true(guess[i] == one[0][i]);
+    }
+    assert_true(outvoted > 0);
+    close_bench(&b);
+}
+
+/* Every allocation failing in turn, from the session to its answers. */
+static void survives_without_memory(void **state) {
+    (void)state;
+    bench b;
+    double out[CELLS];
+    open_bench(&b, 16);
+    const int64_t live = acf_alloc_live();
+    acf_status status = ACF_EMEMORY;
+    for (int64_t n = 1; status; n++) {
+        acf_session *s = NULL;
+        acf_alloc_fail_at(n);
+        status = acf_ask_create(b.dev, b.m, 16, &s);
+        if (!status) status = acf_ask_mean(s, b.table, all, out);
+        if (!status) status = acf_ask_draw(s, b.table, all, 1, 1, out);
+        acf_alloc_fail_at(0);
+        acf_ask_free(s);
+        assert_true(status == ACF_OK || status == ACF_EMEMORY);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    close_bench(&b);
+}
+
+ACF_TESTS(member, cmocka_unit_test(densities_are_averaged), cmocka_unit_test(densities_far_away_are_numbers),
+          cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
+          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(means_are_those_of_the_mixture), cmocka_unit_test(guesses_are_put_together),
+          cmocka_unit_test(survives_without_memory))
