@@ -312,7 +312,8 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * diverges is given up, and the model of the first is the result.
  *
  * `members` models are fitted, each as said above but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
- * default, is 3 for a table of fewer than 2,000 rows and 1 for others: what a small table leaves open, no single network knows, and their mean errs less.
+ * default, is 3 for a table of fewer than 2,000 rows and at most 56 columns and 1 for others: what a small table leaves open, no single network knows, and
+ * their mean errs less.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
  *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is

@@ -97,7 +97,7 @@
       "every GRU layer sees the observed values, not only the first")                                                  \
     X("members", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
       "models that are fitted to a table from different seeds and answer together, each with the same weight; auto: 3 for "   \
-      "fewer than 2,000 rows, else 1")
+      "fewer than 2,000 rows and at most 56 columns, else 1")
 
 /* What a model of images is made of: docs/images.md. */
 #define ACF_IMAGE_MODEL_OPTIONS(X)                                                                                     \

@@ -236,10 +236,10 @@ static acf_status suggest_lowrank(acf_options *o) {
     return acf_opts_set_from(o, "flow", flow, ACF_FROM_PRESET);
 }
 
-acf_status acf_config_members(acf_options *o, int64_t rows) {
+acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns) {
     char text[32];
     if (acf_options_int(o, "members") != ACF_INT_AUTO) return ACF_OK;
-    snprintf(text, sizeof text, "%d", rows < ACF_MEMBERS_ROWS ? ACF_MEMBERS_AUTO : 1);
+    snprintf(text, sizeof text, "%d", rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? ACF_MEMBERS_AUTO : 1);
     return acf_opts_set(o, "members", text);
 }
 

@@ -39,12 +39,14 @@ acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D)
 #define ACF_WIDTH_BASE 512
 #define ACF_WIDTH_RANK 16
 
-/* Puts a number in the place of the option members' `auto`: ACF_MEMBERS_AUTO for a table of fewer than ACF_MEMBERS_ROWS rows, else 1. What rows leave
- * open, and what a seed decides, is worth less where there are many (docs/RESULTS.md). Fails: ACF_EMEMORY. */
-acf_status acf_config_members(acf_options *o, int64_t rows);
+/* Puts a number in the place of the option members' `auto`: ACF_MEMBERS_AUTO for a table of fewer than ACF_MEMBERS_ROWS rows and of at most
+ * ACF_MEMBERS_COLUMNS columns, else 1. What rows leave open, and what a seed decides, is worth less where there are many; and of a wide table a few factors
+ * say most, the same from every seed (docs/RESULTS.md). Fails: ACF_EMEMORY. */
+acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns);
 
 #define ACF_MEMBERS_AUTO 3
 #define ACF_MEMBERS_ROWS 2000
+#define ACF_MEMBERS_COLUMNS 56
 
 /* Rows of a batch of a table with D columns: ACF_BATCH_ROWS, fewer where they would have more than ACF_BATCH_CELLS cells, but at
  * least 4. A training step of the default model keeps some 8 KB for each modelled cell. */

@@ -110,5 +110,20 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
+static void small_tables_have_several_members(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows, columns;
+        const char *asked;
+        int64_t members;
+    } cases[] = {{1, 1, "auto", 3}, {1999, 56, "auto", 3}, {2000, 5, "auto", 1}, {100, 57, "auto", 1}, {100000, 300, "5", 5}, {10, 3, "1", 1}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        acf_options *o = options_for(4, 0, (const char *const[]){"members", cases[k].asked, NULL});
+        assert_int_equal(acf_config_members(o, cases[k].rows, cases[k].columns), ACF_OK);
+        assert_int_equal(acf_options_int(o, "members"), cases[k].members);
+        acf_opts_free(o);
+    }
+}
+
 ACF_TESTS(config, cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
-          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(presets_fill_in), cmocka_unit_test(every_allocation_may_fail))
+          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(small_tables_have_several_members), cmocka_unit_test(presets_fill_in), cmocka_unit_test(every_allocation_may_fail))
