@@ -3,7 +3,7 @@
 #include "acflow.h"
 
 #include "base/arena.h"
-#include "harness/check.h"
+#include "harness/fit_lab.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROWS = 90, COLS = 3, CELLS = ROWS * COLS };
+enum { ROWS = 90, COLS = ACF_FIT_LAB_COLS, CELLS = ROWS * COLS };
 
 static char folder[64], path[96];
 
@@ -33,20 +33,9 @@ static int remove_folder(void **state) {
 
 static bool exists(void) { return access(path, F_OK) == 0; }
 
-/* Two reals around a category, a ninth of the cells missing. `bump` changes one of them. */
 static acf_table *some_table(double bump) {
     static const char *const names[COLS] = {"dose", "site", NULL};
-    double x[CELLS];
-    acf_table *t;
-    for (int i = 0; i < ROWS; i++) {
-        int c = i % 3;
-        x[i * 3] = 5 * c + sin(12.9898 * i), x[i * 3 + 1] = c, x[i * 3 + 2] = -c + 0.2 * sin(78.233 * i);
-        for (int j = 0; j < COLS; j++)
-            if ((i * 7 + j * 3) % 9 == 0) x[i * 3 + j] = NAN;
-    }
-    x[3 * 40] += bump;
-    if (acf_table_create(x, NULL, ROWS, COLS, (int32_t[]){0, 3, 0}, names, &t)) fail_msg("%s", acf_error());
-    return t;
+    return acf_fit_lab_table(ROWS, names, bump);
 }
 
 /* A small network and 40 steps in one pass (refit_api_test.c has two, members_api_test.c several models); more: pairs of name and value, ended by NULL. */
@@ -54,12 +43,7 @@ static acf_options *options(const char *const *more) {
     static const char *const common[] = {"steps", "40", "mlp-width", "6", "coupling-units", "5", "likelihood-units", "6",
                                          "components", "3", "batch", "32", "valid-every", "10", "flow", "linear leaky rnn",
                                          "threads", "1", "checkpoint-every", "0", "refit", "false", "members", "1", NULL};
-    acf_options *o;
-    assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (const char *const *p = common; *p; p += 2) assert_int_equal(acf_options_set(o, p[0], p[1]), ACF_OK);
-    for (const char *const *p = more; p && *p; p += 2)
-        if (acf_options_set(o, p[0], p[1])) fail_msg("%s", acf_error());
-    return o;
+    return acf_fit_lab_options(common, more);
 }
 #define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
 #define CHECKPOINT "checkpoint", path
@@ -81,11 +65,7 @@ static int look(void *ctx, const acf_fit_report *r) {
 
 /* Fits and says how it went; the options are freed. */
 static acf_status fit(double bump, acf_options *o, watch *w, acf_model **out) {
-    acf_table *t = some_table(bump);
-    acf_status status = acf_model_fit(t, o, w ? look : NULL, w, out);
-    acf_options_free(o);
-    acf_table_free(t);
-    return status;
+    return acf_fit_lab_fit(some_table(bump), o, w ? look : NULL, w, out);
 }
 
 static void expect(acf_status status, acf_status expected, const char *says) {
@@ -94,14 +74,7 @@ static void expect(acf_status status, acf_status expected, const char *says) {
 }
 
 /* log p of the table's rows: the same bits for the same weights. */
-static void scores(const acf_model *m, double *out) {
-    acf_session *s;
-    acf_table *t = some_table(0);
-    assert_int_equal(acf_session_create(m, &s), ACF_OK);
-    if (acf_session_logp(s, t, NULL, NULL, out)) fail_msg("%s", acf_error());
-    acf_session_free(s);
-    acf_table_free(t);
-}
+static void scores(const acf_model *m, double *out) { acf_fit_lab_scores(m, some_table(0), out); }
 
 static void assert_same_model(const acf_model *a, const acf_model *b) {
     double first[ROWS], second[ROWS];

@@ -2,7 +2,7 @@
 #include "acflow.h"
 
 #include "base/arena.h"
-#include "harness/check.h"
+#include "harness/fit_lab.h"
 #include "train/members.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROWS = 60, COLS = 3, CELLS = ROWS * COLS };
+enum { ROWS = 60, COLS = ACF_FIT_LAB_COLS, CELLS = ROWS * COLS };
 
 static char path[64], file[64];
 
@@ -28,29 +28,13 @@ static int remove_path(void **state) {
     return 0;
 }
 
-static acf_table *some_table(void) {
-    double x[CELLS];
-    acf_table *t;
-    for (int i = 0; i < ROWS; i++) {
-        int c = i % 3;
-        x[i * 3] = 5 * c + sin(12.9898 * i), x[i * 3 + 1] = c, x[i * 3 + 2] = -c + 0.2 * sin(78.233 * i);
-        for (int j = 0; j < COLS; j++)
-            if ((i * 7 + j * 3) % 9 == 0) x[i * 3 + j] = NAN;
-    }
-    if (acf_table_create(x, NULL, ROWS, COLS, (int32_t[]){0, 3, 0}, NULL, &t)) fail_msg("%s", acf_error());
-    return t;
-}
+static acf_table *some_table(void) { return acf_fit_lab_table(ROWS, NULL, 0); }
 
 /* A small network, six steps and then a second pass; more: pairs of name and value, ended by NULL. */
 static acf_options *options(const char *const *more) {
     static const char *const common[] = {"steps", "6", "valid-every", "2", "likelihood-units", "6", "components", "3", "batch", "32", "anchor", "2", "lr", "0.01",
                                          "warmup", "2", "checkpoint-every", "0", "threads", "1", NULL};
-    acf_options *o;
-    assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (const char *const *p = common; *p; p += 2) assert_int_equal(acf_options_set(o, p[0], p[1]), ACF_OK);
-    for (const char *const *p = more; p && *p; p += 2)
-        if (acf_options_set(o, p[0], p[1])) fail_msg("%s", acf_error());
-    return o;
+    return acf_fit_lab_options(common, more);
 }
 #define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
 #define RESUME "checkpoint", path, "resume", "true"
@@ -80,22 +64,9 @@ static int look(void *ctx, const acf_fit_report *r) {
     return w->calls == w->stop_at;
 }
 
-static acf_status fit(acf_options *o, watch *w, acf_model **out) {
-    acf_table *t = some_table();
-    acf_status status = acf_model_fit(t, o, w ? look : NULL, w, out);
-    acf_options_free(o);
-    acf_table_free(t);
-    return status;
-}
+static acf_status fit(acf_options *o, watch *w, acf_model **out) { return acf_fit_lab_fit(some_table(), o, w ? look : NULL, w, out); }
 
-static void scores(const acf_model *m, double *out) {
-    acf_session *s;
-    acf_table *t = some_table();
-    assert_int_equal(acf_session_create(m, &s), ACF_OK);
-    if (acf_session_logp(s, t, NULL, NULL, out)) fail_msg("%s", acf_error());
-    acf_session_free(s);
-    acf_table_free(t);
-}
+static void scores(const acf_model *m, double *out) { acf_fit_lab_scores(m, some_table(), out); }
 
 /* Each is the model that its seed alone gives, and the density is their mean: from memory and from the file. */
 static void members_are_fits_from_other_seeds(void **state) {

@@ -193,6 +193,20 @@ static void write_changed(const acf_st *good, const change *c) {
     if (acf_st_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
 }
 
+/* Each change makes a file that is refused by a sentence with its name and what is wrong; nothing is left of it. */
+static void refuse_all(acf_device *dev, const acf_st *good, const change *c, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        acf_model *none = NULL;
+        write_changed(good, &c[i]);
+        int64_t live = acf_alloc_live();
+        assert_int_equal(acf_fitted_load(dev, other, &none), ACF_EMODEL);
+        if (!strstr(acf_error(), other) || !strstr(acf_error(), c[i].says))
+            fail_msg("change %d: expected the file and '%s' in: %s", (int)i, c[i].says, acf_error());
+        assert_null(none);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+}
+
 static void refuses_what_is_not_a_model(void **state) {
     (void)state;
     static const change changes[] = {
@@ -226,15 +240,7 @@ static void refuses_what_is_not_a_model(void **state) {
     acf_model *m = some_model(dev, table, "ar"), *none = NULL;
     assert_int_equal(acf_fitted_save(m, path), ACF_OK);
     assert_int_equal(acf_st_open(path, &good), ACF_OK);
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-        write_changed(good, &changes[i]);
-        int64_t live = acf_alloc_live();
-        assert_int_equal(acf_fitted_load(dev, other, &none), ACF_EMODEL);
-        if (!strstr(acf_error(), other) || !strstr(acf_error(), changes[i].says))
-            fail_msg("change %d: expected the file and '%s' in: %s", (int)i, changes[i].says, acf_error());
-        assert_null(none);
-        assert_int_equal(acf_alloc_live(), live);
-    }
+    refuse_all(dev, good, changes, sizeof changes / sizeof changes[0]);
     assert_int_equal(acf_fitted_load(dev, "/tmp/there-is-no-such-model", &none), ACF_EIO);
     acf_st_close(good);
     acf_fitted_free(m);
@@ -311,18 +317,11 @@ static void refuses_members_that_are_none(void **state) {
     acf_st *good;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_members(dev, table), *none = NULL;
+    acf_model *m = some_members(dev, table);
     m->next->next->record = m->record;
     assert_int_equal(acf_fitted_save(m, path), ACF_OK);
     assert_int_equal(acf_st_open(path, &good), ACF_OK);
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-        write_changed(good, &changes[i]);
-        int64_t live = acf_alloc_live();
-        assert_int_equal(acf_fitted_load(dev, other, &none), ACF_EMODEL);
-        if (!strstr(acf_error(), other) || !strstr(acf_error(), changes[i].says))
-            fail_msg("change %d: expected the file and '%s' in: %s", (int)i, changes[i].says, acf_error());
-        assert_int_equal(acf_alloc_live(), live);
-    }
+    refuse_all(dev, good, changes, sizeof changes / sizeof changes[0]);
     acf_st_close(good);
     acf_fitted_free(m);
     acf_tab_free(table);

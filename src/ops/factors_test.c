@@ -1,38 +1,13 @@
 /* The anchor of wide tables: cases for the harness against conditionals by plain elimination in the full covariance, identities, refusals. */
 #include "ops/factors.h"
 
-#include "harness/lab.h"
+#include "harness/anchor_lab.h"
 
 #include <math.h>
 #include <string.h>
 
 #define R_MAX 6
 #define D_MAX 48
-#define ROWS_MAX 4096
-#define CLASSES 8 /* in a case's variant, besides the number of factors: known categories are given too */
-
-/* Two categories of three and two classes: indicators of all but the first of each. Which are known differs from row to row. */
-enum { INDICATORS = 3, CATEGORIES = 2 };
-static const int32_t indicator_of[INDICATORS] = {0, 0, 1}, indicator_value[INDICATORS] = {1, 2, 1};
-
-static int32_t code_of(int64_t i, int64_t c) { return (int32_t)((i + c) % (c ? 2 : 3)); }
-static uint8_t is_known(int64_t i, int64_t c) { return (i / 2 + c) % 3 != 0; }
-
-/* A code that is not known is one that no class has. */
-static acf_mog_classes classes_of(acf_lab *l) {
-    if (!(l->c->variant & CLASSES)) return (acf_mog_classes){0};
-    static int32_t code[ROWS_MAX * CATEGORIES];
-    static uint8_t known[ROWS_MAX * CATEGORIES];
-    assert_true(l->N <= ROWS_MAX);
-    for (int64_t k = 0; k < l->N * CATEGORIES; k++) {
-        known[k] = is_known(k / CATEGORIES, k % CATEGORIES);
-        code[k] = known[k] ? code_of(k / CATEGORIES, k % CATEGORIES) : 77;
-    }
-    const size_t cells = (size_t)(l->N * CATEGORIES);
-    return (acf_mog_classes){INDICATORS, CATEGORIES, acf_lab_copy(l, indicator_of, sizeof indicator_of),
-                             acf_lab_copy(l, indicator_value, sizeof indicator_value), acf_lab_copy(l, code, cells * sizeof *code),
-                             acf_lab_copy(l, known, cells)};
-}
 
 /* A Gaussian of c->variant factors, of which, where there are more than two, the second and the last have weights that exclude them. */
 typedef struct gaussian {
@@ -41,7 +16,7 @@ typedef struct gaussian {
 } gaussian;
 
 static gaussian make_gaussian(const acf_lab *l, int64_t R) {
-    gaussian g = {.R = R & (CLASSES - 1), .D = l->D + (l->c && l->c->variant & CLASSES ? INDICATORS : 0)};
+    gaussian g = {.R = R & (ACF_ANCHOR_CLASSES - 1), .D = l->D + (l->c && l->c->variant & ACF_ANCHOR_CLASSES ? ACF_ANCHOR_INDICATORS : 0)};
     assert_true(g.D <= D_MAX && g.R <= R_MAX);
     for (int64_t k = 0; k < g.R; k++) g.weight[k] = ACF_R(0.5) + ACF_R(0.3) * (acf_real)k;
     if (g.R > 2) g.weight[1] = 0, g.weight[g.R - 1] = -1;
@@ -59,18 +34,13 @@ static acf_factors on_tape(acf_lab *l, const gaussian *g, acf_tensor *x) {
     m.load = acf_tensor_input(l->t, g->load, 2, (int64_t[]){g->D, g->R});
     m.var = acf_tensor_input(l->t, g->var, 1, &g->D);
     m.b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D));
-    if (l->c) m.classes = classes_of(l);
+    if (l->c) m.classes = acf_anchor_lab_classes(l);
     return m;
-}
-
-/* A cell may be given or modelled, not both: as the subset says, with what is missing left out. */
-static void only_given(acf_lab *l) {
-    for (int64_t k = 0; k < l->N * l->D; k++) l->b[k] = l->b[k] && l->m[k];
 }
 
 static void build_normal(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *logdet;
-    only_given(l);
+    acf_anchor_lab_only_given(l);
     const gaussian g = make_gaussian(l, l->c->variant);
     const acf_factors m = on_tape(l, &g, x);
     acf_result(l, acf_factors_normal(l->t, &m, l->u, &logdet));
@@ -79,7 +49,7 @@ static void build_normal(acf_lab *l) {
 
 static void build_value(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *z = acf_leaf_packed(l, "z", -2, 2, 0);
-    only_given(l);
+    acf_anchor_lab_only_given(l);
     const gaussian g = make_gaussian(l, l->c->variant);
     const acf_factors m = on_tape(l, &g, x);
     acf_result(l, acf_factors_value(l->t, &m, z, l->u));
@@ -87,7 +57,7 @@ static void build_value(acf_lab *l) {
 
 static void build_expect(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D});
-    only_given(l);
+    acf_anchor_lab_only_given(l);
     const gaussian g = make_gaussian(l, l->c->variant);
     const acf_factors m = on_tape(l, &g, x);
     acf_result(l, acf_factors_expect(l->t, &m));
@@ -121,25 +91,11 @@ static double conditional(const gaussian *g, const double *x, const int *set, in
     return -a[n][n + 1];
 }
 
-/* Row i's values by column, and its given columns. */
-static int start_row(const acf_lab *l, int64_t i, double *x, int *set) {
-    int n = 0;
-    for (int64_t j = 0; j < l->D; j++) {
-        x[j] = (double)l->leaf[0].value[i * l->D + j];
-        if (l->b[i * l->D + j] && l->m[i * l->D + j]) set[n++] = (int)j;
-    }
-    for (int p = 0; p < INDICATORS && l->c->variant & CLASSES; p++) {
-        x[l->D + p] = code_of(i, indicator_of[p]) == indicator_value[p];
-        if (is_known(i, indicator_of[p])) set[n++] = (int)l->D + p;
-    }
-    return n;
-}
-
 static void naive_normal(const acf_lab *l, double *const *out) {
     const gaussian g = make_gaussian(l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], sd;
-        int set[D_MAX], n = start_row(l, i, x, set);
+        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
         out[1][i] = 0;
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
@@ -155,7 +111,7 @@ static void naive_value(const acf_lab *l, double *const *out) {
     const gaussian g = make_gaussian(l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], sd;
-        int set[D_MAX], n = start_row(l, i, x, set);
+        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
             const int64_t at = acf_subset_at(l->u, i, t);
@@ -170,7 +126,7 @@ static void naive_expect(const acf_lab *l, double *const *out) {
     const gaussian g = make_gaussian(l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], sd;
-        int set[D_MAX], n = start_row(l, i, x, set);
+        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
         for (int64_t j = 0; j < g.D; j++) {
             bool given = false;
             for (int p = 0; p < n; p++) given |= set[p] == j;
@@ -183,12 +139,12 @@ static void naive_expect(const acf_lab *l, double *const *out) {
 static const acf_case cases[] = {
     {"normal, one factor", build_normal, naive_normal, .variant = 1, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"normal, some factors", build_normal, naive_normal, .variant = 6, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, given categories", build_normal, naive_normal, .variant = 6 | CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"normal, given categories", build_normal, naive_normal, .variant = 6 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"value, one factor", build_value, naive_value, .variant = 1, .hides_nonfinite = true, .tol = 1e-4},
     {"value, some factors", build_value, naive_value, .variant = 6, .hides_nonfinite = true, .tol = 1e-4},
-    {"value, given categories", build_value, naive_value, .variant = 6 | CLASSES, .hides_nonfinite = true, .tol = 1e-4},
+    {"value, given categories", build_value, naive_value, .variant = 6 | ACF_ANCHOR_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
     {"expected, some factors", build_expect, naive_expect, .variant = 6, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, given categories", build_expect, naive_expect, .variant = 6 | CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"expected, given categories", build_expect, naive_expect, .variant = 6 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
 };
 ACF_CASES(factors, cases)
 
@@ -199,16 +155,12 @@ static void sets_do_not_meet(void **state) {
     acf_lab l;
     acf_lab_open(&l, 2, 40, 5, ACF_MASK_RANDOM, 3);
     acf_lab_begin(&l, false);
-    only_given(&l);
+    acf_anchor_lab_only_given(&l);
     const gaussian g = make_gaussian(&l, 6);
     const acf_factors m = on_tape(&l, &g, acf_tensor_const(l.t, NULL, 0.3, 2, (int64_t[]){40, 5}));
     acf_tensor *z[SETS], *alone[SETS];
-    for (int i = 0; i < SETS; i++) {
-        acf_real *v = acf_arena_alloc(l.t->host, (size_t)l.u->T * sizeof *v);
-        for (int64_t p = 0; p < l.u->T; p++) v[p] = (acf_real)acf_lab_random(9, i * l.u->T + p, -2, 2);
-        z[i] = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, v, 1, &l.u->T), l.u);
-        alone[i] = acf_factors_value(l.t, &m, z[i], l.u);
-    }
+    acf_anchor_lab_sets(&l, SETS, z);
+    for (int i = 0; i < SETS; i++) alone[i] = acf_factors_value(l.t, &m, z[i], l.u);
     acf_factors_values(l.t, &m, SETS, z, l.u);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int i = 0; i < SETS; i++) assert_memory_equal(z[i]->data, alone[i]->data, (size_t)l.u->T * sizeof(acf_real));

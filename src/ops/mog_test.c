@@ -1,38 +1,13 @@
 /* The anchor: cases for the harness against conditionals by plain elimination, identities, refusals. */
 #include "ops/mog.h"
 
-#include "harness/lab.h"
+#include "harness/anchor_lab.h"
 
 #include <math.h>
 #include <string.h>
 
 #define K_MAX 3
 #define D_MAX 48
-#define ROWS_MAX 4096
-#define CLASSES 8 /* in a case's variant, besides the number of components: known categories are given too */
-
-/* Two categories of three and two classes: indicators of all but the first of each. Which are known differs from row to row. */
-enum { INDICATORS = 3, CATEGORIES = 2 };
-static const int32_t indicator_of[INDICATORS] = {0, 0, 1}, indicator_value[INDICATORS] = {1, 2, 1};
-
-static int32_t code_of(int64_t i, int64_t c) { return (int32_t)((i + c) % (c ? 2 : 3)); }
-static uint8_t is_known(int64_t i, int64_t c) { return (i / 2 + c) % 3 != 0; }
-
-/* A code that is not known is one that no class has. */
-static acf_mog_classes classes_of(acf_lab *l) {
-    if (!(l->c->variant & CLASSES)) return (acf_mog_classes){0};
-    static int32_t code[ROWS_MAX * CATEGORIES];
-    static uint8_t known[ROWS_MAX * CATEGORIES];
-    assert_true(l->N <= ROWS_MAX);
-    for (int64_t k = 0; k < l->N * CATEGORIES; k++) {
-        known[k] = is_known(k / CATEGORIES, k % CATEGORIES);
-        code[k] = known[k] ? code_of(k / CATEGORIES, k % CATEGORIES) : 77;
-    }
-    const size_t cells = (size_t)(l->N * CATEGORIES);
-    return (acf_mog_classes){INDICATORS, CATEGORIES, acf_lab_copy(l, indicator_of, sizeof indicator_of),
-                             acf_lab_copy(l, indicator_value, sizeof indicator_value), acf_lab_copy(l, code, cells * sizeof *code),
-                             acf_lab_copy(l, known, cells)};
-}
 
 /* A mixture of c->variant components (at least 1); with more than one, the last has weight 0 and a covariance that would break. */
 typedef struct mixture {
@@ -41,8 +16,8 @@ typedef struct mixture {
 } mixture;
 
 static mixture make_mixture(acf_lab *l, int64_t K) {
-    const int64_t D = l->D + (l->c && l->c->variant & CLASSES ? INDICATORS : 0);
-    mixture g = {.K = K &= CLASSES - 1, .D = D};
+    const int64_t D = l->D + (l->c && l->c->variant & ACF_ANCHOR_CLASSES ? ACF_ANCHOR_INDICATORS : 0);
+    mixture g = {.K = K &= ACF_ANCHOR_CLASSES - 1, .D = D};
     static acf_real mean[K_MAX * D_MAX], cov[K_MAX * D_MAX * D_MAX];
     assert_true(D <= D_MAX && K <= K_MAX);
     g.mean = mean, g.cov = cov;
@@ -73,18 +48,13 @@ static acf_mog on_tape(acf_lab *l, const mixture *g, acf_tensor *x) {
     m.mean = acf_tensor_input(l->t, g->mean, 2, (int64_t[]){g->K, g->D});
     m.cov = acf_tensor_input(l->t, g->cov, 3, (int64_t[]){g->K, g->D, g->D});
     m.b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D));
-    if (l->c) m.classes = classes_of(l);
+    if (l->c) m.classes = acf_anchor_lab_classes(l);
     return m;
-}
-
-/* A cell may be given or modelled, not both: as the subset says, with what is missing left out. */
-static void only_given(acf_lab *l) {
-    for (int64_t k = 0; k < l->N * l->D; k++) l->b[k] = l->b[k] && l->m[k];
 }
 
 static void build_normal(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *logdet;
-    only_given(l);
+    acf_anchor_lab_only_given(l);
     const mixture g = make_mixture(l, l->c->variant);
     const acf_mog m = on_tape(l, &g, x);
     acf_result(l, acf_mog_normal(l->t, &m, l->u, &logdet));
@@ -93,7 +63,7 @@ static void build_normal(acf_lab *l) {
 
 static void build_value(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *z = acf_leaf_packed(l, "z", -2, 2, 0);
-    only_given(l);
+    acf_anchor_lab_only_given(l);
     const mixture g = make_mixture(l, l->c->variant);
     const acf_mog m = on_tape(l, &g, x);
     acf_result(l, acf_mog_value(l->t, &m, z, l->u));
@@ -101,7 +71,7 @@ static void build_value(acf_lab *l) {
 
 static void build_expect(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D});
-    only_given(l);
+    acf_anchor_lab_only_given(l);
     const mixture g = make_mixture(l, l->c->variant);
     const acf_mog m = on_tape(l, &g, x);
     acf_result(l, acf_mog_expect(l->t, &m));
@@ -148,25 +118,11 @@ static double bisect_normal(double p) {
     return (a + b) / 2;
 }
 
-/* Row i's values by column, and its given columns. */
-static int start_row(const acf_lab *l, int64_t i, double *x, int *set) {
-    int n = 0;
-    for (int64_t j = 0; j < l->D; j++) {
-        x[j] = (double)l->leaf[0].value[i * l->D + j];
-        if (l->b[i * l->D + j] && l->m[i * l->D + j]) set[n++] = (int)j;
-    }
-    for (int p = 0; p < INDICATORS && l->c->variant & CLASSES; p++) {
-        x[l->D + p] = code_of(i, indicator_of[p]) == indicator_value[p];
-        if (is_known(i, indicator_of[p])) set[n++] = (int)l->D + p;
-    }
-    return n;
-}
-
 static void naive_normal(const acf_lab *l, double *const *out) {
     const mixture g = make_mixture((acf_lab *)l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], pdf, cdf;
-        int set[D_MAX], n = start_row(l, i, x, set);
+        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
         out[1][i] = 0;
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
@@ -183,7 +139,7 @@ static void naive_value(const acf_lab *l, double *const *out) {
     const mixture g = make_mixture((acf_lab *)l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], pdf, cdf;
-        int set[D_MAX], n = start_row(l, i, x, set);
+        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
             const double p = 0.5 * erfc(-(double)l->leaf[1].value[acf_subset_at(l->u, i, t)] / sqrt(2));
@@ -202,7 +158,7 @@ static void naive_expect(const acf_lab *l, double *const *out) {
     const mixture g = make_mixture((acf_lab *)l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], pdf, cdf;
-        int set[D_MAX], n = start_row(l, i, x, set);
+        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
         for (int64_t j = 0; j < g.D; j++) {
             bool given = false;
             for (int p = 0; p < n; p++) given |= set[p] == j;
@@ -217,10 +173,10 @@ static const acf_case cases[] = {
     {"normal, a mixture", build_normal, naive_normal, .variant = 3, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"value, one Gaussian", build_value, naive_value, .variant = 1, .hides_nonfinite = true, .tol = 1e-4},
     {"value, a mixture", build_value, naive_value, .variant = 3, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, given categories", build_normal, naive_normal, .variant = 3 | CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"normal, given categories", build_normal, naive_normal, .variant = 3 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"expected, one Gaussian", build_expect, naive_expect, .variant = 1, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, given categories", build_expect, naive_expect, .variant = 3 | CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"value, given categories", build_value, naive_value, .variant = 3 | CLASSES, .hides_nonfinite = true, .tol = 1e-4},
+    {"expected, given categories", build_expect, naive_expect, .variant = 3 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"value, given categories", build_value, naive_value, .variant = 3 | ACF_ANCHOR_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
 };
 ACF_CASES(mog, cases)
 
@@ -231,16 +187,12 @@ static void sets_do_not_meet(void **state) {
     acf_lab l;
     acf_lab_open(&l, 2, 40, 5, ACF_MASK_RANDOM, 3);
     acf_lab_begin(&l, false);
-    only_given(&l);
+    acf_anchor_lab_only_given(&l);
     const mixture g = make_mixture(&l, 3);
     const acf_mog m = on_tape(&l, &g, acf_tensor_const(l.t, NULL, 0.3, 2, (int64_t[]){40, 5}));
     acf_tensor *z[SETS], *alone[SETS];
-    for (int i = 0; i < SETS; i++) {
-        acf_real *v = acf_arena_alloc(l.t->host, (size_t)l.u->T * sizeof *v);
-        for (int64_t p = 0; p < l.u->T; p++) v[p] = (acf_real)acf_lab_random(9, i * l.u->T + p, -2, 2);
-        z[i] = acf_tensor_as_packed(l.t, acf_tensor_input(l.t, v, 1, &l.u->T), l.u);
-        alone[i] = acf_mog_value(l.t, &m, z[i], l.u);
-    }
+    acf_anchor_lab_sets(&l, SETS, z);
+    for (int i = 0; i < SETS; i++) alone[i] = acf_mog_value(l.t, &m, z[i], l.u);
     acf_mog_values(l.t, &m, SETS, z, l.u);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     for (int i = 0; i < SETS; i++) assert_memory_equal(z[i]->data, alone[i]->data, (size_t)l.u->T * sizeof(acf_real));
