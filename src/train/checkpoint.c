@@ -4,9 +4,11 @@
 #include "model/checksum.h"
 #include "train/refit.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define KIND "acflow checkpoint"
 #define MEMBER_NAME "member.%d" /* of the tensor with the weights of an earlier member */
@@ -374,6 +376,11 @@ done:
     json_decref(state);
     acf_st_close(f);
     return status;
+}
+
+bool acf_checkpoint_exists(const char *path) {
+    struct stat st;
+    return path && (stat(path, &st) == 0 || errno != ENOENT);
 }
 
 acf_status acf_checkpoint_batch(const char *path, int64_t *out) {

@@ -34,6 +34,9 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path);
  * whichever pass. On failure it is as before. Fails: ACF_EIO, ACF_EMODEL (damaged, or of something else: the sentence says of what), ACF_EMEMORY. */
 acf_status acf_checkpoint_load(acf_trainer *tr, const char *path);
 
+/* Is there something at this path, even if nobody may look at it? NULL: no. */
+bool acf_checkpoint_exists(const char *path);
+
 /* The option `batch` of the run that was saved there. Fails as loading does. */
 acf_status acf_checkpoint_batch(const char *path, int64_t *out);
 

@@ -5,11 +5,9 @@
 #include "train/checkpoint.h"
 #include "train/refit.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct run {
     const acf_fit *how;
@@ -31,12 +29,6 @@ acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
 
-/* Something is at the path; that it can't be looked at will be told by who opens it. */
-static bool is_there(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 || errno != ENOENT;
-}
-
 /* A checkpoint; where it can't be written, that is trouble, and tried again later. */
 static void save_or_tell(run *r) {
     acf_failure before;
@@ -50,7 +42,7 @@ static void save_or_tell(run *r) {
 static acf_status begin(run *r) {
     const char *path = r->how->checkpoint;
     if (!path) return ACF_OK;
-    bool there = is_there(path);
+    bool there = acf_checkpoint_exists(path);
     if (there && r->how->resume) return acf_checkpoint_load(r->tr, path);
     if (r->how->member > 0) {
         save_or_tell(r);
@@ -68,7 +60,7 @@ static acf_status settle_batch(acf_model *m, const acf_train_data *data, const a
     int64_t rows, before;
     if (acf_options_int(m->config, "batch") != ACF_INT_AUTO) return ACF_OK;
     ACF_TRY(acf_batch_auto(m->net, data, m->config, &rows));
-    if (how->resume && is_there(how->checkpoint)) {
+    if (how->resume && acf_checkpoint_exists(how->checkpoint)) {
         ACF_TRY(acf_checkpoint_batch(how->checkpoint, &before));
         rows = acf_max(1, acf_min(rows, before));
     }

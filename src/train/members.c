@@ -5,9 +5,7 @@
 #include "train/checkpoint.h"
 #include "train/refit.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #define SEED_BITS 53 /* the largest that the option `seed` takes */
 
@@ -111,17 +109,12 @@ static acf_status fit_another(acf_model *m, const acf_table *t, acf_fit *how) {
     return status;
 }
 
-static bool is_there(const char *path) {
-    struct stat st;
-    return path && (stat(path, &st) == 0 || errno != ENOENT);
-}
-
 acf_status acf_fit_members(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *given) {
     acf_fit how = *given;
     acf_checkpoint_members was = {0};
     how.members = (int)acf_options_int(m->config, "members");
     m->record.known = false;
-    if (how.resume && is_there(how.checkpoint)) ACF_TRY(acf_checkpoint_members_read(how.checkpoint, &was));
+    if (how.resume && acf_checkpoint_exists(how.checkpoint)) ACF_TRY(acf_checkpoint_members_read(how.checkpoint, &was));
     if (was.at >= how.members)
         return acf_fail(ACF_EMODEL, "%s: the checkpoint is of member %d, and this model has %d", how.checkpoint, was.at + 1, how.members);
     if (was.at) {
