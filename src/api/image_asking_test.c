@@ -54,7 +54,7 @@ static void by_hand(const acf_model *m, uint64_t id, int rounds, const uint8_t *
     assert_int_equal(acf_tape_create(m->dev, NULL, &t), ACF_OK);
     *logp = 0;
     for (int k = 0; k < rounds; k++) {
-        const acf_draw how = {.seed = seed, .draw = draw, .log_temperature = log(0.8) * (rounds - k)};
+        const acf_draw how = {.seed = seed, .draw = draw, .log_temperature = log(0.8) * (rounds - k + 1) / 2};
         acf_image_round(rounds, k, SIDE, SIDE, b, role);
         const acf_image_query q = {.N = 1, .x = x, .role = role, .id = &id};
         acf_image_encode(m->dev, &code, 1, truth, role, 0, &id, 0, x, &logdet);

@@ -18,11 +18,46 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 
 /* ---- fitting -------------------------------------------------------------------------------------------------------------- */
 
-/* What o says, and what the preset says of the rest. */
-static acf_status complete_options(const acf_options *o, acf_options **out) {
+/* The model that the option `start` names, on the CPU (acf_model_free); NULL: none. */
+static acf_status open_start(const acf_options *o, const char *who, acf_model **out) {
+    acf_device *dev;
+    *out = NULL;
+    if (!acf_opts_find(o, "steps")) return acf_fail(ACF_EUSAGE, "%s: the options have nothing about models; make them with acf_options_create", who);
+    const char *path = acf_options_text(o, "start");
+    if (!*path) return ACF_OK;
+    ACF_TRY(acf_device_open_cpu(1, &dev));
+    acf_status status = acf_fitted_load(dev, path, out);
+    if (status) acf_device_close(dev);
+    else (*out)->owns_dev = true;
+    if (!status && !(*out)->image) {
+        status = acf_fail(ACF_EUSAGE, "'%s', which training is to start from, is a model of a table; expected one of images", path);
+        acf_model_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* What nobody has set becomes what it was when `from` was made; but not what depends on the machine, nor the seed, which would hide the same pixels again. */
+static acf_status continue_options(acf_options *o, const acf_model *from) {
+    const acf_json_source source = {acf_options_text(o, "start"), ACF_EMODEL};
+    json_t *there;
+    ACF_TRY(acf_opts_to_json(from->config, ACF_OPTS_IMAGE, &there));
+    json_object_del(there, "precision");
+    json_object_del(there, "seed");
+    acf_status status = acf_opts_from_json(o, source, there, ACF_FROM_PRESET);
+    json_decref(there);
+    ACF_TRY(status);
+    ACF_TRY(acf_opts_set_from(o, "image-turn", from->seen.turned ? "true" : "false", ACF_FROM_PRESET));
+    ACF_TRY(acf_opts_set_from(o, "image-mirror", from->seen.mirrored ? "true" : "false", ACF_FROM_PRESET));
+    return acf_image_model_startable(o, from, source.name);
+}
+
+/* What o says, then the model to start from, which may be NULL, then the preset. */
+static acf_status complete_options(const acf_options *o, const acf_model *from, acf_options **out) {
     acf_options *copy;
     ACF_TRY(acf_config_copy(o, &copy));
     acf_status status = acf_config_finish_images(copy);
+    if (!status && from) status = continue_options(copy, from);
     if (status) acf_opts_free(copy);
     else *out = copy;
     return status;
@@ -31,9 +66,27 @@ static acf_status complete_options(const acf_options *o, acf_options **out) {
 acf_status acf_options_for_images(const acf_options *o, acf_options **out) {
     ACF_NEED(o);
     ACF_NEED(out);
-    if (!acf_opts_find(o, "steps"))
-        return acf_fail(ACF_EUSAGE, "acf_options_for_images: the options have nothing about models; make them with acf_options_create");
-    return complete_options(o, out);
+    acf_model *from;
+    ACF_TRY(open_start(o, "acf_options_for_images", &from));
+    acf_status status = complete_options(o, from, out);
+    acf_model_free(from);
+    return status;
+}
+
+/* A network for the images, with weights to start from. Takes config. */
+static acf_status prepare(const acf_images *im, acf_options *config, const acf_model *from, acf_device *dev, acf_model **out) {
+    const int64_t shape[3] = {im->H, im->W, im->C};
+    acf_image_map *map = NULL;
+    acf_status status = from ? acf_image_model_check(from, "the images", shape, im->bits) : ACF_OK;
+    if (!status) status = from ? acf_image_map_copy(from->map, &map) : acf_fit_image_map(im, config, &map);
+    if (status) {
+        acf_opts_free(config);
+        return status;
+    }
+    /* The model takes both over, also when it fails. */
+    ACF_TRY(acf_fitted_create_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, out));
+    (*out)->seen = (acf_image_seen){im->inner, im->plan.turn, im->plan.mirror};
+    return from ? acf_image_model_start(*out, from) : ACF_OK;
 }
 
 acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
@@ -43,24 +96,20 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     ACF_NEED(o);
     acf_device *dev = NULL;
     acf_options *config = NULL;
-    acf_model *m = NULL;
-    acf_image_map *map;
+    acf_model *m = NULL, *from = NULL;
     acf_fit how;
     acf_status status = ACF_OK;
-    ACF_TRY(acf_options_for_images(o, &config));
+    ACF_TRY(open_start(o, "acf_model_fit_images", &from));
     ACF_TRY_DONE(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
     ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
-    const int64_t shape[3] = {im->H, im->W, im->C};
-    ACF_TRY_DONE(acf_fit_image_map(im, config, &map));
-    status = acf_fitted_create_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, &m);
-    config = NULL; /* the model's like the map, also when it failed */
-    ACF_TRY_DONE(status);
-    m->seen = (acf_image_seen){im->inner, im->plan.turn, im->plan.mirror};
+    ACF_TRY_DONE(complete_options(o, from, &config));
+    ACF_TRY_DONE(prepare(im, config, from, dev, &m));
     ACF_TRY_DONE(acf_door_answers(m, o));
     ACF_TRY_DONE(acf_fit_images(m, im, &how));
 done:
-    acf_opts_free(config);
+    if (m && from) m->record.before = from->record.steps + from->record.before;
+    acf_model_free(from);
     acf_door_hand_out(m, dev, out);
     return status;
 }

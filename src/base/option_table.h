@@ -111,13 +111,15 @@
     X("image-like-blocks", INT, 0, 64, "2", NULL, NULL, ACF_OPTION_IMAGE, "its blocks")                                \
     X("image-embed-blocks", INT, 0, 64, "1", NULL, NULL, ACF_OPTION_IMAGE,                                             \
       "residual blocks of the network that tells pixelcnn what is observed")                                           \
+    X("image-embed-deep", INT, 0, 8, "0", NULL, NULL, ACF_OPTION_IMAGE,                                                \
+      "residual blocks of each of its coarse maps, down and back, which see an image as a whole; also gaussian's")     \
     X("image-components", INT, 1, 1024, "10", NULL, NULL, ACF_OPTION_IMAGE, "Gaussians in pixelcnn's mixtures")        \
     X("image-map", CHOICE, 0, 0, "bells", "logit|bells", NULL, ACF_OPTION_IMAGE,                                       \
       "how levels become real numbers: by the logit, or by bells fitted to how often they occur")                      \
     X("image-masks", TEXT, 1, 1023, "paper-mnist", NULL, NULL, ACF_OPTION_IMAGE,                                       \
       "which pixels training hides: a mixture of mcar:P, rect:A-B, left, ..., or its name (acflow plot masks draws it)") \
-    X("image-rounds", INT, 1, 9, "1", NULL, NULL, ACF_OPTION_IMAGE,                                                    \
-      "rounds in which hidden pixels are learned and drawn, coarse ones first, for coherent pictures in large holes; 1 is all at once")
+    X("image-rounds", INT, 1, 17, "1", NULL, NULL, ACF_OPTION_IMAGE,                                                    \
+      "rounds in which hidden pixels are learned and drawn, coarse ones first and twice as many known after each, for coherent pictures in large holes; 1 is all at once")
 
 /* Steps are counted in 32 bits where they key random numbers. */
 #define ACF_TRAIN_OPTIONS(X)                                                                                           \
@@ -161,6 +163,8 @@
     X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
       "seconds between checkpoints; 0 writes one only at the end and when training is interrupted")                    \
     X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
+    X("start", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                       \
+      "model of images that training starts from; what is not set is as it was there; empty is none")                  \
     X("precision", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, ACF_OPTION_BOTH,                                \
       "numbers that training steps multiply; tf32 needs a GPU, bf16 a GPU or a CPU with AVX512-BF16; both are faster") \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_BOTH, "what all random numbers come from")

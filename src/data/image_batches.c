@@ -88,18 +88,20 @@ acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed
 
 /* ---- contents ----------------------------------------------------------------------------------------------------------------- */
 
-/* Masks to those of rounds; shares get their weights. */
-static void take_rounds(const acf_device *dev, acf_image_batch *batch, int rounds, uint64_t seed, uint32_t draw) {
-    const int64_t P = batch->H * batch->W, N = batch->N;
-    ACF_PARALLEL_UNEVEN(dev, N * P * 4)
+/* Masks to the roles of a round; shares of one that is drawn get its weights. */
+static void take_round(const acf_device *dev, acf_image_batch *batch, const acf_image_asking *how) {
+    const int64_t H = batch->H, W = batch->W, N = batch->N;
+    ACF_PARALLEL_UNEVEN(dev, N * H * W * 4)
     for (int64_t i = 0; i < N; i++) {
-        const acf_place at = {seed, batch->id[i], ACF_STREAM_MASK, 0, draw};
-        batch->share[i] *= (acf_real)acf_image_round_draw(rounds, at, batch->H, batch->W, batch->b + i * P);
+        uint8_t *b = batch->b + i * H * W;
+        const acf_place at = {how->seed, batch->id[i], ACF_STREAM_MASK, 0, how->draw};
+        if (how->round != ACF_ROUND_DRAWN) acf_image_round(how->rounds, how->round, H, W, b, b);
+        else batch->share[i] *= (acf_real)acf_image_round_draw(how->rounds, at, H, W, b);
     }
 }
 
-void acf_image_batch_fill_rounds(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, int rounds,
-                                 uint64_t seed, uint32_t draw, const int64_t *row, int64_t N) {
+void acf_image_batch_fill_round(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_asking *how, const int64_t *row, int64_t N) {
+    const acf_image_masks *masks = how->masks;
     ACF_ASSERT(N <= batch->capacity && im->H == batch->H && im->W == batch->W && im->C == batch->C && im->bits == batch->map->bits);
     ACF_ASSERT(!masks || (masks->H == im->H && masks->W == im->W));
     const acf_image_code code = {batch->map, im->H * im->W, im->C};
@@ -110,12 +112,12 @@ void acf_image_batch_fill_rounds(const acf_device *dev, acf_image_batch *batch, 
         batch->id[i] = (uint64_t)row[i];
     }
     for (int64_t i = 0; i < batch->capacity; i++) batch->share[i] = i < N ? (acf_real)(1 / (double)N) : 0;
-    if (masks) acf_image_masks_draw(dev, masks, seed, draw, N, batch->id, batch->b);
-    if (rounds > 1) take_rounds(dev, batch, rounds, seed, draw);
-    acf_image_encode(dev, &code, N, batch->level, batch->b, seed, batch->id, draw, batch->x, batch->logdet);
+    if (masks) acf_image_masks_draw(dev, masks, how->seed, how->draw, N, batch->id, batch->b);
+    if (how->rounds > 1) take_round(dev, batch, how);
+    acf_image_encode(dev, &code, N, batch->level, batch->b, how->seed, batch->id, how->draw, batch->x, batch->logdet);
 }
 
 void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
                           uint32_t draw, const int64_t *row, int64_t N) {
-    acf_image_batch_fill_rounds(dev, batch, im, masks, 1, seed, draw, row, N);
+    acf_image_batch_fill_round(dev, batch, im, &(acf_image_asking){masks, 1, 0, seed, draw}, row, N);
 }

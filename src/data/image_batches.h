@@ -43,8 +43,15 @@ acf_status acf_image_batch_send(acf_image_batch *staged, acf_image_batch *placed
 void acf_image_batch_fill(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, uint64_t seed,
                           uint32_t draw, const int64_t *row, int64_t N);
 
-/* The same for training in rounds: masks as acf_image_round_draw leaves them, shares with its weights. One round: as above. */
-void acf_image_batch_fill_rounds(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_masks *masks, int rounds,
-                                 uint64_t seed, uint32_t draw, const int64_t *row, int64_t N);
+/* The same for one of several rounds (data/image_rounds.h): masks become its roles. Round ACF_ROUND_DRAWN: as acf_image_round_draw leaves them, for training;
+ * shares have its weights. */
+#define ACF_ROUND_DRAWN (-1)
+typedef struct acf_image_asking {
+    const acf_image_masks *masks;
+    int rounds, round;
+    uint64_t seed;
+    uint32_t draw;
+} acf_image_asking;
+void acf_image_batch_fill_round(const acf_device *dev, acf_image_batch *batch, const acf_images *im, const acf_image_asking *how, const int64_t *row, int64_t N);
 
 #endif

@@ -98,6 +98,14 @@ static acf_status give(acf_image_map *m, acf_image_map **out) {
     return status;
 }
 
+acf_status acf_image_map_copy(const acf_image_map *m, acf_image_map **out) {
+    acf_image_map *copy = acf_alloc_zero(sizeof *copy, "a map of levels");
+    if (!copy) return ACF_EMEMORY;
+    *copy = *m;
+    *out = copy;
+    return ACF_OK;
+}
+
 acf_status acf_image_map_logit(int bits, acf_image_map **out) {
     acf_image_map *m = acf_alloc_zero(sizeof *m, "a map of levels");
     if (!m) return ACF_EMEMORY;

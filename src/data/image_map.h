@@ -55,6 +55,9 @@ typedef struct acf_image_map {
 acf_status acf_image_map_logit(int bits, acf_image_map **out);
 acf_status acf_image_map_bells(int bits, const acf_image_bells *bells, acf_image_map **out);
 
+/* Another one like it. Gives *out. Fails: ACF_EMEMORY. */
+acf_status acf_image_map_copy(const acf_image_map *m, acf_image_map **out);
+
 /* The bells for images in which level k occurs count[k] times, scaled so that their pixels have mean 0 and deviation 1. */
 void acf_image_bells_fit(int bits, const int64_t *count, acf_image_bells *out);
 

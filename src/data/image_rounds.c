@@ -6,8 +6,11 @@
 #define ROUND_COLUMN 0xC0000000u /* beyond every column that a mask draws by (image_masks.c, image_pattern.c) */
 
 int acf_image_round_of(int rounds, int64_t y, int64_t x) {
-    const int64_t step = (int64_t)1 << (rounds - 1), both = (y + step / 2) | (x + step / 2);
-    return rounds - 1 - (both % step == 0 ? rounds - 1 : __builtin_ctzll((uint64_t)both));
+    const int first = rounds - 1; /* the lattice of round 0 */
+    const uint64_t move = (uint64_t)1 << first / 2 >> 1, a = (uint64_t)y + move, b = (uint64_t)x + move;
+    if ((a | b) == 0) return 0;
+    const int l = __builtin_ctzll(a | b), lattice = 2 * l + (int)(a >> l & b >> l & 1);
+    return lattice < first ? first - lattice : 0;
 }
 
 int64_t acf_image_round(int rounds, int k, int64_t H, int64_t W, const uint8_t *b, uint8_t *role) {
@@ -28,8 +31,8 @@ double acf_image_round_draw(int rounds, acf_place at, int64_t H, int64_t W, uint
     for (int r = 0; r < rounds; r++) with += count[r] > 0;
     at.column = ROUND_COLUMN;
     acf_rng_bits(at, word);
-    if (word[0] >> 31 || with == 0) return 1;
+    if (word[0] >> 30 == 0 || with == 0) return 1;
     for (int64_t left = (int64_t)((uint64_t)word[1] * (uint64_t)with >> 32); left > 0 || count[k] == 0; k++) left -= count[k] > 0;
     acf_image_round(rounds, (int)k, H, W, b, b);
-    return sqrt((double)hidden / (double)count[k]);
+    return pow((double)hidden / (double)count[k], 0.75);
 }

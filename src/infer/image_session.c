@@ -150,12 +150,12 @@ acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint
 
 static acf_image_code code_of(const acf_image_session *s, const acf_images *im) { return (acf_image_code){s->m->map, im->H * im->W, im->C}; }
 
-/* One round of one batch; its levels go to out, the others stay as a->im has them. A temperature below 1 is the lower the more rounds follow: coarse pixels
- * decide what is seen, fine ones its texture. */
+/* One round of one batch; its levels go to out, the others stay as a->im has them. A temperature below 1 is the lower the more rounds follow, by one more of its
+ * powers for every grid: coarse pixels decide what is seen, fine ones its texture. */
 static acf_status draw_round(const asked *a, uint8_t *out) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
-    const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->rounds - a->round)};
+    const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->rounds - a->round + 1) / 2};
     acf_image_view *v = look(a);
     ACF_TRY(answered(s, acf_image_net_draw(s->t, v, &how, s->y)));
     acf_image_decode(s->m->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + a->from * code.P * code.C);

@@ -42,7 +42,7 @@ static acf_tensor *say(acf_tape *t, const acf_image_like *k, acf_tensor *seen) {
 static acf_status gaussian_declare(acf_image_like *k, acf_params *ps, const char *name) {
     char part[96];
     snprintf(part, sizeof part, "%s.see", name);
-    ACF_TRY(acf_image_embed_declare(&k->see, ps, part, &(acf_image_embed_shape){k->H, k->W, k->C, k->width, k->blocks}));
+    ACF_TRY(acf_image_embed_declare(&k->see, ps, part, &(acf_image_embed_shape){k->H, k->W, k->C, k->width, k->blocks, k->embed_deep}));
     return declare_say(k, ps, name, 2 * k->C);
 }
 
@@ -102,7 +102,7 @@ const acf_image_like_kind acf_image_gaussian = {"gaussian", gaussian_declare, ga
 static acf_status pixel_declare(acf_image_like *k, acf_params *ps, const char *name) {
     if (k->components < 1 || k->components > ACF_MAX_COMPONENTS)
         return acf_fail(ACF_EUSAGE, "%lld components; expected 1 to %d", (long long)k->components, ACF_MAX_COMPONENTS);
-    const acf_pixelcnn_shape shape = {k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks};
+    const acf_pixelcnn_shape shape = {k->H, k->W, k->C, k->width, acf_chain_width(k->C, k->components), k->blocks, k->embed_blocks, k->embed_deep};
     ACF_TRY(acf_pixelcnn_declare(&k->pixel, ps, name, &shape));
     return k->guess ? declare_say(k, ps, name, k->C) : ACF_OK;
 }

@@ -34,6 +34,7 @@ struct acf_image_like {
     int64_t H, W, C;
     int64_t width;             /* of its network */
     int blocks, embed_blocks;  /* of its network, and of the one that reads what is observed */
+    int embed_deep;            /* blocks of the latter's coarse maps */
     int64_t components;        /* K */
     bool guess;                /* pixelcnn: a network says the mean */
     double lo, hi;             /* bounds of log-scales */

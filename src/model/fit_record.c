@@ -19,6 +19,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
     if (ok && isfinite(r->valid))
         ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
              !json_object_set_new(o, "valid_step", json_integer(r->valid_step));
+    if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
         json_decref(o);
         return acf_fail(ACF_EMEMORY, "out of memory: how a model was trained");
@@ -62,6 +63,7 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
         ACF_TRY(acf_json_real(from, o, "valid", &r.valid));
         ACF_TRY(count(from, o, "valid_step", &r.valid_step));
     }
+    if (json_object_get(o, "before")) ACF_TRY(count(from, o, "before", &r.before));
     *out = r;
     return ACF_OK;
 }
@@ -74,6 +76,7 @@ void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t) {
     }
     acf_text_addf(t, "%lld steps, %lld epochs of %lld %s in %s: %s", (long long)r->steps, (long long)r->epochs, (long long)r->rows,
                   images ? "images" : "rows", acf_text_duration(time, r->seconds), end_text[r->end]);
+    if (r->before) acf_text_addf(t, "; started from a model after %lld steps", (long long)r->before);
     if (isfinite(r->valid)) /* rounded by hand: printf would follow the locale */
         acf_text_addf(t, "; best at step %lld with %s nats per held-out %s (%lld %ss)", (long long)r->valid_step,
                       acf_text_real(nats, round(r->valid * 1e4) / 1e4), images ? "image" : "cell", (long long)r->held, images ? "image" : "cell");

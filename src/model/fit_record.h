@@ -35,10 +35,11 @@ typedef struct acf_fit_record {
     int64_t valid_step;      /* and its step */
     acf_refit refit;
     double seconds;          /* of training, over all runs and both passes */
+    int64_t before;          /* steps of the models that it was started from, one from the other; in none of the numbers above */
 } acf_fit_record;
 
 /* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",
- * "valid_step"}. "left_out" is 0 and "refit" none where a file does not say.
+ * "valid_step"}, and where it was started from another model {"before"}. "left_out" is 0 and "refit" none where a file does not say.
  * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);
 

@@ -18,6 +18,7 @@ acf_image_sizes acf_image_sizes_read(const acf_options *o, const int64_t shape[3
         .like_width = acf_options_int(o, "image-like-width"),
         .like_blocks = (int)acf_options_int(o, "image-like-blocks"),
         .embed_blocks = (int)acf_options_int(o, "image-embed-blocks"),
+        .embed_deep = (int)acf_options_int(o, "image-embed-deep"),
         .components = acf_options_int(o, "image-components"),
         .guess = acf_options_real(o, "guess-weight") > 0,
     };
@@ -47,6 +48,40 @@ done:
     if (status) acf_fitted_free(m);
     return status;
 }
+
+/* ---- from another model ------------------------------------------------------------------------------------------------------- */
+
+acf_status acf_image_model_startable(const acf_options *o, const acf_model *from, const char *path) {
+    static const char *const same[] = {"image-scales",     "image-blocks",      "image-width",        "image-likelihood",
+                                       "image-like-width", "image-like-blocks", "image-embed-blocks", "image-components", "image-map"};
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        char here[64], there[64];
+        acf_text a = acf_text_into(here, sizeof here), b = acf_text_into(there, sizeof there);
+        ACF_TRY(acf_opts_write(o, same[i], &a));
+        ACF_TRY(acf_opts_write(from->config, same[i], &b));
+        if (strcmp(here, there) != 0)
+            return acf_fail(ACF_EUSAGE, "the option '%s' is %s, but the model '%s', which training is to start from, has %s: leave the option out, or start from no model",
+                            same[i], here, path, there);
+    }
+    const int64_t deep = acf_options_int(o, "image-embed-deep"), before = acf_options_int(from->config, "image-embed-deep");
+    if (deep >= before) return ACF_OK;
+    return acf_fail(ACF_EUSAGE, "the option 'image-embed-deep' is %lld, but the model '%s', which training is to start from, has %lld: it can grow, not shrink",
+                    (long long)deep, path, (long long)before);
+}
+
+acf_status acf_image_model_start(acf_model *m, const acf_model *from) {
+    const acf_params *to = acf_fitted_params(m), *there = acf_fitted_params(from);
+    for (int i = 0; i < to->n; i++) {
+        const acf_param *p = to->list[i], *q = acf_params_find(there, p->name);
+        const int64_t n = acf_tensor_count(&p->t);
+        if (!q) continue;
+        ACF_ASSERT(acf_tensor_count(&q->t) == n && !there->dev->plugin);
+        ACF_TRY(acf_device_copy(to->dev, p->t.data, q->t.data, (size_t)n * sizeof(acf_real), ACF_TO_DEVICE));
+    }
+    return acf_device_sync(to->dev);
+}
+
+/* ---- in its file ----------------------------------------------------------------------------------------------------------------- */
 
 bool acf_image_model_padded(const acf_model *m) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);

@@ -30,7 +30,7 @@ static acf_status declare(acf_image_net *net) {
     const acf_image_flow_size flow = {s->H, s->W, s->C, s->scales, s->blocks, s->width};
     ACF_TRY(acf_image_flow_declare(&net->flow, net->ps, "flow", &flow));
     net->like = (acf_image_like){.kind = s->like, .H = s->H, .W = s->W, .C = s->C, .width = s->like_width, .blocks = s->like_blocks,
-                                 .embed_blocks = s->embed_blocks, .components = s->components, .guess = s->guess, .lo = LOG_SCALE_MIN, .hi = LOG_SCALE_MAX};
+                                 .embed_blocks = s->embed_blocks, .embed_deep = s->embed_deep, .components = s->components, .guess = s->guess, .lo = LOG_SCALE_MIN, .hi = LOG_SCALE_MAX};
     return s->like->declare(&net->like, net->ps, "likelihood");
 }
 

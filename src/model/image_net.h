@@ -18,6 +18,7 @@ typedef struct acf_image_sizes {
     int64_t like_width; /* of the likelihood's network, */
     int like_blocks;    /* its blocks, */
     int embed_blocks;   /* and those of the network that reads what is observed */
+    int embed_deep;     /* and of each of its coarse maps, down and back */
     int64_t components; /* of the pixelcnn's mixtures */
     bool guess;         /* best guesses are trained: the pixelcnn, too, has a network that says its mean */
 } acf_image_sizes;

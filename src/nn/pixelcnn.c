@@ -48,7 +48,7 @@ acf_status acf_pixelcnn_declare(acf_pixelcnn *n, acf_params *ps, const char *nam
         return acf_fail(ACF_EUSAGE, "%s: %d blocks; expected 0 to %d", name, s->blocks, ACF_PIXEL_BLOCKS);
     n->shape = *s;
     snprintf(part, sizeof part, "%s.embed", name);
-    ACF_TRY(acf_image_embed_declare(&n->embed, ps, part, &(acf_image_embed_shape){s->H, s->W, s->C, F, s->embed_blocks}));
+    ACF_TRY(acf_image_embed_declare(&n->embed, ps, part, &(acf_image_embed_shape){s->H, s->W, s->C, F, s->embed_blocks, s->embed_deep}));
     ACF_TRY(put_layer(n, ps, name, ACF_PIXEL_ABOVE, "above", above.size, above.how, in, F));
     ACF_TRY(put_layer(n, ps, name, ACF_PIXEL_LEFT, "left", left.size, left.how, in, F));
     ACF_TRY(put_layer(n, ps, name, ACF_PIXEL_JOIN, "join", point.size, point.how, F, F));

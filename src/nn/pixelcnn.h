@@ -24,7 +24,7 @@
 typedef struct acf_pixelcnn_shape {
     int64_t H, W, C;
     int64_t width, out; /* channels of the streams; numbers about a pixel */
-    int blocks, embed_blocks;
+    int blocks, embed_blocks, embed_deep;
 } acf_pixelcnn_shape;
 
 /* Layers besides the blocks', and those of a block. */

@@ -52,7 +52,8 @@ static double mean_logdet(const acf_image_batch *b) {
 static void next_batch(acf_trainer *tr, acf_image_batch *b) {
     int64_t n;
     while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
-    acf_image_batch_fill_rounds(tr->ps->dev, b, tr->image->im, tr->image->masks, tr->image->rounds, tr->set.seed, (uint32_t)tr->state.step, tr->row, n);
+    const acf_image_asking how = {tr->image->masks, tr->image->rounds, ACF_ROUND_DRAWN, tr->set.seed, (uint32_t)tr->state.step};
+    acf_image_batch_fill_round(tr->ps->dev, b, tr->image->im, &how, tr->row, n);
 }
 
 static void fill(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift) {
@@ -71,10 +72,10 @@ static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
 /* ---- validation ----------------------------------------------------------------------------------------------------------- */
 
 /* *sum += log p of the n images in tr->row, in nats of levels. */
-static acf_status add_logp(acf_trainer *tr, const acf_image_masks *masks, int64_t n, double *sum) {
+static acf_status add_logp(acf_trainer *tr, const acf_image_asking *how, int64_t n, double *sum) {
     acf_image_batch *b = tr->image->batch;
     acf_tape *t = tr->tape;
-    acf_image_batch_fill(t->dev, b, tr->image->im, masks, tr->set.seed, FIXED_DRAW, tr->row, n);
+    acf_image_batch_fill_round(t->dev, b, tr->image->im, how, tr->row, n);
     const acf_image_query q = query_of(b);
     acf_tape_begin(t, false);
     acf_tensor *logp = acf_image_net_logp(t, acf_image_net_view(t, tr->image->net, &q, NULL));
@@ -88,23 +89,26 @@ static acf_status add_logp(acf_trainer *tr, const acf_image_masks *masks, int64_
 }
 
 /* The same by the device, which keeps the sum of its part (acf_captured_total). */
-static acf_status check_logp(acf_trainer *tr, int64_t n, double *sum) {
+static acf_status check_logp(acf_trainer *tr, const acf_image_asking *how, int64_t n, double *sum) {
     int stage;
     ACF_TRY(acf_captured_feed(tr->captured, &stage));
     acf_image_batch *b = acf_image_stage(acf_captured_supply(tr->captured), stage);
-    acf_image_batch_fill(tr->ps->dev, b, tr->image->im, tr->image->masks, tr->set.seed, FIXED_DRAW, tr->row, n);
+    acf_image_batch_fill_round(tr->ps->dev, b, tr->image->im, how, tr->row, n);
     for (int64_t i = 0; i < n; i++) *sum += b->logdet[i];
     return acf_captured_check(tr->captured);
 }
 
+/* In all rounds, as questions will be. */
 static acf_status score(acf_trainer *tr, double *nll) {
     const acf_rows *rows = &tr->image->valid;
+    acf_image_asking how = {.masks = tr->image->masks, .rounds = tr->image->rounds, .seed = tr->set.seed, .draw = FIXED_DRAW};
     double sum = 0, there = 0;
     if (tr->captured) ACF_TRY(acf_captured_start(tr->captured));
     for (int64_t at = 0, n; at < rows->n; at += n) {
         n = acf_min(tr->walk.size, rows->n - at);
         for (int64_t i = 0; i < n; i++) tr->row[i] = acf_rows_at(rows, at + i);
-        ACF_TRY(tr->captured ? check_logp(tr, n, &sum) : add_logp(tr, tr->image->masks, n, &sum));
+        for (how.round = 0; how.round < how.rounds; how.round++)
+            ACF_TRY(tr->captured ? check_logp(tr, &how, n, &sum) : add_logp(tr, &how, n, &sum));
     }
     if (tr->captured) ACF_TRY(acf_captured_total(tr->captured, &there));
     *nll = -(sum + there) / (double)rows->n;
@@ -117,7 +121,7 @@ static acf_status has_density(acf_trainer *tr, int64_t row) {
     double sum = 0;
     tr->row[0] = row;
     for (int64_t p = 0; p < b->H * b->W; p++) b->b[p] = 0;
-    return add_logp(tr, NULL, 1, &sum);
+    return add_logp(tr, &(acf_image_asking){.rounds = 1, .seed = tr->set.seed, .draw = FIXED_DRAW}, 1, &sum);
 }
 
 /* ---- creation ------------------------------------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ try 2 fit t.csv --preset tiny -q -o x
 try 2 fit bars --preset tiny --image-scales 5 -q -o x
 try 2 fit bars --preset tiny --image-masks midle -q -o x
 try 2 fit bars --preset tiny --image-map bell -q -o x
-try 2 fit bars --preset tiny --image-rounds 10 -q -o x
+try 2 fit bars --preset tiny --image-rounds 18 -q -o x
 try 2 impute few --mask left --draws 2 -o x
 try 2 impute few --model m.safetensors -o x
 try 2 impute few --model t.safetensors --mask left -o x
