@@ -317,7 +317,7 @@ static void same_training(void **state) {
     enum { STEPS = 40 };
     const acf_image_sizes kinds[] = {
         {.H = 8, .W = 8, .C = 1, .scales = 2, .blocks = 1, .width = 12, .like = &acf_image_normal},
-        {.H = 8, .W = 8, .C = 1, .like = &acf_image_pixelcnn, .like_width = 12, .like_blocks = 2, .embed_blocks = 1, .components = 3}};
+        {.H = 8, .W = 8, .C = 1, .like = &acf_image_pixelcnn, .like_width = 12, .like_blocks = 2, .embed_blocks = 1, .embed_deep = 2, .components = 3}};
     for (int k = 0; k < 2; k++) {
         pair p;
         double x[STEPS], y[STEPS], end[2] = {0, 0};

@@ -7,7 +7,7 @@
 
 acf_image_sizes acf_image_lab_sizes(int64_t side, int64_t C, int scales, const acf_image_like_kind *like) {
     return (acf_image_sizes){.H = side, .W = side, .C = C, .scales = scales, .blocks = 1, .width = 4, .like = like, .like_width = 5, .like_blocks = 2,
-                             .embed_blocks = 1, .components = 2};
+                             .embed_blocks = 1, .embed_deep = 1, .components = 2};
 }
 
 static bool given(const acf_image_lab *l, acf_image_mask mask, int64_t n, int64_t h, int64_t w) {
