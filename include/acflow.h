@@ -349,7 +349,7 @@ ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` a
  * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
  * "left_out" (how often a row found no room on the GPU in its step: memory there is for what masks make likely, of the last run),
  * "valid" and "valid_step" (best validation, where there was one), "refit" (none, done, or diverged: what became of a second pass, of
- * twice valid_step steps), "seconds"; null where a file does not say. Of a model of several members these are the first's, and "members" is a list with
+ * twice valid_step steps), "seconds", "before" (steps of the models it was started from, where it was); null where a file does not say. Of a model of several members these are the first's, and "members" is a list with
  * the "seed" and the "training" of each. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
 
@@ -494,13 +494,14 @@ ACF_API acf_status acf_images_describe_json(const acf_images *im, char *out, siz
 
 /* ---- models of images ----------------------------------------------------------------------------------------- */
 
-/* The options as the preset and then o say: with them images are read as acf_model_fit_images wants them (`image-pad`, `image-size`, `image-bits` of
+/* The options as the preset, then a model to start from, then o say: with them images are read as acf_model_fit_images wants them (`image-pad`, `image-size`, `image-bits` of
  * a preset). Gives *out; free with acf_options_free. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 ACF_API acf_status acf_options_for_images(const acf_options *o, acf_options **out);
 
 /* Learns a model of the images, as acf_model_fit does of a table: the same options of training, callback, checkpoints and failures; there is
  * no second pass. Options of its own: `preset` (tiny, mnist, omniglot, celeba64, olivetti, cifar), `image-scales` and others up to
- * `image-components`, and `image-masks`, which pixels are hidden in training. The fraction `valid` of the images is held out; scores in reports
+ * `image-components`, `image-masks`, which pixels are hidden in training, and `start`, the file of a model to start from: images must be as its were, and options
+ * that o does not set are as they were there, but for seed and precision (ACF_EUSAGE where sizes differ). The fraction `valid` of the images is held out; scores in reports
  * are nats per image. */
 ACF_API acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out);
 

@@ -23,7 +23,8 @@ static const cli_page page = {
     "  acflow fit patients.csv -o m.safetensors --types zip=category,id=identifier --missing -999\n"
     "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000      ^C ends it;\n"
     "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000 --resume     goes on\n"
-    "  acflow fit faces/ --preset tiny --image-size 32 -o faces.safetensors\n",
+    "  acflow fit faces/ --preset tiny --image-size 32 -o faces.safetensors\n"
+    "  acflow fit more/ --start faces.safetensors --seed 2 -o better.safetensors      from a model on\n",
     CLI_ALL};
 
 /* Trains, then saves; the checkpoint has done its service once the model is there. */

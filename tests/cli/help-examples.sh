@@ -8,9 +8,9 @@ for name in patients new table; do cp holes.csv $name.csv; done
 gzip -c patients.csv > big.csv.gz
 "$ACFLOW" fit new.csv -o m.safetensors --config short.json --log fit.log -q
 cp m.safetensors model.safetensors
-mkdir faces test completed
+mkdir faces more test completed
 base64 -d > hole.png <<< iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAF0lEQVR42mNgGAUo4D8aGFUwshWMcAAAEvL/AW/P/NUAAAAASUVORK5CYII=
-for i in faces/1 faces/2 faces/3 test/1 completed/1 photo; do cp hole.png $i.png; done
+for i in faces/1 faces/2 faces/3 more/1 more/2 more/3 test/1 completed/1 photo; do cp hole.png $i.png; done
 { printf '\000\000\010\003\000\000\000\002\000\000\000\004\000\000\000\004'; printf 'abcdefghijklmnopabcdefghijklmnop'; } | gzip > digits.idx.gz
 printf '\223NUMPY\001\000\166\000%-117s\nabcdef' "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }" | tee real.npy draws1.npy > draws2.npy
 acflow() { "$ACFLOW" "$@"; }

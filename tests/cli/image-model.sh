@@ -17,6 +17,8 @@ small="--preset tiny --image-scales 1 --image-width 8 --image-like-width 8 --thr
 "$ACFLOW" fit bars $small --steps 5 --image-rounds 3 --image-mirror -o r.safetensors && "$ACFLOW" info r.safetensors --json | grep -E '"(image-rounds|mirrored)"'
 "$ACFLOW" score few --model r.safetensors -o rounds.csv && "$ACFLOW" score few --model r.safetensors --image-at-once -o once.csv && ! cmp -s rounds.csv once.csv && echo "other scores"
 "$ACFLOW" eval few --model r.safetensors --mask left --eval-draws 1 --eval-masks 1 | grep rounds
+"$ACFLOW" fit bars --start r.safetensors --steps 4 --seed 2 --threads 1 -q -o on.safetensors && "$ACFLOW" info on.safetensors | grep -o 'started.*' | cut -d';' -f1
+"$ACFLOW" info on.safetensors --json | grep -E '"(image-rounds|mirrored|image-like-width|before)"'
 "$ACFLOW" impute out/few-0.1.png --mask hole.png --model m.safetensors -o third && ls third
 mkdir two && cp out/few-0.1.png two/a.png && cp out/few-1.1.png two/a.jpg && "$ACFLOW" impute two --mask hole.png --model m.safetensors --truth two -o named && ls named
 "$ACFLOW" fit bars $small --image-pad 11 --steps 1 -o padded.safetensors && "$ACFLOW" info padded.safetensors | grep ^images
@@ -46,6 +48,7 @@ try 2 fit t.csv --preset tiny -q -o x
 try 2 fit bars --preset tiny --image-scales 5 -q -o x
 try 2 fit bars --preset tiny --image-masks midle -q -o x
 try 2 fit bars --preset tiny --image-map bell -q -o x
+try 2 fit bars --start m.safetensors --image-width 9 -q -o x
 try 2 fit bars --preset tiny --image-rounds 18 -q -o x
 try 2 impute few --mask left --draws 2 -o x
 try 2 impute few --model m.safetensors -o x
