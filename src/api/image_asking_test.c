@@ -96,6 +96,29 @@ static void rounds_are_questions_one_after_the_other(void **state) {
     acf_images_free(im);
 }
 
+/* One image with a hole of one pixel, or none: all rounds but one, or all, ask for nothing. */
+static void empty_rounds_are_no_questions(void **state) {
+    (void)state;
+    acf_images *all = images(false, false), *im;
+    acf_model *m = fit(all, "left + rect", "5", "false");
+    acf_image_session *s = session(m);
+    uint8_t given[P], drawn[P], expected[P];
+    double logp, own;
+    assert_int_equal(acf_img_create(acf_images_pixels(all), 1, SIDE, SIDE, 1, NULL, &im), ACF_OK);
+    for (int hole = -1; hole < P; hole += 9) {
+        memset(given, 1, sizeof given), memset(drawn, 77, sizeof drawn);
+        if (hole >= 0) given[hole] = 0;
+        assert_int_equal(acf_image_session_logp(s, im, given, &logp), ACF_OK);
+        assert_int_equal(acf_image_session_draw(s, im, given, 5, 2, drawn), ACF_OK);
+        by_hand(m, 0, 5, given, 5, 2, acf_images_pixels(im), expected, &own);
+        assert_memory_equal(drawn, expected, P);
+        if (fabs(logp - own) > 1e-3 * fabs(own)) fail_msg("a hole at %d: %.6f, by hand %.6f", hole, logp, own);
+    }
+    acf_image_session_free(s);
+    acf_model_free(m);
+    acf_images_free(im), acf_images_free(all);
+}
+
 /* The rounds of a model are in its file, and a chain draws by them. */
 static void rounds_are_kept_with_the_model(void **state) {
     (void)state;
@@ -207,5 +230,5 @@ static void copies_survive_lack_of_memory(void **state) {
     acf_images_free(im);
 }
 
-ACF_TESTS(image_asking, cmocka_unit_test(rounds_are_questions_one_after_the_other), cmocka_unit_test(rounds_are_kept_with_the_model),
+ACF_TESTS(image_asking, cmocka_unit_test(rounds_are_questions_one_after_the_other), cmocka_unit_test(empty_rounds_are_no_questions), cmocka_unit_test(rounds_are_kept_with_the_model),
           cmocka_unit_test(guesses_are_means_over_known_copies), cmocka_unit_test(copies_survive_lack_of_memory))

@@ -102,15 +102,25 @@ static acf_status check(const acf_image_session *s, const acf_images *im) {
     return acf_image_model_check(s->m, im->path ? acf_img_name(name, im, 0) : name, (const int64_t[]){im->H, im->W, im->C}, im->bits);
 }
 
-/* Fills the batch and begins a tape for it, in the precision that the model answers in, until answered. */
+static int64_t images_of(const asked *a) { return acf_min(a->s->batch->capacity, a->im->N - a->from); }
+
+/* The batch's roles; false: this round asks for nothing in any image, as early ones do of small holes. */
+static bool ask(const asked *a) {
+    uint8_t *role = a->s->batch->b;
+    const int64_t P = a->im->H * a->im->W, n = images_of(a);
+    int64_t pixels = 0;
+    if (!a->b) memset(role, 0, (size_t)(n * P));
+    for (int64_t i = 0; i < n; i++)
+        pixels += acf_image_round(a->rounds, a->round, a->im->H, a->im->W, a->b ? a->b + (a->from + i) * P : role + i * P, role + i * P);
+    return pixels > 0;
+}
+
+/* Fills the batch, whose roles are asked, and begins a tape for it, in the precision that the model answers in, until answered. */
 static acf_image_view *look(const asked *a) {
     acf_image_session *s = a->s;
     acf_image_batch *batch = s->batch;
-    const int64_t P = a->im->H * a->im->W, n = acf_min(batch->capacity, a->im->N - a->from);
+    const int64_t n = images_of(a);
     for (int64_t i = 0; i < n; i++) s->row[i] = a->from + i;
-    if (!a->b) memset(batch->b, 0, (size_t)(n * P));
-    for (int64_t i = 0; i < n; i++)
-        acf_image_round(a->rounds, a->round, a->im->H, a->im->W, a->b ? a->b + (a->from + i) * P : batch->b + i * P, batch->b + i * P);
     acf_image_batch_fill(s->m->dev, batch, a->im, NULL, a->seed, a->draw, s->row, n);
     acf_tape_begin(s->t, false);
     s->m->dev->precision = s->m->answers;
@@ -127,6 +137,7 @@ static acf_status answered(const acf_image_session *s, acf_status status) {
 static acf_status add_logp(const asked *a, double share, double *out) {
     acf_tape *t = a->s->t;
     const acf_image_batch *batch = a->s->batch;
+    if (!ask(a)) return ACF_OK;
     acf_tensor *logp = acf_image_net_logp(t, look(a));
     ACF_TRY(answered(a->s, acf_tape_check(t, logp)));
     acf_real *host = acf_arena_alloc(t->host, (size_t)batch->N * sizeof *host);
@@ -150,28 +161,28 @@ acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint
 
 static acf_image_code code_of(const acf_image_session *s, const acf_images *im) { return (acf_image_code){s->m->map, im->H * im->W, im->C}; }
 
-/* One round of one batch; its levels go to out, the others stay as a->im has them. A temperature below 1 is the lower the more rounds follow, by one more of its
+/* One round of one batch; its levels go to out, the others stay as they are there. A temperature below 1 is the lower the more rounds follow, by one more of its
  * powers for every grid: coarse pixels decide what is seen, fine ones its texture. */
 static acf_status draw_round(const asked *a, uint8_t *out) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
     const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->rounds - a->round + 1) / 2};
+    if (!ask(a)) return ACF_OK;
     acf_image_view *v = look(a);
     ACF_TRY(answered(s, acf_image_net_draw(s->t, v, &how, s->y)));
     acf_image_decode(s->m->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + a->from * code.P * code.C);
     return ACF_OK;
 }
 
-/* Later rounds are asked of what the ones before have left in out. */
+/* A round is asked of what the ones before have left in out. */
 acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
     const int rounds = acf_paint_rounds(s);
     acf_images now = *im; /* borrows: nothing of it is freed */
     ACF_TRY(check(s, im));
+    if (out != im->pixel) memcpy(out, im->pixel, (size_t)(im->N * im->H * im->W * im->C));
+    now.pixel = out;
     for (int64_t at = 0; at < im->N; at += s->batch->capacity)
-        for (int r = 0; r < rounds; r++) {
-            now.pixel = r ? out : im->pixel;
-            ACF_TRY(draw_round(&(asked){s, &now, b, seed, draw, at, r, rounds}, out));
-        }
+        for (int r = 0; r < rounds; r++) ACF_TRY(draw_round(&(asked){s, &now, b, seed, draw, at, r, rounds}, out));
     return ACF_OK;
 }
 
@@ -180,6 +191,7 @@ static acf_status guess_batch(const asked *a, uint8_t *level, double *real) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
     const acf_image_batch *batch = s->batch;
+    ask(a);
     acf_image_view *v = look(a);
     ACF_TRY(answered(s, acf_image_net_guess(s->t, v, s->y)));
     if (level) acf_image_decode(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, level);
