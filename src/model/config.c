@@ -113,7 +113,7 @@ static const struct {
     {"celeba64", "guess-weight", "100"},
     {"celeba64", "image-rounds", "11"},
     {"celeba64", "batch", "32"},
-    {"celeba64", "steps", "24000"},
+    {"celeba64", "steps", "50000"},
     {"olivetti", "image-scales", "2"},
     {"olivetti", "image-blocks", "1"},
     {"olivetti", "image-map", "logit"},
