@@ -114,6 +114,8 @@ static const struct {
     {"celeba64", "image-rounds", "11"},
     {"celeba64", "batch", "32"},
     {"celeba64", "steps", "50000"},
+    {"celeba64", "valid", "0.02"}, /* a validation asks in all rounds */
+    {"celeba64", "valid-every", "2000"},
     {"olivetti", "image-scales", "2"},
     {"olivetti", "image-blocks", "1"},
     {"olivetti", "image-map", "logit"},
@@ -140,6 +142,8 @@ static const struct {
     {"cifar", "image-rounds", "9"},
     {"cifar", "batch", "32"},
     {"cifar", "steps", "30000"},
+    {"cifar", "valid", "0.02"}, /* a validation asks in all rounds */
+    {"cifar", "valid-every", "2000"},
 };
 
 #define FIRST_IMAGE_PRESET 5 /* in the choices of the option `preset` */
