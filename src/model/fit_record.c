@@ -18,7 +18,8 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
     bool ok = o;
     if (ok && isfinite(r->valid))
         ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
-             !json_object_set_new(o, "valid_step", json_integer(r->valid_step));
+             !json_object_set_new(o, "valid_step", json_integer(r->valid_step)) &&
+             !json_object_set_new(o, "widen", json_real(r->widen)) && !json_object_set_new(o, "soften", json_real(r->soften));
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
         json_decref(o);
@@ -62,6 +63,8 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
     if (json_object_get(o, "valid")) {
         ACF_TRY(acf_json_real(from, o, "valid", &r.valid));
         ACF_TRY(count(from, o, "valid_step", &r.valid_step));
+        if (json_object_get(o, "widen")) ACF_TRY(acf_json_real(from, o, "widen", &r.widen));
+        if (json_object_get(o, "soften")) ACF_TRY(acf_json_real(from, o, "soften", &r.soften));
     }
     if (json_object_get(o, "before")) ACF_TRY(count(from, o, "before", &r.before));
     *out = r;

@@ -33,13 +33,15 @@ typedef struct acf_fit_record {
     int64_t left_out;        /* rows that found no room on the GPU in their step (acf_tape_subset), and were not learned from there; of the last run */
     double valid;            /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
     int64_t valid_step;      /* and its step */
+    double widen, soften;    /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
     acf_refit refit;
     double seconds;          /* of training, over all runs and both passes */
     int64_t before;          /* steps of the models that it was started from, one from the other; in none of the numbers above */
 } acf_fit_record;
 
 /* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",
- * "valid_step"}, and where it was started from another model {"before"}. "left_out" is 0 and "refit" none where a file does not say.
+ * "valid_step", "widen", "soften"}, and where it was started from another model {"before"}. "left_out", "widen" and "soften" are 0 and "refit" none where a
+ * file does not say.
  * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);
 

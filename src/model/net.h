@@ -44,6 +44,13 @@ acf_param *const *acf_net_anchor(const acf_net *net);
 /* The indicators that the anchor has besides the reals: n of them, each of a class `value` of a column of the table. */
 int64_t acf_net_indicators(const acf_net *net, const int32_t **column, const int32_t **value);
 
+/* After training, where held-out cells say that it is too sure (train/calibrate.h): the scales of all mixtures of reals times e^widen, logits of
+ * classes times e^-soften. Only weights in `value` change, so densities stay normalised and all answers agree; 0 changes no bit. Is there something to widen,
+ * to soften? Reals of the likelihood `gaussian` have no mixtures, and are left alone. Fails: ACF_EMEMORY, ACF_EDEVICE. */
+acf_status acf_net_temper(acf_net *net, double widen, double soften);
+bool acf_net_widens(const acf_net *net);
+bool acf_net_softens(const acf_net *net);
+
 /* What a batch looks like to the network: made once per step, before any of the calls below. Lives on the tape. */
 typedef struct acf_view acf_view;
 /* Borrows the batch until the next begin; answers that come back to the host (draw, guess, spread) want one in host memory. pass NULL: inference. NULL after a failure, which the calls below accept. */

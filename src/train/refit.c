@@ -2,6 +2,7 @@
 #include "train/refit.h"
 
 #include "train/anchor.h"
+#include "train/calibrate.h"
 
 #include <math.h>
 
@@ -11,6 +12,8 @@ bool acf_refit_planned(const acf_trainer *tr) {
 }
 
 bool acf_refit_due(const acf_trainer *tr, acf_train_end end) {
+    const bool anchor_alone = tr->state.best_step == 0, one_of_several = tr->set.members > 1;
+    if (anchor_alone && one_of_several && tr->rows.n >= ACF_REFIT_APART) return false;
     return tr->pass == 1 && end <= ACF_END_PATIENCE && acf_refit_planned(tr) && isfinite(tr->state.best);
 }
 
@@ -33,7 +36,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
         return status;
     }
     acf_trainer_forget(tr);
-    tr->pass = 2, tr->first = *first;
+    tr->pass = 2, tr->first = *first, tr->widen = first->widen, tr->soften = first->soften;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
     tr->state = (acf_train_state){.best = INFINITY};
     tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
@@ -41,10 +44,17 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     return ACF_OK;
 }
 
+static acf_status take_best(acf_trainer *tr) {
+    acf_params *ps = tr->ps;
+    return acf_device_copy(ps->dev, ps->value, tr->best, (size_t)ps->total * sizeof *tr->best, ACF_ON_DEVICE);
+}
+
 acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end) {
-    const acf_fit_record first = acf_trainer_record(tr, end);
     acf_anchor_choice as;
     ACF_TRY(acf_anchor_chosen(tr->net, &as));
+    ACF_TRY(take_best(tr));
+    ACF_TRY(acf_calibrate(tr)); /* while there are cells to ask */
+    const acf_fit_record first = acf_trainer_record(tr, end);
     ACF_TRY(acf_refit_enter(tr, &first));
     ACF_TRY(acf_net_restart(tr->net, tr->set.seed));
     return acf_anchor_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, &as);
@@ -63,9 +73,9 @@ acf_status acf_refit_check(acf_trainer *tr) {
 }
 
 acf_status acf_refit_drop(acf_trainer *tr) {
-    acf_params *ps = tr->ps;
     ACF_ASSERT(tr->pass == 2);
-    return acf_device_copy(ps->dev, ps->value, tr->best, (size_t)ps->total * sizeof *tr->best, ACF_ON_DEVICE);
+    ACF_TRY(take_best(tr));
+    return acf_net_temper(tr->net, tr->widen, tr->soften);
 }
 
 acf_encoder *acf_refit_encoder(acf_trainer *tr) {

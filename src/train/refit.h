@@ -7,7 +7,8 @@
  *     second    all cells                            2 s steps, the same seed    the step size decays to its end in these 2 s
  *
  * Where nothing was better than the network as it began, with its anchor alone, s is 0 and the second pass a single step, whose size is next to
- * nothing: the anchor of all cells is what is kept.
+ * nothing: the anchor of all cells is what is kept. But not by a model of several members and ACF_REFIT_APART rows: these would all have nearly the same anchor, where those of
+ * the first pass, each of other cells, differ, and their mean is worth more than a tenth more cells (docs/RESULTS.md).
  *
  * Encoder and anchor are fitted to all cells too, the anchor with as many components as the held-out cells chose: they are the better
  * judge of that than a criterion without them. Nothing is validated any more, so the averaged weights of the last step are kept, and the
@@ -28,10 +29,15 @@
  * did: on small tables one to three times as many give the same likelihood, and errors are lowest from two on. */
 #define ACF_REFIT_STEPS 2
 
+/* Rows from which on members that are their anchors alone keep those of the first pass. With some 30 rows a tenth more cells is worth more than that they
+ * differ. */
+#define ACF_REFIT_APART 40
+
 /* Will there be a second pass, if the first ends well? By the option `refit`, held-out cells and the size of the table. */
 bool acf_refit_planned(const acf_trainer *tr);
 
-/* The first pass ended so: is it time for the second? Not after an interruption, nor without any finite validation. */
+/* The first pass ended so: is it time for the second? Not after an interruption, nor without any finite validation, nor for a member of several whose
+ * anchor alone was best, where rows are not very few. */
 bool acf_refit_due(const acf_trainer *tr, acf_train_end end);
 
 /* The encoder of a second pass: of all cells of these rows. Gives *out. Fails: ACF_EMEMORY. */
@@ -48,7 +54,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first);
  * out before, and now belong to those it learned from, must have a finite density. Fails: ACF_ENUMERIC, ACF_EMEMORY. */
 acf_status acf_refit_check(acf_trainer *tr);
 
-/* Puts the best weights of the first pass into the network, to which its encoder belongs. The run can't be continued after it. */
+/* Puts the best weights of the first pass into the network, to which its encoder belongs, as sure as acf_trainer_finish would have made them. The run can't be continued after it. */
 acf_status acf_refit_drop(acf_trainer *tr);
 
 /* Gives the encoder of the second pass, to which its weights belong; free with acf_encoder_free. The trainer can only be freed then. */

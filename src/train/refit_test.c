@@ -81,9 +81,13 @@ static void it_is_a_run_over_all_cells(void **state) {
     for (int j = 0; j < D; j++) assert_true(l.tr->all->mean[j] == plain.encoder->mean[j] && l.tr->all->scale[j] == plain.encoder->scale[j]);
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
     assert_true(r.valid == valid && r.valid_step == best && r.steps == 30 && r.held == l.hold->held && r.refit == ACF_REFIT_DONE);
-    assert_int_equal(acf_trainer_finish(l.tr), ACF_OK); /* averaged weights, not the best of the first pass */
+    assert_int_equal(acf_trainer_finish(l.tr), ACF_OK); /* averaged weights, not the best of the first pass, as sure as that was made */
     const acf_params *ps = acf_net_params(l.net);
-    assert_memory_equal(ps->value, ps->average, (size_t)ps->total * sizeof(acf_real));
+    assert_true(r.widen != 0 && acf_trainer_record(l.tr, ACF_END_STEPS).widen == r.widen);
+    assert_memory_not_equal(ps->value, ps->average, (size_t)ps->total * sizeof(acf_real));
+    memcpy(plain.tr->ps->value, plain.tr->ps->average, (size_t)ps->total * sizeof(acf_real));
+    assert_int_equal(acf_net_temper(plain.net, r.widen, r.soften), ACF_OK);
+    assert_memory_equal(ps->value, plain.tr->ps->value, (size_t)ps->total * sizeof(acf_real));
     acf_encoder *e = acf_refit_encoder(l.tr);
     assert_true(e && !l.tr->all);
     acf_encoder_free(e);
@@ -105,6 +109,19 @@ static void it_may_be_the_anchor_alone(void **state) {
     assert_int_equal(acf_refit_check(l.tr), ACF_OK);
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
     assert_true(r.valid_step == 0 && r.refit == ACF_REFIT_DONE);
+    acf_train_lab_close(&l);
+    /* Not of several members: they would be one and the same. Those that training made better than their anchors have a second pass. */
+    open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "anchor=2", "lr=0", "members=2", NULL});
+    end = run(&l);
+    assert_true(acf_refit_planned(l.tr) && l.tr->state.best_step == 0 && !acf_refit_due(l.tr, end));
+    const int64_t rows = l.tr->rows.n;
+    for (int few = 0; few < 2; few++) {
+        l.tr->rows.n = 40 - few;
+        assert_int_equal(acf_refit_due(l.tr, end), few);
+    }
+    l.tr->rows.n = rows;
+    l.tr->state.best_step = 2;
+    assert_true(acf_refit_due(l.tr, end));
     acf_train_lab_close(&l);
 }
 
@@ -165,10 +182,12 @@ static void a_checkpoint_knows_its_pass(void **state) {
         const size_t bytes = (size_t)acf_net_params(l.net)->total * sizeof(acf_real);
         assert_memory_equal(again.tr->best, l.tr->best, bytes);
         assert_int_equal(acf_refit_drop(again.tr), ACF_OK); /* the way back is open */
-        assert_memory_equal(acf_net_params(again.net)->value, whole.tr->best, bytes);
+        memcpy(acf_net_params(l.net)->value, whole.tr->best, bytes);
+        assert_int_equal(acf_net_temper(l.net, whole.tr->widen, whole.tr->soften), ACF_OK);
+        assert_memory_equal(acf_net_params(again.net)->value, acf_net_params(l.net)->value, bytes);
         const acf_fit_record a = acf_trainer_record(whole.tr, ACF_END_STEPS), b = acf_trainer_record(again.tr, ACF_END_STEPS);
         assert_true(a.valid == b.valid && a.valid_step == b.valid_step && a.steps == b.steps && a.epochs == b.epochs && a.end == b.end &&
-                    a.held == b.held && a.rows == b.rows && a.skipped == b.skipped && a.refit == b.refit);
+                    a.held == b.held && a.rows == b.rows && a.skipped == b.skipped && a.refit == b.refit && a.widen == b.widen && a.soften == b.soften && a.widen != 0);
         acf_train_lab_close(&l);
         acf_train_lab_close(&again);
     }

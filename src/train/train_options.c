@@ -22,6 +22,7 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),
         .refit = acf_options_bool(o, "refit"),
+        .members = acf_max(1, acf_options_int(o, "members")),
         .precision = (acf_precision)acf_options_choice(o, "precision"),
         .seed = (uint64_t)acf_options_int(o, "seed"),
     };

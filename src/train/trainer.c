@@ -7,6 +7,7 @@
 #include "device/cpu.h"
 #include "ops/adam.h"
 #include "train/anchor.h"
+#include "train/calibrate.h"
 #include "train/captured.h"
 #include "train/checkpoint.h"
 
@@ -529,8 +530,13 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
 
 acf_status acf_trainer_finish(acf_trainer *tr) {
     acf_params *ps = params(tr);
-    if (tr->best && isfinite(tr->state.best)) return copy_slab(tr, ps->value, tr->best);
-    return averaged(tr) ? copy_slab(tr, ps->value, ps->average) : ACF_OK;
+    if (tr->best && isfinite(tr->state.best)) {
+        ACF_TRY(copy_slab(tr, ps->value, tr->best));
+        ACF_TRY(acf_calibrate(tr));
+    } else if (averaged(tr)) {
+        ACF_TRY(copy_slab(tr, ps->value, ps->average));
+    }
+    return tr->net ? acf_net_temper(tr->net, tr->widen, tr->soften) : ACF_OK;
 }
 
 static acf_status table_finite(acf_trainer *tr, int64_t row) {
@@ -572,7 +578,7 @@ acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     if (tr->pass == 2) return record_second(tr, end);
     return (acf_fit_record){.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
                             .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped, .left_out = tr->left_out,
-                            .valid = tr->state.best, .valid_step = tr->state.best_step, .seconds = tr->seconds};
+                            .valid = tr->state.best, .valid_step = tr->state.best_step, .widen = tr->widen, .soften = tr->soften, .seconds = tr->seconds};
 }
 
 static int64_t table_held(const acf_trainer *tr) { return tr->data.hold ? tr->data.hold->held : 0; }

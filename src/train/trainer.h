@@ -96,6 +96,7 @@ struct acf_trainer {
     bool stream;    /* they do without the table in the GPU's memory, even if it has room; false at first */
     int member;                   /* which of a model's members this is, from 0, */
     const struct acf_model *done; /* and those before it that were kept: a checkpoint has them, too. NULL: none */
+    double widen, soften; /* by which the kept weights are made less sure (calibrate.h); 0 before, and where they are not */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 };
 
@@ -165,8 +166,8 @@ typedef struct acf_train_hooks {
  * Fails as acf_trainer_step; ACF_EUSAGE (nothing could end the run). The trainer is valid after any failure. */
 acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end);
 
-/* Puts the weights to keep into the network: the best validated ones, else the averaged, else the last. A run can't be
- * continued after it. */
+/* Puts the weights to keep into the network: the best validated ones, else the averaged, else the last; as sure of themselves as held-out cells want
+ * them (calibrate.h). A run can't be continued after it. */
 acf_status acf_trainer_finish(acf_trainer *tr);
 
 /* The same after a run that failed with ACF_ENUMERIC: the first of these that gives some row of the table a finite density.

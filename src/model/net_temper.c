@@ -1,0 +1,41 @@
+/* How sure a network is, changed after training: see net.h; docs/math.md, 16.
+ *
+ * Workload: some dozen times at the end of a fit, on a vector of reals' scales and on the last layer of the categories. The host does it, whatever the
+ * device: weights come, change, and go back. */
+#include "model/net_parts.h"
+
+#include <math.h>
+
+/* What the reals' network adds to its outputs, (3K): logits, means, log-scales. NULL: it describes no mixtures. */
+static acf_tensor *mixture_bias(const acf_net *net) {
+    if (!net->real.D) return NULL;
+    if (net->like.kind == &acf_like_set) return acf_p(net->like.set.bias);
+    return net->like.kind == &acf_like_ar ? net->like.rnn.b2 : NULL;
+}
+
+bool acf_net_widens(const acf_net *net) { return mixture_bias(net) != NULL; }
+bool acf_net_softens(const acf_net *net) { return net->category.D > 0; }
+
+/* x[first ..] = times · x + plus. */
+static acf_status change(const acf_net *net, const acf_tensor *x, int64_t first, double times, double plus) {
+    const int64_t n = acf_tensor_count(x) - first;
+    const size_t bytes = (size_t)n * sizeof(acf_real);
+    acf_real *host = acf_alloc(bytes, "weights of a last layer");
+    if (!host) return ACF_EMEMORY;
+    acf_status status = acf_device_copy(net->dev, host, x->data + first, bytes, ACF_TO_HOST);
+    if (!status) status = acf_device_sync(net->dev);
+    for (int64_t i = 0; !status && i < n; i++) host[i] = (acf_real)(times * (double)host[i] + plus);
+    if (!status) status = acf_device_copy(net->dev, x->data + first, host, bytes, ACF_TO_DEVICE);
+    if (!status) status = acf_device_sync(net->dev);
+    acf_release(host);
+    return status;
+}
+
+acf_status acf_net_temper(acf_net *net, double widen, double soften) {
+    const acf_tensor *bias = mixture_bias(net);
+    const acf_categories *c = &net->categories;
+    if (bias && widen != 0) ACF_TRY(change(net, bias, 2 * net->like.components, 1, widen));
+    if (!acf_net_softens(net) || soften == 0) return ACF_OK;
+    ACF_TRY(change(net, c->by_set ? acf_p(c->set.w) : c->net.w2, 0, exp(-soften), 0));
+    return change(net, c->by_set ? acf_p(c->set.bias) : c->net.b2, 0, exp(-soften), 0);
+}
