@@ -36,7 +36,7 @@ static double objective(acf_train_lab *l, double widen, double soften) {
     const acf_params *ps = acf_net_params(l->net);
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     acf_real *copy = acf_alloc(bytes, "weights");
-    double nll;
+    double nll = NAN;
     assert_non_null(copy);
     memcpy(copy, ps->value, bytes);
     if (acf_net_temper(l->net, widen, soften) || acf_trainer_validate(l->tr, &nll)) fail_msg("%s", acf_error());
