@@ -268,6 +268,13 @@ acf_status acf_opts_set(acf_options *o, const char *name, const char *text) {
     return acf_opts_set_from(o, name, text, ACF_FROM_USER);
 }
 
+acf_status acf_opts_set_int(acf_options *o, const char *name, int64_t number, acf_origin origin) {
+    char text[ACF_NUMBER_MAX];
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_text_addf(&t, "%lld", (long long)number);
+    return acf_opts_set_from(o, name, text, origin);
+}
+
 acf_status acf_opts_write(const acf_options *o, const char *name, acf_text *out) {
     int i = find(o, name);
     if (i < 0) return unknown(o, ACF_EUSAGE, "", name);

@@ -59,6 +59,9 @@ acf_status acf_opts_set(acf_options *o, const char *name, const char *value);
 /* The same from an origin of the caller's choice: a preset fills in what nobody nearer has set. */
 acf_status acf_opts_set_from(acf_options *o, const char *name, const char *value, acf_origin origin);
 
+/* The same with a whole number. */
+acf_status acf_opts_set_int(acf_options *o, const char *name, int64_t value, acf_origin origin);
+
 /* Takes an object {"name": value}: all of it or, on failure, nothing. `origin` is FILE or USER.
  * Fails: from.status, ACF_EMEMORY. */
 acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin);

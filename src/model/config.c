@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define PAPER_LAYER "linear leaky rnn "
@@ -217,10 +216,7 @@ int64_t acf_config_rows(int64_t D) { return acf_max(4, acf_min(ACF_BATCH_ROWS, A
 
 /* Sets an option that nobody has set. */
 static acf_status suggest(acf_options *o, const char *name, int64_t value) {
-    char text[32];
-    if (acf_options_origin(o, name) != ACF_FROM_DEFAULT) return ACF_OK;
-    snprintf(text, sizeof text, "%lld", (long long)value);
-    return acf_opts_set_from(o, name, text, ACF_FROM_PRESET);
+    return acf_options_origin(o, name) == ACF_FROM_DEFAULT ? acf_opts_set_int(o, name, value, ACF_FROM_PRESET) : ACF_OK;
 }
 
 /* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
@@ -242,10 +238,8 @@ static acf_status suggest_lowrank(acf_options *o) {
 }
 
 acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns) {
-    char text[32];
     if (acf_options_int(o, "members") != ACF_INT_AUTO) return ACF_OK;
-    snprintf(text, sizeof text, "%d", rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? ACF_MEMBERS_AUTO : 1);
-    return acf_opts_set(o, "members", text);
+    return acf_opts_set_int(o, "members", rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? ACF_MEMBERS_AUTO : 1, ACF_FROM_USER);
 }
 
 acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D) {

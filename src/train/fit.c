@@ -6,7 +6,6 @@
 #include "train/refit.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct run {
@@ -56,7 +55,6 @@ static acf_status begin(run *r) {
 
 /* Puts a number in the place of `auto`. A run that is resumed goes on with the batch it had, where that still fits. */
 static acf_status settle_batch(acf_model *m, const acf_train_data *data, const acf_fit *how) {
-    char text[32];
     int64_t rows, before;
     if (acf_options_int(m->config, "batch") != ACF_INT_AUTO) return ACF_OK;
     ACF_TRY(acf_batch_auto(m->net, data, m->config, &rows));
@@ -64,8 +62,7 @@ static acf_status settle_batch(acf_model *m, const acf_train_data *data, const a
         ACF_TRY(acf_checkpoint_batch(how->checkpoint, &before));
         rows = acf_max(1, acf_min(rows, before));
     }
-    snprintf(text, sizeof text, "%lld", (long long)rows);
-    return acf_opts_set(m->config, "batch", text);
+    return acf_opts_set_int(m->config, "batch", rows, ACF_FROM_USER);
 }
 
 /* After a good step: a run that is about to diverge must not replace what it could be taken up from. */

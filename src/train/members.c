@@ -5,7 +5,6 @@
 #include "train/checkpoint.h"
 #include "train/refit.h"
 
-#include <stdio.h>
 
 #define SEED_BITS 53 /* the largest that the option `seed` takes */
 
@@ -18,12 +17,10 @@ uint64_t acf_member_seed(uint64_t seed, int k) {
 
 /* A model like the first from another seed, before its training. Gives *hold and *out. */
 static acf_status make(const acf_model *first, const acf_table *t, uint64_t seed, acf_holdout **hold, acf_model **out) {
-    char text[32];
     acf_options *config;
     acf_encoder *encoder;
     ACF_TRY(acf_config_copy(first->config, &config));
-    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
-    acf_status status = acf_opts_set(config, "seed", text);
+    acf_status status = acf_opts_set_int(config, "seed", (int64_t)seed, ACF_FROM_USER);
     if (!status) status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {
         acf_opts_free(config);
@@ -37,11 +34,9 @@ static acf_status make(const acf_model *first, const acf_table *t, uint64_t seed
 /* What was settled when the first was trained. */
 static acf_status restore_batch(acf_model *m, const char *path) {
     int64_t batch;
-    char text[32];
     if (acf_options_int(m->config, "batch") != ACF_INT_AUTO) return ACF_OK;
     ACF_TRY(acf_checkpoint_batch(path, &batch));
-    snprintf(text, sizeof text, "%lld", (long long)batch);
-    return acf_opts_set(m->config, "batch", text);
+    return acf_opts_set_int(m->config, "batch", batch, ACF_FROM_USER);
 }
 
 /* The trained state of a member: its weights, and the encoder they belong to. */
