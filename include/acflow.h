@@ -307,7 +307,7 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  *
  * The fraction `valid` of the observed cells is held out, to find out when training is best. With `refit`, the default, training that
  * came to its end is then followed by a second pass over tables of at most 200,000 observed cells: a network from the same seed is
- * fitted to all cells, for twice as many steps as were best (57 columns and more: as many), `lr` decaying over exactly these. On a small table the cells held out are worth that time;
+ * fitted to all cells, for twice as many steps as were best, `lr` decaying over exactly these. On a small table the cells held out are worth that time;
  * on a large one they matter less. A member of several (below) that never got better than the mixture it begins with, of a table of 40 rows or more,
  * has no second pass: the mixtures of the first differ. Of a table of fewer than 100 rows for each column the held-out cells also say how much wider the
  * distributions of reals, and how much less certain classes, should be than they were learned. What model and reports say of validation stays what the first pass found. A second pass that
@@ -352,7 +352,7 @@ ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` a
  * "left_out" (how often a row found no room on the GPU in its step: memory there is for what masks make likely, of the last run),
  * "valid" and "valid_step" (best validation, where there was one), "widen" and "soften" (logarithms of what held-out cells multiplied the scales
  * of reals and the temperature of classes by; 0: nothing), "refit" (none, done, or diverged: what became of a second pass, of
- * twice valid_step steps, of wide tables as many), "seconds", "before" (steps of the models it was started from, where it was); null where a file does not say. Of a model of several members these are the first's, and "members" is a list with
+ * twice valid_step steps), "seconds", "before" (steps of the models it was started from, where it was); null where a file does not say. Of a model of several members these are the first's, and "members" is a list with
  * the "seed" and the "training" of each. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
 

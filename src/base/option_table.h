@@ -156,7 +156,7 @@
     X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_BOTH,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
     X("refit", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                    \
-      "after training with held-out cells, fit anew to all cells for twice as many steps as were best (of wide tables as many); tables of at most "   \
+      "after training with held-out cells, fit anew to all cells for twice as many steps as were best; tables of at most "   \
       "200,000 known cells")                                                                                           \
     X("checkpoint", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                  \
       "file to keep the state of training in, from which it can go on; empty is none")                                 \

@@ -8,7 +8,7 @@ static const char *const end_name[ACF_END_COUNT] = {"steps", "epochs", "patience
 static const char *const end_text[ACF_END_COUNT] = {"all steps were taken", "all epochs were taken", "nothing got better any more",
                                                     "interrupted", "diverged"};
 static const char *const refit_name[ACF_REFIT_COUNT] = {"none", "done", "diverged"};
-static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted anew to all cells",
+static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to all cells for twice as many steps",
                                                         "; fitting it to all cells diverged and was given up"};
 
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {

@@ -27,7 +27,6 @@ acf_status acf_refit_encode(const acf_table *t, const acf_rows *rows, const acf_
 }
 
 acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
-    const int64_t times = acf_net_anchor_rank(tr->net) ? 1 : ACF_REFIT_STEPS;
     acf_encoder *e = NULL;
     ACF_ASSERT(tr->pass == 1);
     ACF_TRY(acf_refit_encode(tr->given.table, &tr->rows, &tr->set.encoding, &e));
@@ -40,7 +39,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     tr->pass = 2, tr->first = *first, tr->widen = first->widen, tr->soften = first->soften;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
     tr->state = (acf_train_state){.best = INFINITY};
-    tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(times * first->valid_step, UINT32_MAX)); /* 0 is no limit */
+    tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
     tr->set.epochs = 0;
     return ACF_OK;
 }

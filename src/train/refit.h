@@ -4,7 +4,7 @@
  * more than the time of a second pass, which takes from the first one what it found out:
  *
  *     first     the cells that are not held out      to patience or a limit      the best validation was at step s
- *     second    all cells                            2 s steps, the same seed    the step size decays to its end in these 2 s (wide tables: s)
+ *     second    all cells                            2 s steps, the same seed    the step size decays to its end in these 2 s
  *
  * Where nothing was better than the network as it began, with its anchor alone, s is 0 and the second pass a single step, whose size is next to
  * nothing: the anchor of all cells is what is kept. But not by a model of several members and ACF_REFIT_APART rows: these would all have nearly the same anchor, where those of
@@ -26,8 +26,7 @@
 #define ACF_REFIT_CELLS 200000
 
 /* Steps of the second pass for each that the first took to its best. A step size that goes down to its end overfits later than the full one
- * did: on small tables one to three times as many give the same likelihood, and errors are lowest from two on. A wide table, which has factors for an anchor,
- * has as many as the first: there all figures are better so (docs/RESULTS.md). */
+ * did: on small tables one to three times as many give the same likelihood, and errors are lowest from two on. */
 #define ACF_REFIT_STEPS 2
 
 /* Rows from which on members that are their anchors alone keep those of the first pass. With some 30 rows a tenth more cells is worth more than that they

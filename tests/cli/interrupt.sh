@@ -19,5 +19,5 @@ for at in '1, "members": 2, "pass": 1' '1, "members": 2, "pass": 2' '2, "members
     [ ! -e state.ckpt ] && echo "no checkpoint left"
     "$ACFLOW" score t.csv --model m.safetensors | cmp - a && echo "the same model"
 done
-"$ACFLOW" info m.safetensors | grep -o "then fitted anew to all cells"
+"$ACFLOW" info m.safetensors | grep -o "then fitted to all cells for twice as many steps"
 "$ACFLOW" plot training whole.log -o training.svg && [ -s training.svg ] && echo "a picture of both"
