@@ -52,31 +52,25 @@ static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t 
     acf_batch_fill(s->dev, s->batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
 }
 
-void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n) {
+/* Masks of the rows in the batch. column (n): only that cell of a row is modelled, and not all that q asks for; NULL: all. */
+static void load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, const int32_t *column, int64_t n) {
     acf_batch *batch = s->batch;
-    int64_t D = batch->D;
+    const int64_t D = batch->D;
     fill(s, t, row, n);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < D; j++) {
-            int64_t k = i * D + j, cell = row[i] * D + j;
-            bool present = batch->m[k], asked = acf_question_asks(q, why, cell, present);
-            bool given = present && !asked && (!q.given || q.given[cell]);
+            const int64_t k = i * D + j, cell = row[i] * D + j;
+            const bool present = batch->m[k], asked = acf_question_asks(q, why, cell, present);
+            const bool given = present && !asked && (!q.given || q.given[cell]);
             batch->b[k] = given;
-            batch->m[k] = given || asked;
+            batch->m[k] = given || (column ? j == column[i] : asked);
         }
 }
 
+void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n) { load(s, t, q, why, row, NULL, n); }
+
 void acf_member_load_cells(acf_member *s, const acf_table *t, acf_question q, const int64_t *row, const int32_t *column, int64_t n) {
-    acf_batch *batch = s->batch;
-    int64_t D = batch->D;
-    fill(s, t, row, n);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < D; j++) {
-            int64_t k = i * D + j, cell = row[i] * D + j;
-            bool present = batch->m[k], asked = acf_question_asks(q, ACF_TO_FILL, cell, present);
-            batch->b[k] = present && !asked && (!q.given || q.given[cell]);
-            batch->m[k] = batch->b[k] || j == column[i];
-        }
+    load(s, t, q, ACF_TO_FILL, row, column, n);
 }
 
 /* A view of the loaded batch on a fresh, not recording tape. */
