@@ -333,19 +333,7 @@ static void survives_without_memory(void **state) {
     (void)state;
     acf_table *t = some_table(0);
     acf_options *o = options(WITH(RESUME, "checkpoint-every", "1e-9", "steps", "3", "valid-every", "2", "batch", "90"));
-    acf_status status = ACF_EMEMORY;
-    int64_t live = acf_alloc_live();
-    for (int64_t n = 1; status; n++) {
-        acf_model *m;
-        acf_alloc_fail_at(n);
-        status = acf_model_fit(t, o, NULL, NULL, &m);
-        acf_alloc_fail_at(0);
-        if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
-        assert_true(m || status); /* when the last checkpoint fails there are both */
-        acf_model_free(m);
-        assert_int_equal(acf_alloc_live(), live);
-        assert_true(n < 2000);
-    }
+    acf_fit_lab_without_memory(t, NULL, o, 2000);
     acf_options_free(o);
     acf_table_free(t);
 }

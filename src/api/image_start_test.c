@@ -1,9 +1,9 @@
 /* Tests of training that starts from a model of images: its weights, its map of levels and its options are taken over; what cannot be is refused. */
 #include "acflow.h"
 
-#include "base/arena.h"
 #include "data/images.h"
 #include "harness/file_lab.h"
+#include "harness/fit_lab.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -194,19 +194,7 @@ static void survives_without_memory(void **state) {
     open_scene(&s);
     acf_images *im = images(1, true);
     acf_options *o = options((setting[]){{"start", s.path}, {"steps", "1"}, {NULL, NULL}});
-    const int64_t live = acf_alloc_live();
-    acf_status status = ACF_EMEMORY;
-    acf_model *m;
-    for (int64_t n = 1; status; n++) {
-        acf_alloc_fail_at(n);
-        status = acf_model_fit_images(im, o, NULL, NULL, &m);
-        acf_alloc_fail_at(0);
-        if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
-        assert_true(m || status);
-        acf_model_free(m);
-        assert_int_equal(acf_alloc_live(), live);
-        assert_true(n < 5000);
-    }
+    acf_fit_lab_without_memory(NULL, im, o, 5000);
     acf_options_free(o);
     acf_images_free(im);
     close_scene(&s);

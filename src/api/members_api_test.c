@@ -183,17 +183,7 @@ static void survives_without_memory(void **state) {
     acf_model_free(m);
     acf_table *t = some_table();
     acf_options *o = options(small);
-    const int64_t live = acf_alloc_live();
-    acf_status status = ACF_EMEMORY;
-    for (int64_t n = 1; status; n++) {
-        acf_alloc_fail_at(n);
-        status = acf_model_fit(t, o, NULL, NULL, &m);
-        acf_alloc_fail_at(0);
-        if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
-        acf_model_free(m);
-        assert_int_equal(acf_alloc_live(), live);
-        assert_true(n < 5000);
-    }
+    acf_fit_lab_without_memory(t, NULL, o, 5000);
     acf_options_free(o);
     acf_table_free(t);
 }

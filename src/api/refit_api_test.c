@@ -146,18 +146,7 @@ static void survives_without_memory(void **state) {
         assert_true(!acf_options_set(o, "checkpoint-every", "1e-9") && !acf_options_set(o, "steps", "3") && !acf_options_set(o, "valid-every", "1"));
         unlink(path);
         if (resumed) w.stop_at = 4, assert_int_equal(acf_model_fit(t, o, look, &w, &m), ACF_EINTERRUPT), acf_model_free(m);
-        acf_status status = ACF_EMEMORY;
-        const int64_t live = acf_alloc_live();
-        for (int64_t n = 1; status; n++) {
-            acf_alloc_fail_at(n);
-            status = acf_model_fit(t, o, NULL, NULL, &m);
-            acf_alloc_fail_at(0);
-            if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
-            assert_true(m || status); /* when the last checkpoint fails there are both */
-            acf_model_free(m);
-            assert_int_equal(acf_alloc_live(), live);
-            assert_true(n < 5000);
-        }
+        acf_fit_lab_without_memory(t, NULL, o, 5000);
         acf_options_free(o);
     }
     acf_table_free(t);

@@ -1,6 +1,8 @@
 /* What tests of fitting share: see fit_lab.h. */
 #include "harness/fit_lab.h"
 
+#include "base/arena.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,6 +36,22 @@ acf_status acf_fit_lab_fit(acf_table *t, acf_options *o, acf_fit_callback look, 
     acf_options_free(o);
     acf_table_free(t);
     return status;
+}
+
+void acf_fit_lab_without_memory(const acf_table *t, const acf_images *im, const acf_options *o, int64_t most) {
+    const int64_t live = acf_alloc_live();
+    acf_status status = ACF_EMEMORY;
+    for (int64_t n = 1; status; n++) {
+        acf_model *m;
+        acf_alloc_fail_at(n);
+        status = t ? acf_model_fit(t, o, NULL, NULL, &m) : acf_model_fit_images(im, o, NULL, NULL, &m);
+        acf_alloc_fail_at(0);
+        if (status != ACF_OK && status != ACF_EMEMORY) fail_msg("allocation %d: %s", (int)n, acf_error());
+        assert_true(m || status); /* when the last checkpoint fails there are both */
+        acf_model_free(m);
+        assert_int_equal(acf_alloc_live(), live);
+        assert_true(n < most);
+    }
 }
 
 void acf_fit_lab_scores(const acf_model *m, acf_table *t, double *out) {

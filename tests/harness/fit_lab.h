@@ -16,6 +16,10 @@ acf_options *acf_fit_lab_options(const char *const *common, const char *const *m
 /* Fits and says how it went; frees the table and the options. */
 acf_status acf_fit_lab_fit(acf_table *t, acf_options *o, acf_fit_callback look, void *ctx, acf_model **out);
 
+/* A fit of the table, or of the images where t is NULL, with every allocation failing in turn until none does, after fewer than `most`: each time it says so,
+ * and leaves nothing behind. */
+void acf_fit_lab_without_memory(const acf_table *t, const acf_images *im, const acf_options *o, int64_t most);
+
 /* log p of the table's rows: the same bits for the same weights. Frees the table. */
 void acf_fit_lab_scores(const acf_model *m, acf_table *t, double *out);
 
