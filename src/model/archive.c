@@ -1,8 +1,8 @@
-/* A memory of rows: see memory.h.
+/* An archive of rows: see archive.h.
  *
  * Workload: a look-up compares a row's known cells with all rows, column after column, 5,000 x 10 comparisons of integers for each row of a table with
  * holes, 10 to 20 µs; EM does that for ASKED rows in each of ROUNDS rounds. */
-#include "model/memory.h"
+#include "model/archive.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
-acf_status acf_memory_room(int64_t N, int64_t D, int64_t values, acf_memory **out) {
-    acf_memory *m = acf_alloc_zero(sizeof *m, "a memory of rows");
+acf_status acf_archive_room(int64_t N, int64_t D, int64_t values, acf_archive **out) {
+    acf_archive *m = acf_alloc_zero(sizeof *m, "an archive of rows");
     if (!m) return ACF_EMEMORY;
     const size_t n = (size_t)N, d = (size_t)D, v = (size_t)values;
     m->N = N, m->D = D;
-    m->id = acf_alloc_zero(n * sizeof *m->id, "a memory of rows");
-    m->code = acf_alloc_zero(n * d * sizeof *m->code, "a memory of rows");
-    m->first = acf_alloc_zero((d + 1) * sizeof *m->first, "a memory of rows");
-    m->value = acf_alloc_zero(2 * v * sizeof *m->value, "a memory of rows");
-    m->number = acf_alloc_zero(d * sizeof *m->number, "a memory of rows");
-    m->width = acf_alloc_zero(4 * d * sizeof *m->width, "a memory of rows");
+    m->id = acf_alloc_zero(n * sizeof *m->id, "an archive of rows");
+    m->code = acf_alloc_zero(n * d * sizeof *m->code, "an archive of rows");
+    m->first = acf_alloc_zero((d + 1) * sizeof *m->first, "an archive of rows");
+    m->value = acf_alloc_zero(2 * v * sizeof *m->value, "an archive of rows");
+    m->number = acf_alloc_zero(d * sizeof *m->number, "an archive of rows");
+    m->width = acf_alloc_zero(4 * d * sizeof *m->width, "an archive of rows");
     if (!m->id || !m->code || !m->first || !m->value || !m->number || !m->width) {
-        acf_memory_free(m);
+        acf_archive_free(m);
         return ACF_EMEMORY;
     }
     m->share = m->value + v;
@@ -35,7 +35,7 @@ acf_status acf_memory_room(int64_t N, int64_t D, int64_t values, acf_memory **ou
     return ACF_OK;
 }
 
-void acf_memory_free(acf_memory *m) {
+void acf_archive_free(acf_archive *m) {
     if (!m) return;
     acf_release(m->id), acf_release(m->code), acf_release(m->first), acf_release(m->value), acf_release(m->number), acf_release(m->width);
     acf_release(m);
@@ -75,7 +75,7 @@ static int64_t count_values(const double *x, int64_t n) {
 }
 
 /* Values of column j from its n sorted cells, their shares, and how wide a value is. */
-static void set_values(acf_memory *m, int64_t j, const double *x, int64_t n, const acf_encoder *e) {
+static void set_values(acf_archive *m, int64_t j, const double *x, int64_t n, const acf_encoder *e) {
     double *value = m->value + m->first[j], *share = m->share + m->first[j], gap = INFINITY;
     int64_t k = -1;
     for (int64_t i = 0; i < n; i++) {
@@ -90,7 +90,7 @@ static void set_values(acf_memory *m, int64_t j, const double *x, int64_t n, con
     m->differ[j] = 0.3, m->scale[j] = e->scale[j];
 }
 
-static void set_codes(acf_memory *m, const acf_table *t) {
+static void set_codes(acf_archive *m, const acf_table *t) {
     for (int64_t i = 0; i < m->N; i++) {
         m->id[i] = acf_tab_id(t, i);
         for (int64_t j = 0; j < m->D; j++) {
@@ -109,7 +109,7 @@ typedef struct sums {
 } sums;
 
 /* What row i of the memory itself says, its cells at the columns it has. */
-static void own_row(const acf_memory *m, int64_t i, double *x, uint8_t *known) {
+static void own_row(const acf_archive *m, int64_t i, double *x, uint8_t *known) {
     for (int64_t j = 0; j < m->D; j++) {
         const int32_t c = m->code[j * m->N + i];
         known[j] = c >= 0, x[j] = c >= 0 ? m->value[m->first[j] + c] : 0;
@@ -128,7 +128,7 @@ static double weigh_all(acf_recall *r, double prior) {
 }
 
 static void add_row(sums *s, const acf_recall *r, int64_t own) {
-    const acf_memory *m = r->m;
+    const acf_archive *m = r->m;
     for (int64_t j = 0; j < m->D; j++) {
         const int32_t *code = m->code + j * m->N, c = code[own];
         const double *value = m->value + m->first[j];
@@ -147,7 +147,7 @@ static void add_row(sums *s, const acf_recall *r, int64_t own) {
 }
 
 /* ε and the scales from the sums. */
-static void update(acf_memory *m, const sums *s) {
+static void update(acf_archive *m, const sums *s) {
     for (int64_t j = 0; j < m->D; j++) {
         if (s->both[j] <= 0) continue;
         m->differ[j] = fmin(fmax(1 - s->same[j] / s->both[j], LEAST), 1 - LEAST);
@@ -155,14 +155,14 @@ static void update(acf_memory *m, const sums *s) {
     }
 }
 
-static acf_status learn(acf_memory *m) {
+static acf_status learn(acf_archive *m) {
     acf_recall *r;
     const size_t D = (size_t)m->D;
     const int64_t asked = acf_min(m->N, ASKED);
     double odds = 0.5;
     ACF_TRY(acf_recall_create(m, &r));
-    double *memory = acf_alloc(5 * D * sizeof *memory, "a memory of rows");
-    uint8_t *known = memory ? acf_alloc(D, "a memory of rows") : NULL;
+    double *memory = acf_alloc(5 * D * sizeof *memory, "an archive of rows");
+    uint8_t *known = memory ? acf_alloc(D, "an archive of rows") : NULL;
     for (int round = 0; known && round < ROUNDS; round++) {
         sums s = {memory, memory + D, memory + 2 * D, memory + 3 * D, 0};
         double *x = memory + 4 * D;
@@ -185,27 +185,27 @@ static acf_status learn(acf_memory *m) {
     return ACF_OK;
 }
 
-acf_status acf_memory_make(const acf_table *t, const acf_encoder *e, acf_memory **out) {
-    acf_memory *m = NULL;
+acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, acf_archive **out) {
+    acf_archive *m = NULL;
     acf_status status = ACF_OK;
     int64_t values = 0;
-    double *x = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *x, "a memory of rows");
+    double *x = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *x, "an archive of rows");
     if (!x) return ACF_EMEMORY;
     for (int64_t j = 0; j < t->D; j++) values += count_values(x, sorted_cells(t, j, x));
-    ACF_TRY_DONE(acf_memory_room(t->N, t->D, values, &m));
+    ACF_TRY_DONE(acf_archive_room(t->N, t->D, values, &m));
     for (int64_t j = 0; j < t->D; j++) set_values(m, j, x, sorted_cells(t, j, x), e);
     set_codes(m, t);
     ACF_TRY_DONE(learn(m));
     *out = m;
 done:
     acf_release(x);
-    if (status) acf_memory_free(m);
+    if (status) acf_archive_free(m);
     return status;
 }
 
 /* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
 
-acf_status acf_recall_create(const acf_memory *m, acf_recall **out) {
+acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
     acf_recall *r = acf_alloc_zero(sizeof *r, "a look-up of rows");
     if (!r) return ACF_EMEMORY;
     r->m = m;
@@ -226,7 +226,7 @@ void acf_recall_free(acf_recall *r) {
 }
 
 void acf_recall_row(acf_recall *r, const double *x, const uint8_t *known, uint64_t id) {
-    const acf_memory *m = r->m;
+    const acf_archive *m = r->m;
     double *restrict fit = r->fit;
     for (int64_t i = 0; i < m->N; i++) fit[i] = 0;
     for (int64_t j = 0; j < m->D; j++) {
@@ -244,7 +244,7 @@ void acf_recall_row(acf_recall *r, const double *x, const uint8_t *known, uint64
 }
 
 double acf_recall_column(acf_recall *r, int64_t j) {
-    const acf_memory *m = r->m;
+    const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;
     double most = -INFINITY, sum = 0;
     int64_t donors = 0;
@@ -260,13 +260,13 @@ double acf_recall_column(acf_recall *r, int64_t j) {
     return most + log(sum / (double)donors);
 }
 
-double acf_recall_trust(const acf_memory *m, int64_t j, double evidence) {
+double acf_recall_trust(const acf_archive *m, int64_t j, double evidence) {
     if (!isfinite(evidence)) return 0;
     return 1 / (1 + exp(-(m->shift[j] + m->slope * evidence)));
 }
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x) {
-    const acf_memory *m = r->m;
+    const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;
     const double *value = m->value + m->first[j], differ = m->differ[j];
     const int32_t c = place_of(value, m->first[j + 1] - m->first[j], x);
@@ -281,7 +281,7 @@ double acf_recall_density(const acf_recall *r, int64_t j, double x) {
 }
 
 double acf_recall_mean(const acf_recall *r, int64_t j) {
-    const acf_memory *m = r->m;
+    const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;
     double sum = 0;
     for (int64_t i = 0; i < m->N; i++)
@@ -290,7 +290,7 @@ double acf_recall_mean(const acf_recall *r, int64_t j) {
 }
 
 double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]) {
-    const acf_memory *m = r->m;
+    const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;
     const double *value = m->value + m->first[j], *share = m->share + m->first[j];
     double below = 0;

@@ -1,4 +1,4 @@
-/* A memory of rows: for tables whose rows repeat others, in whole or in part.
+/* An archive of rows: for tables whose rows repeat others, in whole or in part.
  *
  * A network learns what is true of many rows. Of a row that stands twice in the table, or of the next year's model of a car that is there already, the
  * best that can be said is what the other one has. So a row's unknown cells are also looked up in the rows that agree with it where it is known:
@@ -11,15 +11,15 @@
  *
  * ε by EM on the table, each row looked up among the others; shift and slope by held-out cells (train/recall.h), which decide whether there is a memory at
  * all. Formulas: docs/math.md, 17. The model's file then holds the rows. A row is never looked up in itself: that is the one with its id. */
-#ifndef ACF_MODEL_MEMORY_H
-#define ACF_MODEL_MEMORY_H
+#ifndef ACF_MODEL_ARCHIVE_H
+#define ACF_MODEL_ARCHIVE_H
 
 #include "data/encode.h"
 
-#define ACF_MEMORY_ROWS 20000 /* of a table that is remembered, at most: a look-up goes through all of them */
+#define ACF_ARCHIVE_ROWS 20000 /* of a table that is remembered, at most: a look-up goes through all of them */
 
 /* Nothing changes after it was made: threads may share it. All arrays are owned. */
-typedef struct acf_memory {
+typedef struct acf_archive {
     int64_t N, D;
     uint64_t *id;     /* (N) */
     int32_t *code;    /* (D,N), column after column: which of the column's values; -1: missing */
@@ -32,26 +32,26 @@ typedef struct acf_memory {
     double *scale;    /* (D) of the Laplace distribution */
     double *shift;    /* (D) */
     double slope;
-} acf_memory;
+} acf_archive;
 
-/* Remembers all rows of t, of at most ACF_MEMORY_ROWS, with ε of all columns from EM. shift and slope are 0. Gives *out; free with acf_memory_free.
+/* Remembers all rows of t, of at most ACF_ARCHIVE_ROWS, with ε of all columns from EM. shift and slope are 0. Gives *out; free with acf_archive_free.
  * Fails: ACF_EMEMORY. */
-acf_status acf_memory_make(const acf_table *t, const acf_encoder *e, acf_memory **out);
-void acf_memory_free(acf_memory *m); /* NULL is allowed */
+acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, acf_archive **out);
+void acf_archive_free(acf_archive *m); /* NULL is allowed */
 
 /* Room for N rows of D columns with so many values, for a reader to fill in: all zeros. */
-acf_status acf_memory_room(int64_t N, int64_t D, int64_t values, acf_memory **out);
+acf_status acf_archive_room(int64_t N, int64_t D, int64_t values, acf_archive **out);
 
 /* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
 
 /* One row's. Used by one thread at a time. */
 typedef struct acf_recall {
-    const acf_memory *m;
+    const acf_archive *m;
     double *fit;    /* (N) A of the row looked up; -INFINITY of itself */
     double *weight; /* (N) of the donors of a column; 0 of others */
 } acf_recall;
 
-acf_status acf_recall_create(const acf_memory *m, acf_recall **out);
+acf_status acf_recall_create(const acf_archive *m, acf_recall **out);
 void acf_recall_free(acf_recall *r); /* NULL is allowed */
 
 /* Looks up the row with these values, x and known (D), of this id. */
@@ -61,7 +61,7 @@ void acf_recall_row(acf_recall *r, const double *x, const uint8_t *known, uint64
 double acf_recall_column(acf_recall *r, int64_t j);
 
 /* h_j, from what acf_recall_column returned. */
-double acf_recall_trust(const acf_memory *m, int64_t j, double evidence);
+double acf_recall_trust(const acf_archive *m, int64_t j, double evidence);
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x);  /* q(x), or the probability of a class */
 double acf_recall_mean(const acf_recall *r, int64_t j);               /* of a number */
