@@ -4,6 +4,7 @@
 #include "model/config.h"
 #include "ops/devices.h"
 #include "train/members.h"
+#include "train/recall.h"
 
 /* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
 static acf_status copy_options(const acf_options *o, acf_options **out) {
@@ -76,6 +77,7 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     ACF_TRY_DONE(prepare(t, config, dev, &hold, &m));
     ACF_TRY_DONE(acf_door_answers(m, o));
     ACF_TRY_DONE(acf_fit_members(m, t, hold, &how));
+    ACF_TRY_DONE(acf_recall_attach(m, t));
 done:
     acf_holdout_free(hold);
     acf_door_hand_out(m, dev, out);

@@ -8,7 +8,7 @@
 #define ACF_INFER_MEMBER_H
 
 #include "infer/replayed.h"
-#include "infer/session.h"
+#include "infer/question.h"
 
 /* To be read by others. */
 typedef struct acf_member {
@@ -27,10 +27,6 @@ typedef struct acf_member {
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out);
 void acf_member_free(acf_member *s); /* NULL is allowed */
 void acf_member_precision(acf_member *s, acf_precision precision); /* one that the device has */
-
-/* SCORE: what is present is asked for; FILL: what is missing, where the question does not say. */
-typedef enum acf_purpose { ACF_TO_SCORE, ACF_TO_FILL } acf_purpose;
-bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool present);
 
 /* Loads these n rows of t. */
 void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n);

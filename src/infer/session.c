@@ -1,4 +1,5 @@
 /* Questions to a fitted model: see session.h. Members are asked one after the other (member.h); here their answers become one. */
+#include "infer/looked_up.h"
 #include "infer/member.h"
 
 #include <math.h>
@@ -16,11 +17,15 @@ struct acf_session {
     double *each;    /* (K, rows·D) what each member says */
     acf_real *probs; /* (rows, classes) of one member, and the sum over members: where there are categories and several members */
     double *mixed;
+    acf_looked_up *looked_up; /* where the model has an archive; NULL: it has none */
 };
+
+/* Classes whose probabilities members are asked for; 0: a single member names the most probable itself. */
+static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->m->archive ? acf_net_classes(s->m->net) : 0; }
 
 /* Memory for rows of the batch, and for what members say about them. */
 static acf_status make_memory(acf_session *s) {
-    const int64_t D = s->m->encoder->D, M = s->K > 1 ? acf_net_classes(s->m->net) : 0;
+    const int64_t D = s->m->encoder->D, M = classes_asked(s);
     size_t each, mixed;
     if (!acf_bytes(s->rows * D, (size_t)s->K * sizeof *s->each, &each) || !acf_bytes(s->rows * acf_max(M, 1), sizeof *s->mixed, &mixed)) return ACF_EMEMORY;
     s->row = acf_alloc((size_t)s->rows * sizeof *s->row, "a session");
@@ -39,6 +44,7 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     s->dev = dev, s->m = m, s->rows = rows;
     for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
     ACF_TRY_DONE(make_memory(s));
+    if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, &s->looked_up));
     *out = s;
 done:
     if (status) acf_ask_free(s);
@@ -48,6 +54,7 @@ done:
 void acf_ask_free(acf_session *s) {
     if (!s) return;
     for (int k = 0; k < s->K; k++) acf_member_free(s->member[k]);
+    acf_looked_up_free(s->looked_up);
     acf_release(s->row);
     acf_release(s->column);
     acf_release(s->each);
@@ -95,10 +102,31 @@ static acf_status score(acf_session *s, const acf_table *t, acf_question q, int6
     return ACF_OK;
 }
 
-acf_status acf_ask_logp(acf_session *s, const acf_table *t, acf_question q, double *out) {
-    ACF_TRY(check(s, t));
+static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_question q, double *out) {
     for (int64_t from = 0; from < t->N; from += s->rows) ACF_TRY(score(s, t, q, -1, take(s, t, from), out + from));
     return ACF_OK;
+}
+
+/* Cell after cell of each row, in the order of columns: of the networks and of the rows that are looked up, given what is given and the cells before. */
+static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_question q, double *out) {
+    acf_in_turn turn;
+    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_SCORE));
+    double *one = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *one, "scores of cells");
+    acf_status status = one ? ACF_OK : ACF_EMEMORY;
+    for (int64_t i = 0; i < t->N; i++) out[i] = 0;
+    while (!status && acf_in_turn_next(&turn)) {
+        status = logp_by_networks(s, t, turn.q, one);
+        for (int64_t i = 0; !status && i < t->N; i++)
+            if (turn.column[i] >= 0) out[i] += acf_looked_up_logp(s->looked_up, t, &turn, i, one[i]);
+    }
+    acf_release(one);
+    acf_in_turn_end(&turn);
+    return status;
+}
+
+acf_status acf_ask_logp(acf_session *s, const acf_table *t, acf_question q, double *out) {
+    ACF_TRY(check(s, t));
+    return s->looked_up ? logp_in_turn(s, t, q, out) : logp_by_networks(s, t, q, out);
 }
 
 acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out) {
@@ -112,7 +140,8 @@ acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out) {
         for (int64_t j = 0; j < D; j++) {
             ACF_TRY_DONE(score(s, t, (acf_question){NULL, NULL}, j, n, one));
             for (int64_t i = 0; i < n; i++)
-                out[(from + i) * D + j] = acf_tab_present(acf_tab_row(t, from + i)[j]) ? one[i] : (double)NAN;
+                out[(from + i) * D + j] = !acf_tab_present(acf_tab_row(t, from + i)[j]) ? (double)NAN
+                                          : s->looked_up ? acf_looked_up_cell(s->looked_up, t, from + i, j, one[i]) : one[i];
         }
     }
 done:
@@ -147,13 +176,13 @@ static acf_status draw_rows(acf_member *one, const acf_table *t, acf_question q,
     return ACF_OK;
 }
 
-acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
+static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
     const acf_draw d = {.seed = seed, .draw = draw};
-    ACF_TRY(check(s, t));
     for (int k = 0; k < s->K; k++) { /* only the rows whose turn it is */
         int64_t n = 0;
         for (int64_t row = 0; row < t->N; row++) {
             if (drawer(s, turn(s, t, seed, row), draw) != k) continue;
+            if (s->looked_up && !memchr(q.asked + row * t->D, 1, (size_t)t->D)) continue; /* it had its turns */
             s->row[n++] = row;
             if (n < s->rows) continue;
             ACF_TRY(draw_rows(s->member[k], t, q, &d, s->row, n, out));
@@ -162,6 +191,37 @@ acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint
         ACF_TRY(draw_rows(s->member[k], t, q, &d, s->row, n, out));
     }
     return ACF_OK;
+}
+
+/* Cell after cell of each row, as scores are: a draw of the networks, in whose place may come the cell of a row that is looked up. */
+static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
+    acf_in_turn turn;
+    acf_table filled = *t; /* with the cells that were drawn */
+    const size_t bytes = (size_t)(t->N * t->D) * sizeof(double);
+    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_FILL));
+    double *x = acf_alloc(bytes + sizeof *x, "draws");
+    acf_status status = x ? ACF_OK : ACF_EMEMORY;
+    if (x) memcpy(x, t->x, bytes);
+    filled.x = x;
+    for (int64_t c = 0; x && c < t->N * t->D; c++) out[c] = x[c];
+    while (!status && acf_in_turn_next(&turn)) {
+        status = draw_by_networks(s, &filled, turn.q, seed, draw, out);
+        for (int64_t i = 0; !status && i < t->N; i++) {
+            const int64_t j = turn.column[i], cell = i * t->D + j;
+            if (j < 0) continue;
+            acf_looked_up_draw(s->looked_up, &filled, &turn, i, seed, draw, &out[cell]);
+            x[cell] = out[cell];
+        }
+    }
+    for (int64_t c = 0; !status && c < t->N * t->D; c++) out[c] = x[c];
+    acf_release(x);
+    acf_in_turn_end(&turn);
+    return status;
+}
+
+acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
+    ACF_TRY(check(s, t));
+    return s->looked_up ? draw_in_turn(s, t, q, seed, draw, out) : draw_by_networks(s, t, q, seed, draw, out);
 }
 
 /* ---- best guesses ------------------------------------------------------------------------------------------------------------ */
@@ -213,7 +273,7 @@ static bool is_category(const acf_session *s, int32_t j) { return s->m->encoder-
  * names the most probable class itself. */
 static acf_status add_member(acf_session *s, acf_member *one, int64_t n) {
     const acf_encoder *e = one->m->encoder;
-    const int64_t M = s->K > 1 ? acf_net_classes(one->m->net) : 0;
+    const int64_t M = classes_asked(s);
     bool reals = false, categories = false;
     for (int64_t i = 0; i < n; i++) *(is_category(s, s->column[i]) ? &categories : &reals) = true;
     if (reals || M == 0) ACF_TRY(acf_member_spread(one));
@@ -242,7 +302,7 @@ static double most_probable(const double *p, int64_t n) {
 
 /* The means of the n cells (s->row, s->column). */
 static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q, int64_t n, double *out) {
-    const int64_t M = s->K > 1 ? acf_net_classes(s->m->net) : 0;
+    const int64_t M = classes_asked(s);
     if (n == 0) return ACF_OK;
     memset(s->each, 0, (size_t)n * sizeof *s->each);
     memset(s->mixed, 0, (size_t)(n * M) * sizeof *s->mixed);
@@ -252,6 +312,7 @@ static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q,
     }
     for (int64_t i = 0; i < n; i++) {
         const int32_t j = s->column[i];
+        if (s->looked_up) acf_looked_up_mean(s->looked_up, t, q, s->row[i], j, s->K, &s->each[i], s->mixed + i * M);
         out[s->row[i] * t->D + j] = M && is_category(s, j) ? most_probable(s->mixed + i * M, s->m->encoder->column[j].classes) : s->each[i];
     }
     return ACF_OK;
@@ -339,8 +400,25 @@ static acf_status draw_some(acf_session *s, const acf_table *t, acf_question q, 
     return ACF_OK;
 }
 
+/* The same of a model with an archive: of a table of these rows alone. */
+static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
+    const int64_t D = t->D;
+    acf_table part = *t;
+    part.N = n, part.x = t->x + from * D, part.first_id = t->first_id + (uint64_t)from, part.id = t->id ? t->id + from : NULL;
+    const acf_question of = {q.given ? q.given + from * D : NULL, q.asked ? q.asked + from * D : NULL};
+    double *one = acf_alloc((size_t)(n * D) * sizeof *one, "draws");
+    acf_status status = one ? ACF_OK : ACF_EMEMORY;
+    for (int32_t i = 0; !status && i < draws; i++) {
+        status = draw_in_turn(s, &part, of, seed, (uint32_t)i, one);
+        for (int64_t c = 0; !status && c < n * D; c++) drawn[c * draws + i] = one[c];
+    }
+    acf_release(one);
+    return status;
+}
+
 /* All draws of these rows. */
 static acf_status draw_all(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
+    if (s->looked_up) return draw_all_in_turn(s, t, q, seed, draws, from, n, drawn);
     for (int k = 0; k < s->K; k++)
         for (int first = 0; first < s->K; first++) ACF_TRY(draw_some(s, t, q, seed, draws, from, n, k, first, drawn));
     return ACF_OK;

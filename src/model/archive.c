@@ -24,13 +24,13 @@ acf_status acf_archive_room(int64_t N, int64_t D, int64_t values, acf_archive **
     m->first = acf_alloc_zero((d + 1) * sizeof *m->first, "an archive of rows");
     m->value = acf_alloc_zero(2 * v * sizeof *m->value, "an archive of rows");
     m->number = acf_alloc_zero(d * sizeof *m->number, "an archive of rows");
-    m->width = acf_alloc_zero(4 * d * sizeof *m->width, "an archive of rows");
+    m->width = acf_alloc_zero(5 * d * sizeof *m->width, "an archive of rows");
     if (!m->id || !m->code || !m->first || !m->value || !m->number || !m->width) {
         acf_archive_free(m);
         return ACF_EMEMORY;
     }
     m->share = m->value + v;
-    m->differ = m->width + D, m->scale = m->width + 2 * D, m->shift = m->width + 3 * D;
+    m->differ = m->width + D, m->scale = m->width + 2 * D, m->shift = m->width + 3 * D, m->closer = m->width + 4 * D;
     *out = m;
     return ACF_OK;
 }
@@ -155,6 +155,24 @@ static void update(acf_archive *m, const sums *s) {
     }
 }
 
+/* Mean distance of two cells of a column, or how often two differ. */
+static double usual_distance(const acf_archive *m, int64_t j) {
+    double below = 0, sum = 0, same = 0;
+    for (int64_t k = m->first[j]; k < m->first[j + 1]; k++) {
+        same += m->share[k] * m->share[k];
+        below += m->share[k];
+        if (k + 1 < m->first[j + 1]) sum += 2 * below * (1 - below) * (m->value[k + 1] - m->value[k]);
+    }
+    return m->number[j] ? sum : 1 - same;
+}
+
+static void compare_distances(acf_archive *m, const sums *s) {
+    for (int64_t j = 0; j < m->D; j++) {
+        const double least = m->number[j] ? m->width[j] : 0.01, of_donors = s->both[j] > 0 ? (m->number[j] ? s->apart[j] : s->away[j]) / s->both[j] : INFINITY;
+        m->closer[j] = isfinite(of_donors) ? log((usual_distance(m, j) + least) / (of_donors + least)) : 0;
+    }
+}
+
 static acf_status learn(acf_archive *m) {
     acf_recall *r;
     const size_t D = (size_t)m->D;
@@ -175,6 +193,7 @@ static acf_status learn(acf_archive *m) {
             add_row(&s, r, i);
         }
         update(m, &s);
+        if (round == ROUNDS - 1) compare_distances(m, &s);
         const double share = fmin(fmax(s.copies / (double)asked, LEAST), 1 - LEAST);
         odds = share / (1 - share);
     }

@@ -31,6 +31,7 @@ typedef struct acf_archive {
     double *differ;   /* (D) ε */
     double *scale;    /* (D) of the Laplace distribution */
     double *shift;    /* (D) */
+    double *closer;   /* (D) log of how many times closer a donor's value is than that of any row, or less often another; EM's, not in files */
     double slope;
 } acf_archive;
 

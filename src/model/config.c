@@ -27,6 +27,7 @@ static const struct {
     {"paper", "deep-context", "false"},
     {"paper", "encode", "standard"},
     {"paper", "dequantise", "false"},
+    {"paper", "recall", "false"},
     {"paper-2d", "flow",
      PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER "reverse " PAPER_LAYER},
     {"paper-2d", "mlp-width", "256"},
@@ -42,7 +43,9 @@ static const struct {
     {"paper-2d", "deep-context", "false"},
     {"paper-2d", "encode", "standard"},
     {"paper-2d", "dequantise", "false"},
+    {"paper-2d", "recall", "false"},
     {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
+    {"flow", "recall", "false"},
     {"ar", "flow", ""},
     {"ar", "likelihood-units", "256"},
     {"ar", "likelihood-layers", "4"},
@@ -53,6 +56,7 @@ static const struct {
     {"ar", "deep-context", "false"},
     {"ar", "encode", "standard"},
     {"ar", "dequantise", "false"},
+    {"ar", "recall", "false"},
     /* Images. What all of them have in common, then each: sizes as measured in docs/RESULTS.md, cifar's like celeba64's; masks the paper's. */
     {"images", "batch", "64"},
     {"images", "lr", "0.001"},
@@ -149,7 +153,7 @@ static const struct {
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
 static const char *const later[][2] = {{"anchor", "0"}, {"anchor-rank", "0"}, {"anchor-width", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
-                                        {"encode", "standard"}, {"dequantise", "false"}, {"refit", "false"}, {"members", "1"}, {"image-map", "logit"}};
+                                        {"encode", "standard"}, {"dequantise", "false"}, {"recall", "false"}, {"refit", "false"}, {"members", "1"}, {"image-map", "logit"}};
 
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
 

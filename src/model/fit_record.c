@@ -20,6 +20,8 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
         ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
              !json_object_set_new(o, "valid_step", json_integer(r->valid_step)) &&
              !json_object_set_new(o, "widen", json_real(r->widen)) && !json_object_set_new(o, "soften", json_real(r->soften));
+    if (ok && r->recall[ACF_RECALL_SLOPE] > 0)
+        ok = !json_object_set_new(o, "recall", json_pack("[f, f, f]", r->recall[0], r->recall[1], r->recall[2]));
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
         json_decref(o);
@@ -46,6 +48,13 @@ static acf_status choice(acf_json_source from, const json_t *o, const char *key,
     return acf_fail(from.status, "%s: '%s' is '%s', expected %s", from.name, key, acf_text_excerpt(shown, name), expected);
 }
 
+static acf_status read_recall(acf_json_source from, const json_t *list, double *out) {
+    if (!json_is_array(list) || json_array_size(list) != ACF_RECALL_NUMBERS)
+        return acf_fail(from.status, "%s: 'recall' must be a list of %d numbers", from.name, ACF_RECALL_NUMBERS);
+    for (size_t k = 0; k < ACF_RECALL_NUMBERS; k++) ACF_TRY(acf_json_to_real(from, "recall", json_array_get(list, k), &out[k]));
+    return ACF_OK;
+}
+
 acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_fit_record *out) {
     acf_fit_record r = {.known = true, .valid = INFINITY};
     if (!json_is_object(o)) return acf_fail(from.status, "%s: it is not an object", from.name);
@@ -66,6 +75,7 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
         if (json_object_get(o, "widen")) ACF_TRY(acf_json_real(from, o, "widen", &r.widen));
         if (json_object_get(o, "soften")) ACF_TRY(acf_json_real(from, o, "soften", &r.soften));
     }
+    if (json_object_get(o, "recall")) ACF_TRY(read_recall(from, json_object_get(o, "recall"), r.recall));
     if (json_object_get(o, "before")) ACF_TRY(count(from, o, "before", &r.before));
     *out = r;
     return ACF_OK;

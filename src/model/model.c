@@ -1,4 +1,5 @@
 /* Fitted models and their files: see model.h and docs/format.md. */
+#include "model/archive.h"
 #include "model/model.h"
 
 #include "model/checksum.h"
@@ -72,6 +73,7 @@ void acf_fitted_free(acf_model *m) {
         acf_encoder_free(m->encoder);
         acf_schema_free(m->schema);
         acf_release(m->map);
+        acf_archive_free(m->archive);
         acf_opts_free(m->config);
         acf_release(m);
     }

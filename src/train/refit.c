@@ -3,8 +3,10 @@
 
 #include "train/anchor.h"
 #include "train/calibrate.h"
+#include "train/recall.h"
 
 #include <math.h>
+#include <string.h>
 
 bool acf_refit_planned(const acf_trainer *tr) {
     const acf_holdout *hold = tr->given.hold;
@@ -37,6 +39,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     }
     acf_trainer_forget(tr);
     tr->pass = 2, tr->first = *first, tr->widen = first->widen, tr->soften = first->soften;
+    memcpy(tr->recall, first->recall, sizeof tr->recall);
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
     tr->state = (acf_train_state){.best = INFINITY};
     tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
@@ -54,6 +57,7 @@ acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end) {
     ACF_TRY(acf_anchor_chosen(tr->net, &as));
     ACF_TRY(take_best(tr));
     ACF_TRY(acf_calibrate(tr)); /* while there are cells to ask */
+    ACF_TRY(acf_recall_fit(tr));
     const acf_fit_record first = acf_trainer_record(tr, end);
     ACF_TRY(acf_refit_enter(tr, &first));
     ACF_TRY(acf_net_restart(tr->net, tr->set.seed));

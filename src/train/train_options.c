@@ -21,6 +21,7 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .valid = acf_options_real(o, "valid"),
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),
+        .recall = acf_options_bool(o, "recall"),
         .refit = acf_options_bool(o, "refit"),
         .members = acf_max(1, acf_options_int(o, "members")),
         .precision = (acf_precision)acf_options_choice(o, "precision"),

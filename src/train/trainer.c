@@ -8,10 +8,12 @@
 #include "ops/adam.h"
 #include "train/anchor.h"
 #include "train/calibrate.h"
+#include "train/recall.h"
 #include "train/captured.h"
 #include "train/checkpoint.h"
 
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 #define LOSS_STEPS 50  /* that the reported mean loss reaches back */
@@ -533,6 +535,7 @@ acf_status acf_trainer_finish(acf_trainer *tr) {
     if (tr->best && isfinite(tr->state.best)) {
         ACF_TRY(copy_slab(tr, ps->value, tr->best));
         ACF_TRY(acf_calibrate(tr));
+        ACF_TRY(acf_recall_fit(tr));
     } else if (averaged(tr)) {
         ACF_TRY(copy_slab(tr, ps->value, ps->average));
     }
@@ -576,9 +579,11 @@ static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
 
 acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     if (tr->pass == 2) return record_second(tr, end);
-    return (acf_fit_record){.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
+    acf_fit_record r = {.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
                             .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped, .left_out = tr->left_out,
                             .valid = tr->state.best, .valid_step = tr->state.best_step, .widen = tr->widen, .soften = tr->soften, .seconds = tr->seconds};
+    memcpy(r.recall, tr->recall, sizeof r.recall);
+    return r;
 }
 
 static int64_t table_held(const acf_trainer *tr) { return tr->data.hold ? tr->data.hold->held : 0; }

@@ -1,0 +1,46 @@
+/* Answers with an archive (model/archive.h): what the networks say of a cell, and what the rows say that agree with its row, as one.
+ *
+ * A single cell is p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j). Several cells of a row are asked in turn, in the order of columns, each given those before
+ * it: an exact chain, log p = Σ log p(x_j | x_o, x_before), and draws follow it. */
+#ifndef ACF_INFER_LOOKED_UP_H
+#define ACF_INFER_LOOKED_UP_H
+
+#include "infer/question.h"
+#include "model/archive.h"
+
+/* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
+
+/* The t-th asked cell of every row, for t = 1, 2, ... */
+typedef struct acf_in_turn {
+    const acf_table *t;
+    acf_question all;       /* as it was asked */
+    acf_purpose why;
+    acf_question q;         /* for the cells whose turn it is: their row's given cells, and those before them */
+    int32_t *column;        /* (N) the cell whose turn it is; -1: the row has no more */
+    uint8_t *given, *asked; /* (N,D) of q; owned, like column */
+} acf_in_turn;
+
+/* Borrows t and q's masks. Fails: ACF_EMEMORY. Free with acf_in_turn_end. */
+acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question q, acf_purpose why);
+bool acf_in_turn_next(acf_in_turn *turn); /* false: no row has another */
+void acf_in_turn_end(acf_in_turn *turn);
+
+/* ---- answers -------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct acf_looked_up acf_looked_up;
+
+/* Keeps m. Gives *out; free with acf_looked_up_free. Fails: ACF_EMEMORY. */
+acf_status acf_looked_up_create(const acf_model *m, acf_looked_up **out);
+void acf_looked_up_free(acf_looked_up *l); /* NULL is allowed */
+
+/* log p of the cell of row i whose turn it is, of a cell given all others of its row; logp: the networks'. */
+double acf_looked_up_logp(acf_looked_up *l, const acf_table *t, const acf_in_turn *turn, int64_t i, double logp);
+double acf_looked_up_cell(acf_looked_up *l, const acf_table *t, int64_t i, int64_t j, double logp);
+
+/* *x, a draw of the networks for the cell of row i whose turn it is, becomes one of both; by (seed, row, column, draw). */
+void acf_looked_up_draw(acf_looked_up *l, const acf_table *t, const acf_in_turn *turn, int64_t i, uint64_t seed, uint32_t draw, double *x);
+
+/* *mean of a number, or probs of a category's classes, which sum to `members`, of the networks: becomes those of both. What q asks for besides the cell is not known. */
+void acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, int64_t i, int64_t j, int members, double *mean, double *probs);
+
+#endif

@@ -1,0 +1,11 @@
+/* What a question asks for, cell by cell. */
+#ifndef ACF_INFER_QUESTION_H
+#define ACF_INFER_QUESTION_H
+
+#include "infer/session.h"
+
+/* SCORE: what is present is asked for; FILL: what is missing, where the question does not say. */
+typedef enum acf_purpose { ACF_TO_SCORE, ACF_TO_FILL } acf_purpose;
+bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool present);
+
+#endif
