@@ -266,6 +266,34 @@ static void wrong_archives_get_a_sentence(void **state) {
     lab_close(&l);
 }
 
+/* Said before anything else of such a file is looked at. */
+static void models_of_images_have_none(void **state) {
+    (void)state;
+    lab l;
+    acf_st *good;
+    acf_model *none = NULL;
+    acf_st_text text[32];
+    acf_st_tensor list[256];
+    char says[160];
+    int64_t texts = 0;
+    lab_open(&l, 0);
+    acf_fitted_free(l.m->next), l.m->next = NULL;
+    assert_int_equal(acf_fitted_save(l.m, path), ACF_OK);
+    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    for (int64_t i = 0; i < acf_st_count(good); i++) list[i] = *acf_st_at(good, i);
+    for (int64_t i = 0; i < acf_st_text_count(good); i++) {
+        text[texts] = *acf_st_text_at(good, i);
+        if (strcmp(text[texts].key, "kind") == 0) text[texts].value = "image";
+        texts += strcmp(text[texts].key, "checksum") != 0;
+    }
+    assert_int_equal(acf_st_write(other, list, acf_st_count(good), text, texts), ACF_OK);
+    assert_int_equal(acf_fitted_load(l.dev, other, &none), ACF_EMODEL);
+    snprintf(says, sizeof says, "%s: it has an 'archive' of rows; expected nothing of that in a model of images", other);
+    assert_string_equal(acf_error(), says);
+    acf_st_close(good);
+    lab_close(&l);
+}
+
 /* What a change may leave as it is: ids may be those of other rows, and a code of a missing cell. */
 static void other_archives_are_read(void **state) {
     (void)state;
@@ -333,5 +361,6 @@ static void memory_may_run_out(void **state) {
 ACF_TESTS(archive_file, cmocka_unit_test_setup_teardown(an_archive_comes_back, make_names, remove_files),
           cmocka_unit_test_setup_teardown(no_archive_leaves_no_trace, make_names, remove_files),
           cmocka_unit_test_setup_teardown(wrong_archives_get_a_sentence, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(models_of_images_have_none, make_names, remove_files),
           cmocka_unit_test_setup_teardown(other_archives_are_read, make_names, remove_files), cmocka_unit_test(too_many_values_are_not_written),
           cmocka_unit_test_setup_teardown(memory_may_run_out, make_names, remove_files))
