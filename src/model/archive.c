@@ -80,8 +80,9 @@ static void set_values(acf_archive *m, int64_t j, const double *x, int64_t n, co
     int64_t k = -1;
     for (int64_t i = 0; i < n; i++) {
         if (i == 0 || x[i] != x[i - 1]) value[++k] = x[i], share[k] = 0;
-        share[k] += 1.0 / (double)n;
+        share[k] += 1;
     }
+    for (int64_t i = 0; i <= k; i++) share[i] /= (double)n;
     m->first[j + 1] = m->first[j] + k + 1;
     m->number[j] = e->column[j].classes == 0;
     for (int64_t i = 1; i <= k; i++) gap = fmin(gap, value[i] - value[i - 1]);
@@ -119,7 +120,7 @@ static void own_row(const acf_archive *m, int64_t i, double *x, uint8_t *known) 
 /* Weights of all rows, which sum to the probability that the row looked up repeats one; returns that. prior: odds. */
 static double weigh_all(acf_recall *r, double prior) {
     double most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < r->m->N; i++) most = fmax(most, r->fit[i]);
+    for (int64_t i = 0; i < r->m->N; i++) most = fmax(most, r->fit[i]), r->weight[i] = 0;
     if (!isfinite(most)) return 0;
     for (int64_t i = 0; i < r->m->N; i++) sum += r->weight[i] = exp(r->fit[i] - most);
     const double odds = prior * exp(fmin(most, 600)) * sum / (double)r->m->N, copy = odds / (1 + odds);

@@ -2,6 +2,7 @@
 #include "model/archive.h"
 #include "model/model.h"
 
+#include "model/archive_file.h"
 #include "model/checksum.h"
 #include "model/config.h"
 #include "model/image_model.h"
@@ -72,6 +73,7 @@ void acf_fitted_free(acf_model *m) {
         acf_image_net_free(m->image);
         acf_encoder_free(m->encoder);
         acf_schema_free(m->schema);
+        acf_archive_free(m->archive);
         acf_release(m->map);
         acf_archive_free(m->archive);
         acf_opts_free(m->config);
@@ -204,13 +206,27 @@ static acf_status add_tensors(draft *d, const acf_model *m, int k) {
     return ACF_OK;
 }
 
+/* Text and tensor of the archive. */
+static acf_status add_archive(draft *d, const acf_archive *a) {
+    json_t *value;
+    char *text = NULL;
+    ACF_TRY(acf_archive_to_json(a, &value));
+    ACF_TRY(json_text(value, &text));
+    ACF_TRY(add_text(d, 0, ACF_ARCHIVE_KEY, text));
+    acf_real *codes = acf_archive_codes(a);
+    ACF_TRY(own(d, codes));
+    d->tensor[d->n++] = (acf_st_tensor){.name = ACF_ARCHIVE_CODES, .dtype = ACF_ST_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = codes,
+                                        .bytes = (size_t)(a->N * a->D) * sizeof *codes};
+    return ACF_OK;
+}
+
 static acf_status make_draft(draft *d, const acf_model *m, const char *members) {
     const bool several = m->next;
-    int64_t tensors = 0;
+    int64_t tensors = m->archive ? 1 : 0;
     int k = 0;
     for (const acf_model *one = m; one; one = one->next) tensors += acf_fitted_params(one)->n;
     if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
-    d->text[d->texts++] = (acf_st_text){"format_version", several ? "3" : "2"};
+    d->text[d->texts++] = (acf_st_text){"format_version", m->archive ? "4" : several ? "3" : "2"};
     d->text[d->texts++] = (acf_st_text){"kind", m->image ? "image" : "table"};
     d->text[d->texts++] = (acf_st_text){"acflow", ACF_VERSION};
     if (several) d->text[d->texts++] = (acf_st_text){MEMBERS_KEY, members};
@@ -218,7 +234,7 @@ static acf_status make_draft(draft *d, const acf_model *m, const char *members) 
         ACF_TRY(add_texts(d, one, k));
         ACF_TRY(add_tensors(d, one, k));
     }
-    return ACF_OK;
+    return m->archive ? add_archive(d, m->archive) : ACF_OK;
 }
 
 acf_status acf_fitted_save(const acf_model *m, const char *path) {
@@ -323,6 +339,18 @@ static acf_status read_schema(const source *of, const acf_encoder *e, acf_schema
     return status;
 }
 
+/* Rows to look up, where there are any; members share the first's. */
+static acf_status read_archive(const source *of, const acf_encoder *e, acf_archive **out) {
+    char name[SOURCE_MAX];
+    acf_json_source from = part_of(of, ACF_ARCHIVE_KEY, name);
+    json_t *value;
+    if (!has_part(of, ACF_ARCHIVE_KEY) || of->k) return ACF_OK;
+    ACF_TRY(read_json(of, from, ACF_ARCHIVE_KEY, &value));
+    acf_status status = acf_archive_from_file(from, value, of->f, of->path, e, out);
+    json_decref(value);
+    return status;
+}
+
 /* A file may leave it out: one made by another program, or by hand. */
 static acf_status read_record(const source *of, acf_fit_record *out) {
     char name[SOURCE_MAX];
@@ -338,6 +366,7 @@ static acf_status read_record(const source *of, acf_fit_record *out) {
 static bool declared(const acf_model *m, const char *name) {
     char full[NAME_MAX_BYTES];
     int k = 0;
+    if (m->archive && strcmp(name, ACF_ARCHIVE_CODES) == 0) return true;
     for (; m; m = m->next, k++) {
         const acf_params *ps = acf_fitted_params(m);
         for (int i = 0; i < ps->n; i++)
@@ -351,7 +380,7 @@ static bool declared(const acf_model *m, const char *name) {
 static acf_status compare(const acf_st *f, const char *path, const acf_model *m) {
     const acf_st_tensor *t;
     char name[ACF_EXCERPT_MAX], full[NAME_MAX_BYTES];
-    int64_t n = 0;
+    int64_t n = m->archive ? 1 : 0;
     int k = 0;
     for (const acf_model *one = m; one; one = one->next, k++) {
         const acf_params *ps = acf_fitted_params(one);
@@ -399,6 +428,7 @@ static acf_status read_table(acf_device *dev, const source *of, acf_options *con
     }
     ACF_TRY(assemble(dev, config, encoder, &m));
     status = read_schema(of, m->encoder, &m->schema);
+    if (!status) status = read_archive(of, m->encoder, &m->archive);
     if (status) acf_fitted_free(m);
     else *out = m;
     return status;
@@ -452,6 +482,12 @@ static acf_status check_columns(const source *of, const acf_encoder *first, cons
     return ACF_OK;
 }
 
+/* A model of images never has one. */
+static acf_status refuse_archive(const source *of) {
+    if (!has_part(of, ACF_ARCHIVE_KEY)) return ACF_OK;
+    return acf_fail(ACF_EMODEL, "%s: it has an '" ACF_ARCHIVE_KEY "' of rows; expected nothing of that in a model of images", of->path);
+}
+
 /* How many members the file says it has; 1 where it says nothing. */
 static acf_status count_members(const source *of, bool image, int *out) {
     const char *text = acf_st_text_find(of->f, MEMBERS_KEY);
@@ -497,6 +533,7 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     if (!image && strcmp(kind, "table") != 0)
         return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table' or 'image'", path, kind);
     ACF_TRY(count_members(&of, image, &members));
+    if (image) ACF_TRY(refuse_archive(&of));
     ACF_TRY(read_member(dev, &of, image, &m));
     acf_status status = read_others(dev, of, members, m);
     if (!status) status = read_weights(of, m);

@@ -1,0 +1,366 @@
+/* Archives in model files: what is saved is what is loaded, and whatever is wrong in one is refused with a sentence. */
+#include "model/archive_file.h"
+
+#include "harness/lab.h"
+#include "model/config.h"
+#include "model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[64], other[64];
+
+static int make_names(void **state) {
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/acflow-archive-%d.safetensors", (int)getpid());
+    snprintf(other, sizeof other, "/tmp/acflow-archive2-%d.safetensors", (int)getpid());
+    return 0;
+}
+
+static int remove_files(void **state) {
+    (void)state;
+    unlink(path);
+    unlink(other);
+    return 0;
+}
+
+enum { ROWS = 7, COLS = 4 };
+#define ABSENT ((double)NAN)
+
+/* A number, classes of which one is in no row, a number of which no cell is known, a number with three values. */
+static acf_table *some_table(void) {
+    static const double x[ROWS * COLS] = {0.1, 2, ABSENT, -4, 0.1, 0, ABSENT, 8,  0.7,    2, ABSENT, -4, ABSENT, ABSENT,
+                                          ABSENT, 8, 0.7, 0, ABSENT, 8, 0.1, 2, ABSENT, -4, 1e300, 2, ABSENT, 5};
+    static const acf_column column[COLS] = {{"a", 0}, {"b", 3}, {"c", 0}, {"d", 0}};
+    acf_table *t;
+    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, column, &t), ACF_OK);
+    return t;
+}
+
+static acf_model *some_model(acf_device *dev, const acf_table *table) {
+    acf_options *o;
+    acf_encoder *e;
+    acf_model *m;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "likelihood", "gaussian"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "mlp-width", "4"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "coupling-units", "4"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "likelihood-units", "4"), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_encoder_fit(table, NULL, NULL, &e), ACF_OK);
+    if (acf_fitted_create(dev, o, e, 3, false, &m)) fail_msg("%s", acf_error());
+    return m;
+}
+
+/* Models of two members with an archive, whose rows have ids of their own (first: the one of row 0). */
+typedef struct lab {
+    acf_device *dev;
+    acf_table *table;
+    acf_model *m;
+} lab;
+
+static void lab_open(lab *l, uint64_t first_id) {
+    assert_int_equal(acf_device_open_cpu(1, &l->dev), ACF_OK);
+    l->table = some_table();
+    l->table->first_id = first_id;
+    l->m = some_model(l->dev, l->table);
+    acf_fitted_append(l->m, some_model(l->dev, l->table));
+    assert_int_equal(acf_archive_make(l->table, l->m->encoder, &l->m->archive), ACF_OK);
+    acf_archive *a = l->m->archive;
+    a->slope = 0.3;
+    for (int j = 0; j < COLS; j++) a->differ[j] = 0.0625 * (j + 1), a->scale[j] = 11 + j, a->width[j] = 21 + j, a->shift[j] = -31 - j;
+}
+
+static void lab_close(lab *l) {
+    acf_fitted_free(l->m);
+    acf_tab_free(l->table);
+    acf_device_close(l->dev);
+}
+
+static void same(const acf_archive *a, const acf_archive *b) {
+    const size_t N = (size_t)a->N, D = (size_t)a->D, values = (size_t)a->first[D];
+    assert_true(a->N == b->N && a->D == b->D && a->slope == b->slope);
+    assert_memory_equal(a->id, b->id, N * sizeof *a->id);
+    assert_memory_equal(a->code, b->code, N * D * sizeof *a->code);
+    assert_memory_equal(a->first, b->first, (D + 1) * sizeof *a->first);
+    assert_memory_equal(a->value, b->value, values * sizeof *a->value);
+    assert_memory_equal(a->share, b->share, values * sizeof *a->share);
+    assert_memory_equal(a->number, b->number, D * sizeof *a->number);
+    assert_memory_equal(a->width, b->width, D * sizeof *a->width);
+    assert_memory_equal(a->differ, b->differ, D * sizeof *a->differ);
+    assert_memory_equal(a->scale, b->scale, D * sizeof *a->scale);
+    assert_memory_equal(a->shift, b->shift, D * sizeof *a->shift);
+}
+
+static void an_archive_comes_back(void **state) {
+    (void)state;
+    for (uint64_t first_id = 0; first_id < 1000; first_id += 900) {
+        lab l;
+        acf_model *again = NULL;
+        acf_st *f;
+        char command[160];
+        lab_open(&l, first_id);
+        if (first_id) l.m->archive->id[ROWS - 1] = ((uint64_t)1 << 48) - 1;
+        l.m->archive->differ[0] = 1 / 3.0, l.m->archive->slope = -1e-9;
+        if (acf_fitted_save(l.m, path) || acf_fitted_load(l.dev, path, &again) || acf_fitted_save(again, other)) fail_msg("%s", acf_error());
+        same(l.m->archive, again->archive);
+        assert_null(again->next->archive);
+        snprintf(command, sizeof command, "cmp -s '%s' '%s'", path, other);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(acf_st_open(path, &f), ACF_OK);
+        assert_string_equal(acf_st_text_find(f, "format_version"), "4");
+        const char *text = acf_st_text_find(f, "archive");
+        assert_true(!strstr(text, "\"rows\"") == (first_id > 0));
+        acf_st_close(f);
+        acf_fitted_free(again);
+        lab_close(&l);
+    }
+}
+
+/* Without one a file is as it was. */
+static void no_archive_leaves_no_trace(void **state) {
+    (void)state;
+    lab l;
+    acf_model *again = NULL;
+    acf_st *f;
+    lab_open(&l, 0);
+    acf_archive_free(l.m->archive), l.m->archive = NULL;
+    if (acf_fitted_save(l.m, path) || acf_fitted_load(l.dev, path, &again)) fail_msg("%s", acf_error());
+    assert_null(again->archive);
+    assert_int_equal(acf_st_open(path, &f), ACF_OK);
+    assert_string_equal(acf_st_text_find(f, "format_version"), "3");
+    assert_true(!acf_st_text_find(f, "archive") && !acf_st_find(f, "archive.rows"));
+    acf_st_close(f);
+    acf_fitted_free(again);
+    lab_close(&l);
+}
+
+/* A good file but for one change: of the text "archive", `find` becomes `put` (find NULL: put is all of it; put NULL: there is no such text); of the tensor
+ * "archive.rows", see below. */
+typedef struct change {
+    const char *find, *put;
+    enum { CODES_KEPT, CODES_DROPPED, CODES_SET, CODES_FLAT, CODES_TURNED, CODES_NONE, CODES_MANY, CODES_WHOLE } codes;
+    double set; /* of the cell at row 2, column 1 */
+    const char *says;
+} change;
+
+/* good with the change; in a buffer of its own. */
+static const char *changed_text(const char *good, const change *c) {
+    static char text[4096];
+    if (!c->find) return c->put;
+    const char *at = strstr(good, c->find);
+    if (!at || strstr(at + 1, c->find)) fail_msg("'%s' must be there once: %s", c->find, good);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, c->put, at + strlen(c->find));
+    return text;
+}
+
+/* The tensor of codes with the change; false: it is left out. */
+static bool change_codes(acf_st_tensor *t, const change *c) {
+    static acf_real codes[(ACF_ARCHIVE_ROWS + 1) * COLS];
+    static int32_t whole[ROWS * COLS];
+    memcpy(codes, t->data, t->bytes);
+    if (c->codes == CODES_SET) codes[2 * COLS + 1] = (acf_real)c->set;
+    if (c->codes == CODES_FLAT) t->ndim = 1, t->dim[0] = ROWS * COLS;
+    if (c->codes == CODES_TURNED) t->dim[0] = COLS, t->dim[1] = ROWS;
+    if (c->codes == CODES_NONE) t->dim[0] = 0;
+    if (c->codes == CODES_MANY) t->dim[0] = ACF_ARCHIVE_ROWS + 1;
+    t->data = codes;
+    if (c->codes == CODES_WHOLE) t->dtype = ACF_ST_I32, t->data = whole;
+    return c->codes != CODES_DROPPED;
+}
+
+static void write_changed(const acf_st *good, const change *c) {
+    acf_st_tensor list[256];
+    acf_st_text text[32];
+    int64_t n = 0, texts = 0;
+    for (int64_t i = 0; i < acf_st_count(good); i++) {
+        list[n] = *acf_st_at(good, i);
+        if (strcmp(list[n].name, "archive.rows") != 0 || change_codes(&list[n], c)) n++;
+    }
+    for (int64_t i = 0; i < acf_st_text_count(good); i++) {
+        text[texts] = *acf_st_text_at(good, i);
+        if (strcmp(text[texts].key, "checksum") == 0) continue; /* it would speak first */
+        if (strcmp(text[texts].key, "archive") == 0 && (c->find || c->put || c->codes == CODES_KEPT)) {
+            if (!(text[texts].value = changed_text(text[texts].value, c))) continue;
+        }
+        texts++;
+    }
+    if (acf_st_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
+}
+
+static void wrong_archives_get_a_sentence(void **state) {
+    (void)state;
+    static const change changes[] = {
+        {NULL, NULL, .says = "tensor 'archive.rows' is no part of the network"},
+        {NULL, "{", .says = ", archive"},
+        {NULL, "[]", .says = ", archive: this is "},
+        {"\"slope\": 0.3", "\"slop\": 0.3", .says = ", archive: 'slope' is missing"},
+        {"\"slope\": 0.3", "\"slope\": \"0.3\"", .says = ", archive: 'slope' is "},
+        {"\"slope\": 0.3", "\"slope\": 1e999", .says = ", archive"},
+        {"\"columns\": ", "\"rows\": ", .says = ", archive: 'columns' is missing"},
+        {"\"columns\": ", "\"columns\": 7,\"was\": ", .says = "'columns' must be a list of 4, as many as the encoder has"},
+        {"\"columns\": [", "\"columns\": [{\"values\": []},", .says = "'columns' must be a list of 4, as many as the encoder has"},
+        {"\"columns\": [", "\"columns\": [1,2,3,4],\"was\": [", .says = "column 0: this is "},
+        {"\"values\": [0.1,", "\"value\": [0.1,", .says = "column 0: 'values' is missing"},
+        {"\"values\": [0.1,", "\"values\": 0.1,\"was\": [", .says = "column 0: 'values' must be a list"},
+        {"[0.1, 0.7,", "[0.1,0.2,0.3,0.4,0.5,0.6,0.7,", .says = "column 0: 'values' must be a list of no more numbers than there are rows, 7"},
+        {"[0.1, 0.7,", "[0.1,true,", .says = "column 0: 'values' is "},
+        {"[0.1, 0.7,", "[0.1,0.1,", .says = "column 0: the numbers of 'values' must ascend"},
+        {"[0.1, 0.7,", "[0.8,0.7,", .says = "column 0: the numbers of 'values' must ascend"},
+        {"[0.1, 0.7,", "[0.1,0.7,0.8,", .says = "column 0: no row has 1e+300, which is one of its 'values'"},
+        {"[0.1, 0.7,", "[0.1,", .says = "tensor 'archive.rows' is 2 at row 6, column 0; expected a whole number from -1 to 1"},
+        {"\"values\": [0, 2]", "\"values\": [-1,2]", .says = "column 1: 'values' has -1, expected codes of its classes, from 0 to 2"},
+        {"\"values\": [0, 2]", "\"values\": [0,3]", .says = "column 1: 'values' has 3, expected codes of its classes, from 0 to 2"},
+        {"\"values\": [0, 2]", "\"values\": [0,0.5]", .says = "column 1: 'values' has 0.5"},
+        {"\"values\": []", "\"values\": [1]", .says = "column 2: no row has 1"},
+        {"\"differ\": 0.125", "\"differs\": 0.125", .says = "column 1: 'differ' is missing"},
+        {"\"differ\": 0.125", "\"differ\": 0", .says = "column 1: 'differ' is 0, expected a number between 0 and 1"},
+        {"\"differ\": 0.125", "\"differ\": 1", .says = "column 1: 'differ' is 1, expected a number between 0 and 1"},
+        {"\"differ\": 0.25", "\"differ\": -0.5", .says = "column 3: 'differ' is -0.5"},
+        {"\"scale\": 13.0", "\"scale\": 0", .says = "column 2: 'scale' is 0, expected a number above 0"},
+        {"\"scale\": 13.0", "\"scale\": -13", .says = "column 2: 'scale' is -13"},
+        {"\"scale\": 13.0", "\"scale\": 1e-310", .says = "column 2: 'scale' is 1e-310"},
+        {"\"scale\": 13.0", "\"scale\": null", .says = "column 2: 'scale' is "},
+        {"\"width\": 23.0", "\"width\": 0.0", .says = "column 2: 'width' is 0, expected a number above 0"},
+        {"\"width\": 23.0", "\"w\": 1", .says = "column 2: 'width' is missing"},
+        {"\"shift\": -33.0", "\"shift\": []", .says = "column 2: 'shift' is "},
+        {"\"shift\": -33.0", "\"s\": 0", .says = "column 2: 'shift' is missing"},
+        {"\"ids\": ", "\"id\": ", .says = ", archive: 'ids' is missing"},
+        {"\"ids\": [900,", "\"ids\": \"lines\",\"was\": [900,", .says = "'ids' must be \"rows\" or a list of 7 whole numbers"},
+        {"\"ids\": [900,", "\"ids\": 7,\"was\": [900,", .says = "'ids' must be \"rows\" or a list"},
+        {"\"ids\": [900,", "\"ids\": [", .says = "'ids' must be \"rows\" or a list"},
+        {"\"ids\": [900,", "\"ids\": [9.5,", .says = "'ids' is "},
+        {"\"ids\": [900,", "\"ids\": [-1,", .says = "'ids' has -1, expected numbers from 0 to 2^48 - 1"},
+        {"\"ids\": [900,", "\"ids\": [281474976710656,", .says = "'ids' has 281474976710656"},
+        {.codes = CODES_DROPPED, .says = "tensor 'archive.rows' is missing"},
+        {.codes = CODES_SET, .set = 2, .says = "tensor 'archive.rows' is 2 at row 2, column 1; expected a whole number from -1 to 1"},
+        {.codes = CODES_SET, .set = -2, .says = "is -2 at row 2"},
+        {.codes = CODES_SET, .set = 0.5, .says = "is 0.5 at row 2"},
+        {.codes = CODES_SET, .set = ABSENT, .says = "nan at row 2"},
+        {.codes = CODES_SET, .set = 1e30, .says = "is 1e+30 at row 2"},
+        {.codes = CODES_FLAT, .says = "another shape than expected: 1 to 20000 rows of 4 columns"},
+        {.codes = CODES_TURNED, .says = "another shape than expected"},
+        {.codes = CODES_NONE, .says = "another shape than expected"},
+        {.codes = CODES_MANY, .says = "another shape than expected"},
+        {.codes = CODES_WHOLE, .says = "its dtype is I32, expected F32 or F64"},
+    };
+    lab l;
+    acf_st *good;
+    lab_open(&l, 900);
+    assert_int_equal(acf_fitted_save(l.m, path), ACF_OK);
+    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        acf_model *none = NULL;
+        write_changed(good, &changes[i]);
+        const int64_t live = acf_alloc_live();
+        const acf_status status = acf_fitted_load(l.dev, other, &none);
+        if (status != ACF_EMODEL || strncmp(acf_error(), other, strlen(other)) != 0 || !strstr(acf_error(), changes[i].says))
+            fail_msg("change %d: expected the file and '%s' in: %s", (int)i, changes[i].says, acf_error());
+        assert_null(none);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    acf_st_close(good);
+    lab_close(&l);
+}
+
+/* Said before anything else of such a file is looked at. */
+static void models_of_images_have_none(void **state) {
+    (void)state;
+    lab l;
+    acf_st *good;
+    acf_model *none = NULL;
+    acf_st_text text[32];
+    acf_st_tensor list[256];
+    char says[160];
+    int64_t texts = 0;
+    lab_open(&l, 0);
+    acf_fitted_free(l.m->next), l.m->next = NULL;
+    assert_int_equal(acf_fitted_save(l.m, path), ACF_OK);
+    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    for (int64_t i = 0; i < acf_st_count(good); i++) list[i] = *acf_st_at(good, i);
+    for (int64_t i = 0; i < acf_st_text_count(good); i++) {
+        text[texts] = *acf_st_text_at(good, i);
+        if (strcmp(text[texts].key, "kind") == 0) text[texts].value = "image";
+        texts += strcmp(text[texts].key, "checksum") != 0;
+    }
+    assert_int_equal(acf_st_write(other, list, acf_st_count(good), text, texts), ACF_OK);
+    assert_int_equal(acf_fitted_load(l.dev, other, &none), ACF_EMODEL);
+    snprintf(says, sizeof says, "%s: it has an 'archive' of rows; expected nothing of that in a model of images", other);
+    assert_string_equal(acf_error(), says);
+    acf_st_close(good);
+    lab_close(&l);
+}
+
+/* What a change may leave as it is: ids may be those of other rows, and a code of a missing cell. */
+static void other_archives_are_read(void **state) {
+    (void)state;
+    static const change changes[] = {{"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1}, {"\"slope\": 0.3", "\"slope\": -3"}};
+    lab l;
+    acf_st *good;
+    lab_open(&l, 900);
+    assert_int_equal(acf_fitted_save(l.m, path), ACF_OK);
+    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    for (int i = 0; i < 3; i++) {
+        acf_model *m = NULL;
+        write_changed(good, &changes[i]);
+        if (acf_fitted_load(l.dev, other, &m)) fail_msg("%s", acf_error());
+        const acf_archive *a = m->archive;
+        if (i == 0) assert_true(a->id[0] == 281474976710655 && a->id[1] == 901);
+        if (i == 1) assert_true(a->code[ROWS + 2] == -1 && a->share[a->first[1]] == 2 / 5.0 && a->share[a->first[1] + 1] == 3 / 5.0);
+        if (i == 2) assert_true(a->slope == -3);
+        acf_fitted_free(m);
+    }
+    acf_st_close(good);
+    lab_close(&l);
+}
+
+/* A text that no reader would take is not written. */
+static void too_many_values_are_not_written(void **state) {
+    (void)state;
+    acf_archive *m;
+    json_t *none = NULL;
+    assert_int_equal(acf_archive_room(1, 1, 1, &m), ACF_OK);
+    m->first[1] = ACF_ARCHIVE_VALUES + 1;
+    assert_int_equal(acf_archive_to_json(m, &none), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "an archive of rows has 2000001 different values; a file holds up to 2000000");
+    assert_null(none);
+    acf_archive_free(m);
+}
+
+static void memory_may_run_out(void **state) {
+    (void)state;
+    lab l;
+    acf_model *again = NULL;
+    acf_status status = ACF_EMEMORY;
+    lab_open(&l, 900);
+    assert_int_equal(acf_fitted_save(l.m, path), ACF_OK);
+    const int64_t live = acf_alloc_live();
+    for (int n = 1; !again; n++) {
+        acf_alloc_fail_at(n);
+        status = acf_fitted_load(l.dev, path, &again);
+        acf_alloc_fail_at(0);
+        if (status && status != ACF_EMEMORY) fail_msg("allocation %d: %s", n, acf_error());
+        if (status) assert_int_equal(acf_alloc_live(), live);
+    }
+    acf_fitted_free(again);
+    assert_int_equal(acf_alloc_live(), live);
+    status = ACF_EMEMORY;
+    for (int n = 1; status; n++) {
+        acf_alloc_fail_at(n);
+        status = acf_fitted_save(l.m, other);
+        acf_alloc_fail_at(0);
+        assert_true(status == ACF_OK || status == ACF_EMEMORY);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    lab_close(&l);
+}
+
+ACF_TESTS(archive_file, cmocka_unit_test_setup_teardown(an_archive_comes_back, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(no_archive_leaves_no_trace, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(wrong_archives_get_a_sentence, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(models_of_images_have_none, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(other_archives_are_read, make_names, remove_files), cmocka_unit_test(too_many_values_are_not_written),
+          cmocka_unit_test_setup_teardown(memory_may_run_out, make_names, remove_files))
