@@ -10,6 +10,7 @@
 
 #define ASKED 800  /* rows that EM looks up, evenly spread */
 #define ROUNDS 10
+#define FAR 36.0   /* nats: what fits so much worse has no weight in double */
 #define LEAST 1e-3 /* of ε and 1 - ε */
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
@@ -230,8 +231,9 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
     if (!r) return ACF_EMEMORY;
     r->m = m;
     r->fit = acf_alloc((size_t)acf_max(m->N, 1) * 2 * sizeof *r->fit, "a look-up of rows");
-    if (!r->fit) {
-        acf_release(r);
+    r->donor = r->fit ? acf_alloc((size_t)acf_max(m->N, 1) * sizeof *r->donor, "a look-up of rows") : NULL;
+    if (!r->donor) {
+        acf_recall_free(r);
         return ACF_EMEMORY;
     }
     r->weight = r->fit + m->N;
@@ -242,6 +244,7 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
 void acf_recall_free(acf_recall *r) {
     if (!r) return;
     acf_release(r->fit);
+    acf_release(r->donor);
     acf_release(r);
 }
 
@@ -268,15 +271,18 @@ double acf_recall_column(acf_recall *r, int64_t j) {
     const int32_t *code = m->code + j * m->N;
     double most = -INFINITY, sum = 0;
     int64_t donors = 0;
+    r->n = 0;
     for (int64_t i = 0; i < m->N; i++)
         if (code[i] >= 0 && r->fit[i] > most) most = r->fit[i];
     if (!isfinite(most)) return -INFINITY;
     for (int64_t i = 0; i < m->N; i++) {
         const bool gives = code[i] >= 0 && isfinite(r->fit[i]);
-        r->weight[i] = gives ? exp(r->fit[i] - most) : 0;
-        sum += r->weight[i], donors += gives;
+        donors += gives, r->weight[i] = 0;
+        if (!gives || r->fit[i] < most - FAR) continue;
+        sum += r->weight[i] = exp(r->fit[i] - most);
+        r->donor[r->n++] = (int32_t)i;
     }
-    for (int64_t i = 0; i < m->N; i++) r->weight[i] /= sum;
+    for (int64_t k = 0; k < r->n; k++) r->weight[r->donor[k]] /= sum;
     return most + log(sum / (double)donors);
 }
 
@@ -291,8 +297,8 @@ double acf_recall_density(const acf_recall *r, int64_t j, double x) {
     const double *value = m->value + m->first[j], differ = m->differ[j];
     const int32_t c = place_of(value, m->first[j + 1] - m->first[j], x);
     double same = 0, near = 0;
-    for (int64_t i = 0; i < m->N; i++) {
-        if (r->weight[i] == 0) continue;
+    for (int64_t k = 0; k < r->n; k++) {
+        const int64_t i = r->donor[k];
         if (code[i] == c) same += r->weight[i];
         if (m->number[j]) near += r->weight[i] * exp(-fabs(x - value[code[i]]) / m->scale[j]);
     }
@@ -304,8 +310,7 @@ double acf_recall_mean(const acf_recall *r, int64_t j) {
     const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;
     double sum = 0;
-    for (int64_t i = 0; i < m->N; i++)
-        if (r->weight[i] != 0) sum += r->weight[i] * m->value[m->first[j] + code[i]];
+    for (int64_t k = 0; k < r->n; k++) sum += r->weight[r->donor[k]] * m->value[m->first[j] + code[r->donor[k]]];
     return sum;
 }
 
@@ -315,9 +320,8 @@ double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]) {
     const double *value = m->value + m->first[j], *share = m->share + m->first[j];
     double below = 0;
     int64_t donor = -1;
-    for (int64_t i = 0; i < m->N; i++) { /* rounding may leave the last one's part of the interval open */
-        if (r->weight[i] == 0) continue;
-        donor = i, below += r->weight[i];
+    for (int64_t d = 0; d < r->n; d++) { /* rounding may leave the last one's part of the interval open */
+        donor = r->donor[d], below += r->weight[donor];
         if (u[0] < below) break;
     }
     const double x = value[code[donor]], differs = m->differ[j];

@@ -49,7 +49,9 @@ acf_status acf_archive_room(int64_t N, int64_t D, int64_t values, acf_archive **
 typedef struct acf_recall {
     const acf_archive *m;
     double *fit;    /* (N) A of the row looked up; -INFINITY of itself */
-    double *weight; /* (N) of the donors of a column; 0 of others */
+    double *weight; /* (N) of the donors of a column; 0 of others, and of those that fit worst */
+    int32_t *donor; /* (n) rows with a weight */
+    int64_t n;
 } acf_recall;
 
 acf_status acf_recall_create(const acf_archive *m, acf_recall **out);

@@ -1,5 +1,4 @@
 /* Fitted models and their files: see model.h and docs/format.md. */
-#include "model/archive.h"
 #include "model/model.h"
 
 #include "model/archive_file.h"
@@ -73,7 +72,6 @@ void acf_fitted_free(acf_model *m) {
         acf_image_net_free(m->image);
         acf_encoder_free(m->encoder);
         acf_schema_free(m->schema);
-        acf_archive_free(m->archive);
         acf_release(m->map);
         acf_archive_free(m->archive);
         acf_opts_free(m->config);

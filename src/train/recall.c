@@ -3,7 +3,7 @@
  * Workload: one question of one cell to the network, and one look-up, for each of some thousand held-out cells: less than an epoch. */
 #include "train/recall.h"
 
-#include "model/archive.h"
+#include "model/archive_file.h"
 
 #include <math.h>
 
@@ -150,7 +150,9 @@ acf_status acf_recall_fit(acf_trainer *tr) {
     acf_archive *m = NULL;
     asked a = {0};
     tr->recall[ACF_RECALL_SLOPE] = 0;
-    if (!tr->net || !tr->set.recall || tr->member || !tr->data.hold || !tr->data.hold->held || t->N > ACF_ARCHIVE_ROWS || t->D < 2) return ACF_OK;
+    if (!tr->net || !tr->set.recall || tr->member || !tr->data.hold || !tr->data.hold->held || t->N > ACF_ARCHIVE_ROWS || t->D < 2 ||
+        t->N * t->D > ACF_ARCHIVE_VALUES)
+        return ACF_OK;
     acf_status status = acf_archive_make(t, tr->data.encoder, &m);
     if (!status) status = list_cells(tr, &a);
     if (!status) status = ask_cells(tr, m, &a);
