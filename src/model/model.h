@@ -34,7 +34,6 @@ typedef struct acf_model {
     acf_precision answers; /* what questions multiply: float at first */
     double log_temperature; /* of draws of images: 0 at first */
     bool at_once;           /* hidden pixels are asked for in one round, whatever was learned */
-    struct acf_archive *archive; /* rows that are looked up (archive.h), owned by the first member; NULL: none */
     acf_fit_record record; /* how it was trained, where that is known */
     struct acf_archive *archive; /* rows that are looked up (archive.h), owned by the first member; NULL: none */
     struct acf_model *next; /* the member after this one, owned: config, encoder, net and record of its own, the columns and the device of the first; NULL: the last */
