@@ -1,5 +1,6 @@
 /* What a model is, as numbers, as JSON for programs and as lines for people: see acflow.h. */
 #include "api/door.h"
+#include "model/archive.h"
 #include "model/image_model.h"
 
 int64_t acf_model_columns(const acf_model *m) { return m && m->encoder ? m->encoder->D : 0; }
@@ -87,6 +88,7 @@ acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
     if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_fitted_members(m));
+    if (m->archive) acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n", (long long)m->archive->N);
     for (const acf_model *one = m; one; one = one->next) {
         acf_text_add(&t, "training: ");
         acf_fit_record_text(&one->record, m->image, &t);
