@@ -318,6 +318,10 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * their mean errs less.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
  *
+ * With `recall`, the default, and a table of at most 20,000 rows, held-out cells are also asked whether rows repeat others: then unknown cells are looked up in rows that agree
+ * with what is known, besides the networks, and the model, and its file, hold the rows of the table (acf_model_rows). A row is not looked up in itself, which is the one
+ * of its number or id. Several cells of a row are asked in turn, in the order of columns: log p and draws then take about as many times as long.
+ *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
  *     ACF_EINTERRUPT   the callback ended training
  *     ACF_ENUMERIC     training diverged: too many steps were not finite, one after the other. In rare cases nothing is left that
@@ -344,6 +348,7 @@ ACF_API int64_t acf_model_columns(const acf_model *m);
 ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  /* UTF-8, as long as m; NULL: it has none */
 ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
 ACF_API int64_t acf_model_parameters(const acf_model *m); /* of all members */
+ACF_API int64_t acf_model_rows(const acf_model *m); /* of the table it was fitted to that it holds, to look cells up; 0: none, see `recall` at acf_model_fit */
 ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
 
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),

@@ -3,6 +3,8 @@
 #include "model/archive.h"
 #include "model/image_model.h"
 
+int64_t acf_model_rows(const acf_model *m) { return m && m->archive ? m->archive->N : 0; }
+
 int64_t acf_model_columns(const acf_model *m) { return m && m->encoder ? m->encoder->D : 0; }
 
 static bool has_column(const acf_model *m, int64_t j) { return j >= 0 && j < acf_model_columns(m); }
@@ -88,7 +90,7 @@ acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
     if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_fitted_members(m));
-    if (m->archive) acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n", (long long)m->archive->N);
+    if (m->archive) acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n", (long long)acf_model_rows(m));
     for (const acf_model *one = m; one; one = one->next) {
         acf_text_add(&t, "training: ");
         acf_fit_record_text(&one->record, m->image, &t);
