@@ -14,7 +14,7 @@
 
 #define ACF_RECALL_CELLS 4000     /* held-out cells that are asked at most, evenly spread */
 #define ACF_RECALL_GAIN 10.0      /* nats in all, at least, */
-#define ACF_RECALL_EACH 0.01      /* and a cell */
+#define ACF_RECALL_EACH 0.03      /* and a cell: below, it is not worth the time that look-ups take */
 
 /* Finds out for the weights in `value`, and sets tr->recall: slope 0 where rows are not to be looked up. Fails: ACF_EMEMORY and others of validation. */
 acf_status acf_recall_fit(acf_trainer *tr);

@@ -6,7 +6,6 @@
 #include "train/recall.h"
 
 #include <math.h>
-#include <string.h>
 
 bool acf_refit_planned(const acf_trainer *tr) {
     const acf_holdout *hold = tr->given.hold;
@@ -39,7 +38,6 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     }
     acf_trainer_forget(tr);
     tr->pass = 2, tr->first = *first, tr->widen = first->widen, tr->soften = first->soften;
-    memcpy(tr->recall, first->recall, sizeof tr->recall);
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
     tr->state = (acf_train_state){.best = INFINITY};
     tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
