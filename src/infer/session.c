@@ -21,7 +21,7 @@ struct acf_session {
 };
 
 /* Classes whose probabilities members are asked for; 0: a single member names the most probable itself. */
-static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->m->archive ? acf_net_classes(s->m->net) : 0; }
+static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->looked_up ? acf_net_classes(s->m->net) : 0; }
 
 /* Memory for rows of the batch, and for what members say about them. */
 static acf_status make_memory(acf_session *s) {
@@ -43,8 +43,8 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     if (!s) return ACF_EMEMORY;
     s->dev = dev, s->m = m, s->rows = rows;
     for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
-    ACF_TRY_DONE(make_memory(s));
     if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, &s->looked_up));
+    ACF_TRY_DONE(make_memory(s));
     *out = s;
 done:
     if (status) acf_ask_free(s);
