@@ -21,7 +21,7 @@ struct acf_session {
 };
 
 /* Classes whose probabilities members are asked for; 0: a single member names the most probable itself. */
-static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->m->archive ? acf_net_classes(s->m->net) : 0; }
+static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->looked_up ? acf_net_classes(s->m->net) : 0; }
 
 /* Memory for rows of the batch, and for what members say about them. */
 static acf_status make_memory(acf_session *s) {
@@ -43,8 +43,8 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     if (!s) return ACF_EMEMORY;
     s->dev = dev, s->m = m, s->rows = rows;
     for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
-    ACF_TRY_DONE(make_memory(s));
     if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, &s->looked_up));
+    ACF_TRY_DONE(make_memory(s));
     *out = s;
 done:
     if (status) acf_ask_free(s);
@@ -152,9 +152,10 @@ done:
 /* ---- draws ------------------------------------------------------------------------------------------------------------------- */
 
 /* Whose turn it is: members take turns in the draws of a row, so that any K draws one after the other are of all of them; who begins is chance, and
- * a single draw that of the mixture. */
-static int turn(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row) {
-    return s->K == 1 ? 0 : (int)acf_rng_below((acf_place){.seed = seed, .row = acf_tab_id(t, row), .stream = ACF_STREAM_MEMBER}, s->K);
+ * a single draw that of the mixture. Where a row is drawn cell after cell, each is of the mixture: chance for every column; else column 0. */
+static int turn(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row, uint32_t column) {
+    const acf_place at = {.seed = seed, .row = acf_tab_id(t, row), .stream = ACF_STREAM_MEMBER, .column = column};
+    return s->K == 1 ? 0 : (int)acf_rng_below(at, s->K);
 }
 
 static int drawer(const acf_session *s, int turn, uint32_t draw) { return (int)(((uint32_t)turn + draw % (uint32_t)s->K) % (uint32_t)s->K); }
@@ -181,8 +182,9 @@ static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_quest
     for (int k = 0; k < s->K; k++) { /* only the rows whose turn it is */
         int64_t n = 0;
         for (int64_t row = 0; row < t->N; row++) {
-            if (drawer(s, turn(s, t, seed, row), draw) != k) continue;
-            if (s->looked_up && !memchr(q.asked + row * t->D, 1, (size_t)t->D)) continue; /* it had its turns */
+            const uint8_t *asked = s->looked_up ? q.asked + row * t->D : NULL, *cell = asked ? memchr(asked, 1, (size_t)t->D) : NULL;
+            if (asked && !cell) continue; /* it had its turns */
+            if (drawer(s, turn(s, t, seed, row, asked ? (uint32_t)(cell - asked) : 0), draw) != k) continue;
             s->row[n++] = row;
             if (n < s->rows) continue;
             ACF_TRY(draw_rows(s->member[k], t, q, &d, s->row, n, out));
@@ -388,7 +390,7 @@ static acf_status draw_some(acf_session *s, const acf_table *t, acf_question q, 
     const int64_t D = t->D;
     int64_t some = 0;
     for (int64_t row = from; row < from + n; row++)
-        if (turn(s, t, seed, row) == first) s->row[some++] = row;
+        if (turn(s, t, seed, row, 0) == first) s->row[some++] = row;
     if (some == 0) return ACF_OK;
     acf_member_load(one, t, q, ACF_TO_FILL, s->row, some);
     for (int32_t i = 0; i < draws; i++) {
