@@ -113,7 +113,7 @@ static double gain(const asked *a, const double *v) {
         const cell *c = &a->cell[i];
         if (!isfinite(c->evidence)) continue;
         const double h = 1 / (1 + exp(-(v[ACF_RECALL_SHIFT] + v[ACF_RECALL_SLOPE] * c->evidence + v[ACF_RECALL_CLOSER] * c->closer)));
-        sum += log1p(h * (c->better - 1));
+        sum += log1p(fmin(h, 1 - 0x1p-53) * (c->better - 1)); /* as answers are: infer/looked_up.c */
     }
     return sum;
 }
