@@ -76,8 +76,11 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     }
     ACF_TRY_DONE(prepare(t, config, dev, &hold, &m));
     ACF_TRY_DONE(acf_door_answers(m, o));
-    ACF_TRY_DONE(acf_fit_members(m, t, hold, &how));
-    ACF_TRY_DONE(acf_recall_attach(m, t));
+    status = acf_fit_members(m, t, hold, &how);
+    if (status == ACF_OK || status == ACF_EINTERRUPT) { /* what is kept of an interrupted one looks rows up, too */
+        const acf_status attached = acf_recall_attach(m, t);
+        status = attached ? attached : status;
+    }
 done:
     acf_holdout_free(hold);
     acf_door_hand_out(m, dev, out);

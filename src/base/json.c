@@ -217,3 +217,9 @@ acf_status acf_json_deliver(json_t *value, char *out, size_t cap, size_t *needed
     json_decref(value);
     return acf_text_done(&t, needed);
 }
+
+void acf_json_place_column(acf_json_place *p, acf_json_source from, int64_t column) {
+    acf_text t = acf_text_into(p->name, sizeof p->name);
+    acf_text_addf(&t, "%s: column %lld", from.name, (long long)column);
+    p->from = (acf_json_source){p->name, from.status};
+}

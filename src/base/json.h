@@ -48,4 +48,11 @@ acf_status acf_json_deliver(json_t *value, char *out, size_t cap, size_t *needed
 /* A string with quotes and escapes. */
 void acf_json_write_text(acf_text *t, const char *s);
 
+/* A source whose sentences begin with the place, too: "model.safetensors: column 3". from points into it. */
+typedef struct acf_json_place {
+    char name[512];
+    acf_json_source from;
+} acf_json_place;
+void acf_json_place_column(acf_json_place *p, acf_json_source from, int64_t column);
+
 #endif

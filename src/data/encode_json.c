@@ -67,18 +67,6 @@ acf_status acf_encoder_to_json(const acf_encoder *e, json_t **out) {
 
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
-/* A source whose sentences begin with the place: "model.safetensors: column 3". */
-typedef struct place {
-    char name[256];
-    acf_json_source from;
-} place;
-
-static void place_column(place *p, acf_json_source from, size_t j) {
-    acf_text t = acf_text_into(p->name, sizeof p->name);
-    acf_text_addf(&t, "%s: column %zu", from.name, j);
-    p->from = (acf_json_source){p->name, from.status};
-}
-
 /* Name and number of classes; the name is borrowed from the value. */
 static acf_status read_column(acf_json_source from, const json_t *o, acf_column *out) {
     const char *kind;
@@ -192,10 +180,10 @@ static acf_status read_counts(acf_json_source from, const json_t *o, acf_encoder
 
 /* Twice over the list: kinds first, which give the sizes, then the numbers. */
 static acf_status read_columns(acf_json_source from, const json_t *list, acf_column *column, acf_encoder **e) {
-    place at;
+    acf_json_place at;
     size_t D = json_array_size(list);
     for (size_t j = 0; j < D; j++) {
-        place_column(&at, from, j);
+        acf_json_place_column(&at, from, (int64_t)j);
         ACF_TRY(read_column(at.from, json_array_get(list, j), &column[j]));
     }
     if (acf_columns_check_names(column, (int64_t)D) != ACF_OK) {
@@ -207,7 +195,7 @@ static acf_status read_columns(acf_json_source from, const json_t *list, acf_col
     }
     ACF_TRY(acf_encoder_create(column, (int64_t)D, e));
     for (size_t j = 0; j < D; j++) {
-        place_column(&at, from, j);
+        acf_json_place_column(&at, from, (int64_t)j);
         const json_t *o = json_array_get(list, j);
         if (column[j].classes > 0) ACF_TRY(read_counts(at.from, o, *e, (int64_t)j));
         else ACF_TRY(read_real(at.from, o, *e, (int64_t)j));

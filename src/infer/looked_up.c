@@ -1,6 +1,6 @@
 /* Answers with an archive: see looked_up.h.
  *
- * Workload: a look-up of 10 to 20 µs for each cell that is asked, where a network takes about as long for its row of a batch. */
+ * Workload: a look-up for each cell that is asked, some 70 µs in 5,000 rows of 12 columns: four fifths of a draw of such a table. */
 #include "infer/looked_up.h"
 
 #include "base/rng.h"
@@ -25,7 +25,7 @@ acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question
     for (int64_t i = 0; i < t->N; i++) turn->column[i] = NOT_BEGUN;
     for (int64_t c = 0; c < t->N * t->D; c++) {
         const bool present = acf_tab_present(t->x[c]);
-        turn->given[c] = present && !acf_question_asks(q, why, c, present) && (!q.given || q.given[c]);
+        turn->given[c] = acf_question_gives(q, why, c, present);
     }
     turn->q = (acf_question){turn->given, turn->asked};
     return ACF_OK;
@@ -80,11 +80,10 @@ void acf_looked_up_free(acf_looked_up *l) {
     acf_release(l);
 }
 
-/* How far the rows are believed that agree with row i of t at l->known, about column j. Never quite: what none of them has stays as possible as the networks
- * say, and some 37 nats less. */
+/* How far the rows are believed that agree with row i of t at l->known, about column j. */
 static double trust(acf_looked_up *l, const acf_table *t, int64_t i, int64_t j) {
     acf_recall_row(l->r, acf_tab_row(t, i), l->known, acf_tab_id(t, i));
-    return fmin(acf_recall_trust(l->m->archive, j, acf_recall_column(l->r, j)), 1 - 0x1p-53);
+    return acf_recall_trust(l->m->archive, j, acf_recall_column(l->r, j));
 }
 
 static double logp_of_both(const acf_looked_up *l, const acf_table *t, int64_t i, int64_t j, double h, double logp) {
@@ -120,7 +119,7 @@ void acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, in
     for (int64_t k = 0; k < t->D; k++) {
         const int64_t cell = i * t->D + k;
         const bool present = acf_tab_present(t->x[cell]);
-        l->known[k] = present && !acf_question_asks(q, ACF_TO_FILL, cell, present) && (!q.given || q.given[cell]);
+        l->known[k] = acf_question_gives(q, ACF_TO_FILL, cell, present);
     }
     const double h = trust(l, t, i, j);
     if (h == 0) return;

@@ -47,6 +47,10 @@ bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool prese
     return why == ACF_TO_SCORE ? present : !present;
 }
 
+bool acf_question_gives(acf_question q, acf_purpose why, int64_t cell, bool present) {
+    return present && !acf_question_asks(q, why, cell, present) && (!q.given || q.given[cell]);
+}
+
 static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t n) {
     for (int64_t i = 0; i < n; i++) s->row[i] = row[i];
     acf_batch_fill(s->dev, s->batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
@@ -61,7 +65,7 @@ static void load(acf_member *s, const acf_table *t, acf_question q, acf_purpose 
         for (int64_t j = 0; j < D; j++) {
             const int64_t k = i * D + j, cell = row[i] * D + j;
             const bool present = batch->m[k], asked = acf_question_asks(q, why, cell, present);
-            const bool given = present && !asked && (!q.given || q.given[cell]);
+            const bool given = acf_question_gives(q, why, cell, present);
             batch->b[k] = given;
             batch->m[k] = given || (column ? j == column[i] : asked);
         }

@@ -7,5 +7,6 @@
 /* SCORE: what is present is asked for; FILL: what is missing, where the question does not say. */
 typedef enum acf_purpose { ACF_TO_SCORE, ACF_TO_FILL } acf_purpose;
 bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool present);
+bool acf_question_gives(acf_question q, acf_purpose why, int64_t cell, bool present);
 
 #endif

@@ -63,7 +63,8 @@ void acf_recall_row(acf_recall *r, const double *x, const uint8_t *known, uint64
 /* Its donors of column j, for the questions below. Returns log mean e^A of them; -INFINITY: there is none, and nothing to ask. */
 double acf_recall_column(acf_recall *r, int64_t j);
 
-/* h_j, from what acf_recall_column returned. */
+/* h_j, from what acf_recall_column returned. Never quite 1: what no donor has stays as possible as the networks say, and some 37 nats less. */
+#define ACF_RECALL_MOST (1 - 0x1p-53)
 double acf_recall_trust(const acf_archive *m, int64_t j, double evidence);
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x);  /* q(x), or the probability of a class */

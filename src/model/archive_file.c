@@ -71,18 +71,6 @@ acf_real *acf_archive_codes(const acf_archive *m) {
 
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
-/* A source whose sentences begin with the place: "m.safetensors, archive: column 3". */
-typedef struct place {
-    char name[512];
-    acf_json_source from;
-} place;
-
-static void place_column(place *p, acf_json_source from, int64_t j) {
-    acf_text t = acf_text_into(p->name, sizeof p->name);
-    acf_text_addf(&t, "%s: column %lld", from.name, (long long)j);
-    p->from = (acf_json_source){p->name, from.status};
-}
-
 /* Room for all rows of the tensor, and for the values that each column lists. */
 static acf_status make_room(acf_json_source from, const json_t *columns, const acf_st *f, const char *path, int64_t D, acf_archive **out) {
     const acf_st_tensor *t = acf_st_find(f, ACF_ARCHIVE_CODES);
@@ -94,9 +82,9 @@ static acf_status make_room(acf_json_source from, const json_t *columns, const a
         return acf_fail(ACF_EMODEL, "%s: tensor '" ACF_ARCHIVE_CODES "' has another shape than expected: 1 to %d rows of %lld columns", path,
                         ACF_ARCHIVE_ROWS, (long long)D);
     for (int64_t j = 0; j < D; j++) {
-        place at;
+        acf_json_place at;
         json_t *list;
-        place_column(&at, from, j);
+        acf_json_place_column(&at, from, j);
         ACF_TRY(acf_json_member(at.from, json_array_get(columns, (size_t)j), "values", &list));
         if (!json_is_array(list) || (int64_t)json_array_size(list) > t->dim[0])
             return acf_fail(from.status, "%s: 'values' must be a list of no more numbers than there are rows, %lld", at.name, (long long)t->dim[0]);
@@ -187,8 +175,8 @@ static acf_status count_shares(acf_json_source from, acf_archive *m, int64_t j) 
 
 static acf_status read_columns(acf_json_source from, const json_t *columns, const acf_encoder *e, acf_archive *m) {
     for (int64_t j = 0; j < m->D; j++) {
-        place at;
-        place_column(&at, from, j);
+        acf_json_place at;
+        acf_json_place_column(&at, from, j);
         ACF_TRY(read_column(at.from, json_array_get(columns, (size_t)j), e, m, j));
     }
     return ACF_OK;
@@ -196,8 +184,8 @@ static acf_status read_columns(acf_json_source from, const json_t *columns, cons
 
 static acf_status read_shares(acf_json_source from, acf_archive *m) {
     for (int64_t j = 0; j < m->D; j++) {
-        place at;
-        place_column(&at, from, j);
+        acf_json_place at;
+        acf_json_place_column(&at, from, j);
         ACF_TRY(count_shares(at.from, m, j));
     }
     return ACF_OK;

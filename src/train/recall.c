@@ -45,7 +45,7 @@ static acf_status list_cells(const acf_trainer *tr, asked *a) {
     return a->cell ? ACF_OK : ACF_EMEMORY;
 }
 
-/* log p of n cells, each given what training saw of its row, in the table's units; to `better`, for now. */
+/* log p of n cells, each given what training saw of its row, in the table's units; to `better`, of which ask_rows makes q / p. */
 static acf_status ask_network(acf_trainer *tr, acf_batch *b, cell *c, int64_t n) {
     const acf_encoder *e = tr->data.encoder;
     const acf_table *t = tr->data.table;
@@ -113,7 +113,7 @@ static double gain(const asked *a, const double *v) {
         const cell *c = &a->cell[i];
         if (!isfinite(c->evidence)) continue;
         const double h = 1 / (1 + exp(-(v[ACF_RECALL_SHIFT] + v[ACF_RECALL_SLOPE] * c->evidence + v[ACF_RECALL_CLOSER] * c->closer)));
-        sum += log1p(fmin(h, 1 - 0x1p-53) * (c->better - 1)); /* as answers are: infer/looked_up.c */
+        sum += log1p(fmin(h, ACF_RECALL_MOST) * (c->better - 1));
     }
     return sum;
 }
