@@ -318,8 +318,8 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * their mean errs less.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
  *
- * With `recall`, the default, and a table of at most 20,000 rows, held-out cells are also asked whether rows repeat others: then unknown cells are looked up in rows that agree
- * with what is known, besides the networks, and the model, and its file, hold the rows of the table (acf_model_rows). A row is not looked up in itself, which is the one
+ * With `recall`, the default, and a table of at most 20,000 rows and 128 columns, held-out cells are also asked whether rows like theirs tell more of them: then unknown cells are
+ * looked up in the rows nearest to what is known, besides the networks, and the model, and its file, hold the rows of the table (acf_model_rows). A row is not looked up in itself, which is the one
  * of its number or id. Several cells of a row are asked in turn, in the order of columns: log p and draws then take about as many times as long.
  *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is

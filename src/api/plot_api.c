@@ -153,6 +153,15 @@ static acf_status repeat_rows(const grid *g, int times, double **x, uint8_t **gi
     return ACF_OK;
 }
 
+/* Each has the id of its row, in which it is not to be looked up; the empty one is no row of any table. */
+#define NO_ROW (((uint64_t)1 << 48) - 1)
+static acf_status name_rows(const grid *g, int times, acf_table *all) {
+    uint64_t *id = acf_alloc((size_t)all->N * sizeof *id, "rows of a question");
+    for (int64_t i = 0; id && i < all->N; i++) id[i] = i / times < g->t->N ? acf_tab_id(g->t, i / times) : NO_ROW;
+    all->id = id;
+    return id ? ACF_OK : ACF_EMEMORY;
+}
+
 static acf_status ask_rows(const grid *g, int times, acf_range *span) {
     double *x = NULL;
     uint8_t *given, *asked;
@@ -160,6 +169,7 @@ static acf_status ask_rows(const grid *g, int times, acf_range *span) {
     acf_status status = ACF_OK;
     ACF_TRY(repeat_rows(g, times, &x, &given, &asked));
     ACF_TRY_DONE(acf_tab_create(x, NULL, (g->t->N + 1) * times, g->t->D, g->t->column, &all));
+    ACF_TRY_DONE(name_rows(g, times, all));
     if (span) ACF_TRY_DONE(find_span(g, all, given, asked, span));
     else ACF_TRY_DONE(acf_ask_logp(g->s, all, (acf_question){given, asked}, g->p));
     for (int64_t i = 0; !span && i < all->N; i++) g->p[i] = exp(g->p[i]);

@@ -2,6 +2,7 @@
 #include "acflow.h"
 
 #include "base/arena.h"
+#include "data/table.h"
 #include "harness/lab.h"
 #include "harness/picture.h"
 #include "plot/figures.h"
@@ -79,6 +80,7 @@ static double probability(acf_session *s, const double *x, int64_t i, int k, boo
     for (int64_t j = 0; j < D; j++) row[j] = nothing ? NAN : x[i * D + j], given[j] = j != 2 && !isnan(row[j]);
     row[2] = k;
     assert_int_equal(acf_table_create(row, NULL, 1, D, classes, names, &t), ACF_OK);
+    t->first_id = nothing ? 1000000 : (uint64_t)i; /* its own row is not looked up */
     assert_int_equal(acf_session_logp(s, t, given, asked, &lp), ACF_OK);
     acf_table_free(t);
     return exp(lp);

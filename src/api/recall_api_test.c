@@ -27,10 +27,13 @@ static int remove_path(void **state) {
     return 0;
 }
 
-/* Whole numbers without a rule, and a category; rows i and i + ROWS/2 are the same, or with copies false none are. */
+static double uniform(int i, int j) { return fmod(fabs(sin((i + 1) * 12.9898 + j * 78.233)) * 43758.5453, 1); }
+
+/* Whole numbers without a rule, and a category; rows i and i + ROWS/2 are the same. With copies false none are, and the numbers are normal, which a network knows
+ * from the start. */
 static double cell_of(bool copies, int i, int j) {
-    const int kind = copies ? i % (ROWS / 2) : i;
-    const double u = fmod(fabs(sin((kind + 1) * 12.9898 + j * 78.233)) * 43758.5453, 1);
+    const double u = uniform(copies ? i % (ROWS / 2) : i, j);
+    if (!copies && j != 3) return 50 + 10 * sqrt(-2 * log(u)) * cos(6.283185307179586 * uniform(i, j + 4));
     return j == 3 ? floor(3 * u) : floor(50 * u);
 }
 

@@ -96,7 +96,7 @@
     X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
       "every GRU layer sees the observed values, not only the first")                                                  \
     X("recall", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                   \
-      "where held-out cells show that rows repeat others, unknown cells are also looked up in rows that agree with the known ones; the model's file then holds the rows of the table, of at most 20,000") \
+      "where held-out cells are for it, unknown cells are also looked up in the rows nearest to theirs; the model's file then holds the rows of the table, of at most 20,000 and 128 columns") \
     X("members", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
       "models that are fitted to a table from different seeds and answer together, each with the same weight; auto: 3 for "   \
       "fewer than 2,000 rows and at most 56 columns, else 1")

@@ -39,7 +39,7 @@ static int fit(cli_job *job, const char *path) {
     int code = cli_fit_table(job, t, log_path, &m);
     if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
     if (!code && !job->quiet && acf_model_rows(m))
-        fprintf(stderr, "Rows of this table repeat others, so the model looks unknown cells up in them: %s holds all %lld rows. --no-recall leaves them out.\n", output,
+        fprintf(stderr, "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-recall leaves them out.\n", output,
                 (long long)acf_model_rows(m));
     if (!code && acf_options_get(job->o, "checkpoint", checkpoint, sizeof checkpoint, NULL) == ACF_OK && *checkpoint) unlink(checkpoint);
     acf_model_free(m);

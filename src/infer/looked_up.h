@@ -29,8 +29,8 @@ void acf_in_turn_end(acf_in_turn *turn);
 
 typedef struct acf_looked_up acf_looked_up;
 
-/* Keeps m. Gives *out; free with acf_looked_up_free. Fails: ACF_EMEMORY. */
-acf_status acf_looked_up_create(const acf_model *m, acf_looked_up **out);
+/* For rows that as many threads of one parallel region ask about, each row by one of them. Keeps m. Gives *out; free with acf_looked_up_free. Fails: ACF_EMEMORY. */
+acf_status acf_looked_up_create(const acf_model *m, int threads, acf_looked_up **out);
 void acf_looked_up_free(acf_looked_up *l); /* NULL is allowed */
 
 /* log p of the cell of row i whose turn it is, of a cell given all others of its row; logp: the networks'. */

@@ -1,8 +1,8 @@
 /* Models of several members: every answer is that of the mixture of what the members answer when they are asked alone. */
 #include "infer/member.h"
 
+#include "harness/fitted_lab.h"
 #include "harness/lab.h"
-#include "model/config.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,22 +18,6 @@ typedef struct bench {
     double x[CELLS];
 } bench;
 
-static acf_model *some_model(bench *b, int k) {
-    static const char *const set[][2] = {{"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "7"}, {"components", "3"}};
-    acf_options *o;
-    acf_encoder *e;
-    acf_model *m;
-    assert_int_equal(acf_config_create(&o), ACF_OK);
-    for (int i = 0; i < 4; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
-    assert_int_equal(acf_config_finish(o), ACF_OK);
-    assert_int_equal(acf_encoder_fit(b->table, NULL, NULL, &e), ACF_OK);
-    assert_int_equal(acf_encoder_shape(e, b->table, NULL, NULL, &(acf_encoding){k != 1, true}), ACF_OK); /* one reads the table in its own way */
-    assert_int_equal(acf_fitted_create(b->dev, o, e, (uint64_t)k + 3, true, &m), ACF_OK);
-    acf_params *ps = acf_net_params(m->net);
-    for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random((uint32_t)k + 2, i, -0.3, 0.3);
-    return m;
-}
-
 /* Measurements, whole numbers, a category, measurements. */
 static void open_bench(bench *b, int64_t batch) {
     static const acf_column column[COLS] = {{NULL, 0}, {NULL, 0}, {NULL, 3}, {NULL, 0}};
@@ -46,7 +30,7 @@ static void open_bench(bench *b, int64_t batch) {
     assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
     b->m = NULL;
     for (int k = 0; k < K; k++) {
-        acf_model *m = some_model(b, k);
+        acf_model *m = acf_lab_fitted(b->dev, b->table, NULL, &(acf_encoding){k != 1, true}, (uint64_t)k + 3, 0.3); /* one reads the table in its own way */
         assert_int_equal(acf_ask_create(b->dev, m, batch, &b->one[k]), ACF_OK); /* before anything is behind it */
         if (k) acf_fitted_append(b->m, m);
         else b->m = m;

@@ -1,4 +1,5 @@
 /* Questions to a fitted model: see session.h. Members are asked one after the other (member.h); here their answers become one. */
+#include "device/cpu.h"
 #include "infer/looked_up.h"
 #include "infer/member.h"
 
@@ -43,7 +44,7 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     if (!s) return ACF_EMEMORY;
     s->dev = dev, s->m = m, s->rows = rows;
     for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
-    if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, &s->looked_up));
+    if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, s->dev->threads, &s->looked_up));
     ACF_TRY_DONE(make_memory(s));
     *out = s;
 done:
@@ -116,7 +117,9 @@ static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_question 
     for (int64_t i = 0; i < t->N; i++) out[i] = 0;
     while (!status && acf_in_turn_next(&turn)) {
         status = logp_by_networks(s, t, turn.q, one);
-        for (int64_t i = 0; !status && i < t->N; i++)
+        if (status) break;
+        ACF_PARALLEL_UNEVEN(s->dev, t->N * s->m->archive->N)
+        for (int64_t i = 0; i < t->N; i++)
             if (turn.column[i] >= 0) out[i] += acf_looked_up_logp(s->looked_up, t, &turn, i, one[i]);
     }
     acf_release(one);
@@ -139,6 +142,7 @@ acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out) {
         int64_t n = take(s, t, from);
         for (int64_t j = 0; j < D; j++) {
             ACF_TRY_DONE(score(s, t, (acf_question){NULL, NULL}, j, n, one));
+            ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
             for (int64_t i = 0; i < n; i++)
                 out[(from + i) * D + j] = !acf_tab_present(acf_tab_row(t, from + i)[j]) ? (double)NAN
                                           : s->looked_up ? acf_looked_up_cell(s->looked_up, t, from + i, j, one[i]) : one[i];
@@ -208,7 +212,9 @@ static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_question 
     for (int64_t c = 0; x && c < t->N * t->D; c++) out[c] = x[c];
     while (!status && acf_in_turn_next(&turn)) {
         status = draw_by_networks(s, &filled, turn.q, seed, draw, out);
-        for (int64_t i = 0; !status && i < t->N; i++) {
+        if (status) break;
+        ACF_PARALLEL_UNEVEN(s->dev, t->N * s->m->archive->N)
+        for (int64_t i = 0; i < t->N; i++) {
             const int64_t j = turn.column[i], cell = i * t->D + j;
             if (j < 0) continue;
             acf_looked_up_draw(s->looked_up, &filled, &turn, i, seed, draw, &out[cell]);
@@ -312,6 +318,7 @@ static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q,
         acf_member_load_cells(s->member[k], t, q, s->row, s->column, n);
         ACF_TRY(add_member(s, s->member[k], n));
     }
+    ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
     for (int64_t i = 0; i < n; i++) {
         const int32_t j = s->column[i];
         if (s->looked_up) acf_looked_up_mean(s->looked_up, t, q, s->row[i], j, s->K, &s->each[i], s->mixed + i * M);

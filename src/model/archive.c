@@ -1,44 +1,50 @@
 /* An archive of rows: see archive.h.
  *
- * Workload: a look-up compares a row's known cells with all rows, column after column, 5,000 x 10 comparisons of integers for each row of a table with
- * holes, which with the weights of donors takes some 70 µs; EM does that for ASKED rows in each of ROUNDS rounds. */
+ * Workload: a look-up goes through all rows once for each known cell, some 5,000 x 10 distances for each asked cell of a table with holes, three vector
+ * instructions for sixteen of them, and through all rows once for the weights. */
 #include "model/archive.h"
+
+#include "model/archive_learn.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ASKED 800  /* rows that EM looks up, evenly spread */
-#define ROUNDS 10
-#define FAR 36.0   /* nats: what fits so much worse has no weight in double */
-#define LEAST 1e-3 /* of ε and 1 - ε */
+#define NO_WEIGHT ACF_R(1e-6)   /* of the nearest row's: a thousand such rows have 0.1 % of the weight at most; they count for nothing */
+#define BLOCK 64                /* rows that are weighed together */
+#define FARTHEST 1e6            /* of a place: beyond, all are alike */
+#define LEAST_SPREAD 0.03       /* of donors: less is as good as none */
+#define POINTS 16               /* of the Laplace distribution, for its mean after decoding */
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
-acf_status acf_archive_room(int64_t N, int64_t D, int64_t values, acf_archive **out) {
+acf_status acf_archive_room(int64_t N, const acf_encoder *e, int64_t values, acf_archive **out) {
     acf_archive *m = acf_alloc_zero(sizeof *m, "an archive of rows");
     if (!m) return ACF_EMEMORY;
-    const size_t n = (size_t)N, d = (size_t)D, v = (size_t)values;
-    m->N = N, m->D = D;
+    const size_t n = (size_t)N, d = (size_t)e->D, v = (size_t)values;
+    m->N = N, m->D = e->D, m->encoder = e;
     m->id = acf_alloc_zero(n * sizeof *m->id, "an archive of rows");
     m->code = acf_alloc_zero(n * d * sizeof *m->code, "an archive of rows");
+    m->place = acf_alloc_zero(n * d * sizeof *m->place, "an archive of rows");
     m->first = acf_alloc_zero((d + 1) * sizeof *m->first, "an archive of rows");
-    m->value = acf_alloc_zero(2 * v * sizeof *m->value, "an archive of rows");
-    m->number = acf_alloc_zero(d * sizeof *m->number, "an archive of rows");
-    m->width = acf_alloc_zero(5 * d * sizeof *m->width, "an archive of rows");
-    if (!m->id || !m->code || !m->first || !m->value || !m->number || !m->width) {
+    m->value = acf_alloc_zero(4 * v * sizeof *m->value, "an archive of rows");
+    m->number = acf_alloc_zero(2 * d * sizeof *m->number, "an archive of rows");
+    m->width = acf_alloc_zero((5 + 2 * d) * d * sizeof *m->width, "an archive of rows");
+    if (!m->id || !m->code || !m->place || !m->first || !m->value || !m->number || !m->width) {
         acf_archive_free(m);
         return ACF_EMEMORY;
     }
-    m->share = m->value + v;
-    m->differ = m->width + D, m->scale = m->width + 2 * D, m->shift = m->width + 3 * D, m->closer = m->width + 4 * D;
+    m->share = m->value + v, m->mean = m->value + 2 * v, m->spot = m->value + 3 * v;
+    m->differ = m->width + d, m->scale = m->width + 2 * d, m->shift = m->width + 3 * d, m->gain = m->width + 4 * d;
+    m->full = m->number + d, m->near = m->width + 5 * d, m->other = m->near + d * d;
     *out = m;
     return ACF_OK;
 }
 
 void acf_archive_free(acf_archive *m) {
     if (!m) return;
-    acf_release(m->id), acf_release(m->code), acf_release(m->first), acf_release(m->value), acf_release(m->number), acf_release(m->width);
+    acf_release(m->id), acf_release(m->code), acf_release(m->place), acf_release(m->first);
+    acf_release(m->value), acf_release(m->number), acf_release(m->width);
     acf_release(m);
 }
 
@@ -60,6 +66,10 @@ static int32_t place_of(const double *value, int64_t n, double x) {
     return low < n && value[low] == x ? (int32_t)low : -1;
 }
 
+int32_t acf_archive_code(const acf_archive *m, int64_t j, double x) {
+    return place_of(m->value + m->first[j], m->first[j + 1] - m->first[j], x);
+}
+
 /* The present cells of column j, ascending; returns how many. */
 static int64_t sorted_cells(const acf_table *t, int64_t j, double *x) {
     int64_t n = 0;
@@ -76,7 +86,8 @@ static int64_t count_values(const double *x, int64_t n) {
 }
 
 /* Values of column j from its n sorted cells, their shares, and how wide a value is. */
-static void set_values(acf_archive *m, int64_t j, const double *x, int64_t n, const acf_encoder *e) {
+static void set_values(acf_archive *m, int64_t j, const double *x, int64_t n) {
+    const acf_encoder *e = m->encoder;
     double *value = m->value + m->first[j], *share = m->share + m->first[j], gap = INFINITY;
     int64_t k = -1;
     for (int64_t i = 0; i < n; i++) {
@@ -89,7 +100,6 @@ static void set_values(acf_archive *m, int64_t j, const double *x, int64_t n, co
     for (int64_t i = 1; i <= k; i++) gap = fmin(gap, value[i] - value[i - 1]);
     const double step = acf_resolution_step(e->resolution[j]), least = 1e-4 * e->scale[j];
     m->width[j] = !m->number[j] ? 1 : step > 0 ? step : isfinite(gap) ? fmax(gap, least) : e->scale[j];
-    m->differ[j] = 0.3, m->scale[j] = e->scale[j];
 }
 
 static void set_codes(acf_archive *m, const acf_table *t) {
@@ -97,126 +107,59 @@ static void set_codes(acf_archive *m, const acf_table *t) {
         m->id[i] = acf_tab_id(t, i);
         for (int64_t j = 0; j < m->D; j++) {
             const double x = acf_tab_row(t, i)[j];
-            m->code[j * m->N + i] = acf_tab_present(x) ? place_of(m->value + m->first[j], m->first[j + 1] - m->first[j], x) : -1;
+            m->code[j * m->N + i] = acf_tab_present(x) ? acf_archive_code(m, j, x) : -1;
         }
     }
 }
 
-/* ---- EM ----------------------------------------------------------------------------------------------------------------------- */
-
-/* What one round adds up over the rows it looks up. */
-typedef struct sums {
-    double *same, *both, *away, *apart; /* (D) weight of donors that were copied, of all, of those that differ, and of distances to these */
-    double copies;                      /* rows that repeat another */
-} sums;
-
-/* What row i of the memory itself says, its cells at the columns it has. */
-static void own_row(const acf_archive *m, int64_t i, double *x, uint8_t *known) {
-    for (int64_t j = 0; j < m->D; j++) {
-        const int32_t c = m->code[j * m->N + i];
-        known[j] = c >= 0, x[j] = c >= 0 ? m->value[m->first[j] + c] : 0;
-    }
+acf_real acf_archive_place(const acf_archive *m, int64_t j, double x) {
+    return m->number[j] ? (acf_real)fmin(fmax((double)acf_encode(m->encoder, j, x), -FARTHEST), FARTHEST) : (acf_real)x;
 }
 
-/* Weights of all rows, which sum to the probability that the row looked up repeats one; returns that. prior: odds. */
-static double weigh_all(acf_recall *r, double prior) {
-    double most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < r->m->N; i++) most = fmax(most, r->fit[i]), r->weight[i] = 0;
-    if (!isfinite(most)) return 0;
-    for (int64_t i = 0; i < r->m->N; i++) sum += r->weight[i] = exp(r->fit[i] - most);
-    const double odds = prior * exp(fmin(most, 600)) * sum / (double)r->m->N, copy = odds / (1 + odds);
-    for (int64_t i = 0; i < r->m->N; i++) r->weight[i] *= copy / sum;
-    return copy;
+double acf_archive_rare(const acf_archive *m, int64_t j, int32_t c) {
+    return c < 0 ? log(2 * (double)m->N) : -log(m->share[m->first[j] + c]);
 }
 
-static void add_row(sums *s, const acf_recall *r, int64_t own) {
-    const acf_archive *m = r->m;
+/* The u-quantile of the Laplace distribution, from its middle. */
+static double laplace(double scale, double u) { return u < 0.5 ? scale * log(2 * u) : -scale * log(2 * (1 - u)); }
+
+/* What a donor with value x gives on average: draws are decoded, and what is bent, rounded or cut has another mean. */
+static double mean_given(const acf_archive *m, int64_t j, double x) {
+    const double z = (double)acf_archive_place(m, j, x);
+    double sum = 0;
+    for (int k = 0; k < POINTS; k++) sum += acf_decode(m->encoder, j, (acf_real)(z + laplace(m->scale[j], (k + 0.5) / POINTS)));
+    return (1 - m->differ[j]) * x + m->differ[j] * sum / POINTS;
+}
+
+void acf_archive_ready(acf_archive *m) {
     for (int64_t j = 0; j < m->D; j++) {
-        const int32_t *code = m->code + j * m->N, c = code[own];
-        const double *value = m->value + m->first[j];
-        double same = 0, both = 0, away = 0, apart = 0;
-        if (c < 0) continue;
+        m->full[j] = true;
+        for (int64_t k = m->first[j]; k < m->first[j + 1]; k++) {
+            m->spot[k] = (double)acf_archive_place(m, j, m->value[k]);
+            m->mean[k] = m->number[j] ? mean_given(m, j, m->value[k]) : 0;
+        }
         for (int64_t i = 0; i < m->N; i++) {
-            const double w = r->weight[i];
-            if (code[i] < 0 || w < 1e-12) continue;
-            both += w;
-            if (code[i] == c) same += w;
-            else away += w, apart += w * fabs(value[code[i]] - value[c]);
+            const int32_t c = m->code[j * m->N + i];
+            m->full[j] = m->full[j] && c >= 0;
+            m->place[j * m->N + i] = c < 0 ? ACF_ARCHIVE_ABSENT : (acf_real)m->spot[m->first[j] + c];
         }
-        const double p = m->share[m->first[j] + c], kept = 1 - m->differ[j];
-        s->same[j] += same * kept / (kept + m->differ[j] * p), s->both[j] += both, s->away[j] += away, s->apart[j] += apart;
     }
 }
 
-/* ε and the scales from the sums. */
-static void update(acf_archive *m, const sums *s) {
-    for (int64_t j = 0; j < m->D; j++) {
-        if (s->both[j] <= 0) continue;
-        m->differ[j] = fmin(fmax(1 - s->same[j] / s->both[j], LEAST), 1 - LEAST);
-        if (m->number[j] && s->away[j] > 0) m->scale[j] = fmax(s->apart[j] / s->away[j], m->width[j]);
-    }
-}
-
-/* Mean distance of two cells of a column, or how often two differ. */
-static double usual_distance(const acf_archive *m, int64_t j) {
-    double below = 0, sum = 0, same = 0;
-    for (int64_t k = m->first[j]; k < m->first[j + 1]; k++) {
-        same += m->share[k] * m->share[k];
-        below += m->share[k];
-        if (k + 1 < m->first[j + 1]) sum += 2 * below * (1 - below) * (m->value[k + 1] - m->value[k]);
-    }
-    return m->number[j] ? sum : 1 - same;
-}
-
-static void compare_distances(acf_archive *m, const sums *s) {
-    for (int64_t j = 0; j < m->D; j++) {
-        const double least = m->number[j] ? m->width[j] : 0.01, of_donors = s->both[j] > 0 ? (m->number[j] ? s->apart[j] : s->away[j]) / s->both[j] : INFINITY;
-        m->closer[j] = isfinite(of_donors) ? log((usual_distance(m, j) + least) / (of_donors + least)) : 0;
-    }
-}
-
-static acf_status learn(acf_archive *m) {
-    acf_recall *r;
-    const size_t D = (size_t)m->D;
-    const int64_t asked = acf_min(m->N, ASKED);
-    double odds = 0.5;
-    ACF_TRY(acf_recall_create(m, &r));
-    double *memory = acf_alloc(5 * D * sizeof *memory, "an archive of rows");
-    uint8_t *known = memory ? acf_alloc(D, "an archive of rows") : NULL;
-    for (int round = 0; known && round < ROUNDS; round++) {
-        sums s = {memory, memory + D, memory + 2 * D, memory + 3 * D, 0};
-        double *x = memory + 4 * D;
-        memset(memory, 0, 4 * D * sizeof *memory);
-        for (int64_t k = 0; k < asked; k++) {
-            const int64_t i = k * m->N / asked;
-            own_row(m, i, x, known);
-            acf_recall_row(r, x, known, m->id[i]);
-            s.copies += weigh_all(r, odds);
-            add_row(&s, r, i);
-        }
-        update(m, &s);
-        if (round == ROUNDS - 1) compare_distances(m, &s);
-        const double share = fmin(fmax(s.copies / (double)asked, LEAST), 1 - LEAST);
-        odds = share / (1 - share);
-    }
-    acf_recall_free(r);
-    acf_release(memory);
-    if (!known) return ACF_EMEMORY;
-    acf_release(known);
-    return ACF_OK;
-}
-
-acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, acf_archive **out) {
+acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, const acf_holdout *hold, int threads, acf_archive **out) {
     acf_archive *m = NULL;
     acf_status status = ACF_OK;
     int64_t values = 0;
     double *x = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *x, "an archive of rows");
     if (!x) return ACF_EMEMORY;
     for (int64_t j = 0; j < t->D; j++) values += count_values(x, sorted_cells(t, j, x));
-    ACF_TRY_DONE(acf_archive_room(t->N, t->D, values, &m));
-    for (int64_t j = 0; j < t->D; j++) set_values(m, j, x, sorted_cells(t, j, x), e);
+    ACF_TRY_DONE(acf_archive_room(t->N, e, values, &m));
+    for (int64_t j = 0; j < t->D; j++) set_values(m, j, x, sorted_cells(t, j, x));
     set_codes(m, t);
-    ACF_TRY_DONE(learn(m));
+    for (int64_t j = 0; j < t->D; j++) m->differ[j] = 0.3, m->scale[j] = 0.3;
+    acf_archive_ready(m);
+    ACF_TRY_DONE(acf_archive_learn(m, t, hold, threads));
+    acf_archive_ready(m);
     *out = m;
 done:
     acf_release(x);
@@ -224,109 +167,184 @@ done:
     return status;
 }
 
+/* ---- distances, and what donors give -------------------------------------------------------------------------------------- */
+
+void acf_archive_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near, acf_real other, acf_real absent) {
+    for (int64_t i = 0; i < n; i++) {
+        const acf_real away = z > place[i] ? z - place[i] : place[i] - z, of = near * away + (away > 0 ? other : 0);
+        cost[i] += place[i] == ACF_ARCHIVE_ABSENT ? absent : of;
+    }
+}
+
+acf_archive_kernel acf_archive_kernel_at(const acf_archive *m, int64_t j, double x) {
+    const double differ = m->differ[j], step = acf_resolution_step(m->encoder->resolution[j]), s = m->scale[j];
+    acf_archive_kernel k = {.z = acf_archive_place(m, j, x)};
+    k.from = k.to = k.z;
+    if (!m->number[j]) {
+        const int32_t c = acf_archive_code(m, j, x);
+        k.low = k.smooth = (acf_real)(c < 0 ? 0 : differ * m->share[m->first[j] + c]);
+    } else if (step > 0) { /* of all that is rounded to x */
+        k.from = acf_archive_place(m, j, x - 0.5 * step), k.to = acf_archive_place(m, j, x + 0.5 * step), k.rate = (acf_real)(1 / s);
+        const double below = (double)(k.z - k.from) / s, above = (double)(k.to - k.z) / s;
+        k.low = (acf_real)(-0.5 * differ * expm1(-below - above));
+        k.smooth = (acf_real)(-0.5 * differ * (expm1(-below) + expm1(-above)));
+    } else {
+        k.rate = (acf_real)(1 / s);
+        k.low = k.smooth = (acf_real)(0.5 * differ / s * (m->width[j] * exp(acf_encode_log_slope(m->encoder, j, x))));
+    }
+    k.top = (acf_real)(1 - differ) + k.smooth;
+    return k;
+}
+
+void acf_archive_usual(const acf_archive *m, int64_t k, acf_real z, double *away, double *another) {
+    const double *restrict share = m->share + m->first[k], *restrict spot = m->spot + m->first[k];
+    const int64_t n = m->full[k] ? 0 : m->first[k + 1] - m->first[k];
+    double far = 0, rest = 0;
+#pragma omp simd reduction(+ : far, rest)
+    for (int64_t v = 0; v < n; v++) {
+        const double d = fabs((double)z - spot[v]);
+        far += share[v] * d, rest += d > 0 ? share[v] : 0;
+    }
+    *away = far, *another = rest;
+}
+
 /* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
 
 acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
     acf_recall *r = acf_alloc_zero(sizeof *r, "a look-up of rows");
     if (!r) return ACF_EMEMORY;
+    const size_t n = (size_t)acf_max(m->N, 1);
     r->m = m;
-    r->fit = acf_alloc((size_t)acf_max(m->N, 1) * 2 * sizeof *r->fit, "a look-up of rows");
-    r->donor = r->fit ? acf_alloc((size_t)acf_max(m->N, 1) * sizeof *r->donor, "a look-up of rows") : NULL;
-    if (!r->donor) {
+    r->cost = acf_alloc(n * sizeof *r->cost, "a look-up of rows");
+    r->donor = r->cost ? acf_alloc(n * sizeof *r->donor, "a look-up of rows") : NULL;
+    r->weight = r->donor ? acf_alloc(2 * n * sizeof *r->weight, "a look-up of rows") : NULL;
+    if (!r->weight) {
         acf_recall_free(r);
         return ACF_EMEMORY;
     }
-    r->weight = r->fit + m->N;
+    r->part = r->weight + n; /* no column has more values than there are rows */
     *out = r;
     return ACF_OK;
 }
 
 void acf_recall_free(acf_recall *r) {
     if (!r) return;
-    acf_release(r->fit);
-    acf_release(r->donor);
+    acf_release(r->cost), acf_release(r->donor), acf_release(r->weight);
     acf_release(r);
 }
 
-void acf_recall_row(acf_recall *r, const double *x, const uint8_t *known, uint64_t id) {
+/* What a row costs that has no value of column k: the mean of those that have. */
+static double usual_cost(const acf_archive *m, int64_t k, acf_real z, double near, double other) {
+    double away, another;
+    acf_archive_usual(m, k, z, &away, &another);
+    return near * away + other * another;
+}
+
+/* C of all rows; infinite of the row itself, and of rows that have no cell of column j. */
+static void costs(const acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
     const acf_archive *m = r->m;
-    double *restrict fit = r->fit;
-    for (int64_t i = 0; i < m->N; i++) fit[i] = 0;
-    for (int64_t j = 0; j < m->D; j++) {
-        if (!known[j]) continue;
-        const int32_t *restrict code = m->code + j * m->N, c = place_of(m->value + m->first[j], m->first[j + 1] - m->first[j], x[j]);
-        const double differ = m->differ[j], other = log(differ), same = c < 0 ? 0 : log((1 - differ) / m->share[m->first[j] + c] + differ);
-        if (c < 0) {
-            for (int64_t i = 0; i < m->N; i++) fit[i] += code[i] < 0 ? 0 : other;
-        } else {
-            for (int64_t i = 0; i < m->N; i++) fit[i] += code[i] < 0 ? 0 : code[i] == c ? same : other;
+    const acf_real *restrict place = m->place + j * m->N;
+    const uint64_t *restrict ids = m->id;
+    acf_real *restrict cost = r->cost;
+    for (int64_t i = 0; i < m->N; i++) cost[i] = place[i] == ACF_ARCHIVE_ABSENT ? (acf_real)INFINITY : 0;
+    for (int64_t i = 0; i < m->N; i++)
+        if (ids[i] == id) cost[i] = (acf_real)INFINITY;
+    for (int64_t k = 0; k < m->D; k++) {
+        if (k == j || !known[k]) continue;
+        const acf_real z = acf_archive_place(m, k, x[k]);
+        const double near = m->near[j * m->D + k], other = m->other[j * m->D + k] * acf_archive_rare(m, k, acf_archive_code(m, k, x[k]));
+        acf_archive_add(cost, m->place + k * m->N, m->N, z, (acf_real)near, (acf_real)other, (acf_real)usual_cost(m, k, z, near, other));
+    }
+}
+
+/* The donors among rows [from, to), whose weights lie in cost; returns what theirs sum to. */
+static double list_donors(acf_recall *r, int64_t from, int64_t to) {
+    double sum = 0;
+    for (int64_t i = from; i < to; i++) {
+        if (r->cost[i] < NO_WEIGHT) continue;
+        r->donor[r->n] = (int32_t)i, sum += r->weight[r->n++] = (double)r->cost[i];
+    }
+    return sum;
+}
+
+/* How many times less donors differ in column j than rows do, its logarithm. */
+static double likeness(const acf_recall *r, int64_t j) {
+    const acf_archive *m = r->m;
+    const acf_real *place = m->place + j * m->N;
+    double mean = 0, square = 0, same = 0;
+    if (m->number[j]) {
+        for (int64_t k = 0; k < r->n; k++) {
+            const double z = (double)place[r->donor[k]];
+            mean += r->weight[k] * z, square += r->weight[k] * z * z;
         }
+        return -0.5 * log(fmax(square - mean * mean, 0) + LEAST_SPREAD * LEAST_SPREAD);
     }
-    for (int64_t i = 0; i < m->N; i++)
-        if (m->id[i] == id) fit[i] = -INFINITY;
+    for (int64_t v = m->first[j]; v < m->first[j + 1]; v++) r->part[v - m->first[j]] = 0;
+    for (int64_t k = 0; k < r->n; k++) r->part[m->code[j * m->N + r->donor[k]]] += r->weight[k];
+    for (int64_t v = m->first[j]; v < m->first[j + 1]; v++) same += r->part[v - m->first[j]] * r->part[v - m->first[j]];
+    return -log(fmax(1 - same, 0) + LEAST_SPREAD);
 }
 
-double acf_recall_column(acf_recall *r, int64_t j) {
+bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+    const int64_t N = r->m->N;
+    acf_real *restrict cost = r->cost, least = (acf_real)INFINITY, all = 0, rows = 0;
+    double sum = 0;
+    costs(r, j, x, known, id);
+#pragma omp simd reduction(min : least)
+    for (int64_t i = 0; i < N; i++) least = cost[i] < least ? cost[i] : least;
+    r->n = 0, r->peak = r->alike = 0;
+    if (!isfinite(least)) return false;
+#pragma omp simd reduction(+ : all, rows)
+    for (int64_t i = 0; i < N; i++) {
+        const bool gives = cost[i] < (acf_real)INFINITY;
+        all += gives ? cost[i] - least : 0, rows += gives ? ACF_R(1.0) : 0;
+    }
+    for (int64_t from = 0; from < N; from += BLOCK) { /* most have none */
+        const int64_t to = acf_min(from + BLOCK, N);
+        acf_real most = 0;
+#pragma omp simd reduction(max : most)
+        for (int64_t i = from; i < to; i++) cost[i] = acf_exp(least - cost[i]), most = cost[i] > most ? cost[i] : most;
+        if (most >= NO_WEIGHT) sum += list_donors(r, from, to);
+    }
+    for (int64_t k = 0; k < r->n; k++) r->weight[k] /= sum;
+    r->peak = (double)(all / rows) + log(sum / (double)rows);
+    r->alike = likeness(r, j);
+    return true;
+}
+
+double acf_recall_trust(const acf_recall *r, int64_t j) {
     const acf_archive *m = r->m;
-    const int32_t *code = m->code + j * m->N;
-    double most = -INFINITY, sum = 0;
-    int64_t donors = 0;
-    r->n = 0;
-    for (int64_t i = 0; i < m->N; i++)
-        if (code[i] >= 0 && r->fit[i] > most) most = r->fit[i];
-    if (!isfinite(most)) return -INFINITY;
-    for (int64_t i = 0; i < m->N; i++) {
-        const bool gives = code[i] >= 0 && isfinite(r->fit[i]);
-        donors += gives, r->weight[i] = 0;
-        if (!gives || r->fit[i] < most - FAR) continue;
-        sum += r->weight[i] = exp(r->fit[i] - most);
-        r->donor[r->n++] = (int32_t)i;
-    }
-    for (int64_t k = 0; k < r->n; k++) r->weight[r->donor[k]] /= sum;
-    return most + log(sum / (double)donors);
-}
-
-double acf_recall_trust(const acf_archive *m, int64_t j, double evidence) {
-    if (!isfinite(evidence)) return 0;
-    return fmin(1 / (1 + exp(-(m->shift[j] + m->slope * evidence))), ACF_RECALL_MOST);
+    if (r->n == 0) return 0;
+    return fmin(1 / (1 + exp(-(m->shift[j] + m->slope * r->peak + m->agree * r->alike))), ACF_RECALL_MOST);
 }
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x) {
-    const acf_archive *m = r->m;
-    const int32_t *code = m->code + j * m->N;
-    const double *value = m->value + m->first[j], differ = m->differ[j];
-    const int32_t c = place_of(value, m->first[j + 1] - m->first[j], x);
-    double same = 0, near = 0;
-    for (int64_t k = 0; k < r->n; k++) {
-        const int64_t i = r->donor[k];
-        if (code[i] == c) same += r->weight[i];
-        if (m->number[j]) near += r->weight[i] * exp(-fabs(x - value[code[i]]) / m->scale[j]);
-    }
-    near = m->number[j] ? near / (2 * m->scale[j]) : c < 0 ? 0 : m->share[m->first[j] + c];
-    return (1 - differ) * same / m->width[j] + differ * near;
+    const acf_real *place = r->m->place + j * r->m->N;
+    const acf_archive_kernel at = acf_archive_kernel_at(r->m, j, x);
+    double sum = 0;
+    for (int64_t k = 0; k < r->n; k++) sum += r->weight[k] * (double)acf_archive_given(&at, place[r->donor[k]]);
+    return sum / r->m->width[j];
 }
 
 double acf_recall_mean(const acf_recall *r, int64_t j) {
     const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;
     double sum = 0;
-    for (int64_t k = 0; k < r->n; k++) sum += r->weight[r->donor[k]] * m->value[m->first[j] + code[r->donor[k]]];
+    for (int64_t k = 0; k < r->n; k++) sum += r->weight[k] * m->mean[m->first[j] + code[r->donor[k]]];
     return sum;
 }
 
 double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]) {
     const acf_archive *m = r->m;
-    const int32_t *code = m->code + j * m->N;
     const double *value = m->value + m->first[j], *share = m->share + m->first[j];
     double below = 0;
     int64_t donor = -1;
-    for (int64_t d = 0; d < r->n; d++) { /* rounding may leave the last one's part of the interval open */
-        donor = r->donor[d], below += r->weight[donor];
+    for (int64_t k = 0; k < r->n; k++) { /* rounding may leave the last one's part of the interval open */
+        donor = r->donor[k], below += r->weight[k];
         if (u[0] < below) break;
     }
-    const double x = value[code[donor]], differs = m->differ[j];
-    if (u[1] >= differs) return x;
-    if (m->number[j]) return x + (u[2] < 0.5 ? m->scale[j] * log(2 * u[2]) : -m->scale[j] * log(2 * (1 - u[2])));
+    if (u[1] >= m->differ[j]) return acf_encoder_round(m->encoder, j, value[m->code[j * m->N + donor]]);
+    if (m->number[j]) return acf_decode(m->encoder, j, (acf_real)((double)m->place[j * m->N + donor] + laplace(m->scale[j], u[2])));
     const int64_t n = m->first[j + 1] - m->first[j];
     int64_t k = 0;
     for (below = share[0]; k < n - 1 && u[2] >= below;) below += share[++k];

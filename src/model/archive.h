@@ -1,74 +1,110 @@
-/* An archive of rows: for tables whose rows repeat others, in whole or in part.
+/* An archive of rows: what rows like this one have.
  *
- * A network learns what is true of many rows. Of a row that stands twice in the table, or of the next year's model of a car that is there already, the
- * best that can be said is what the other one has. So a row's unknown cells are also looked up in the rows that agree with it where it is known:
+ * A network learns what is true of many rows. Of a row that stands twice in the table, of the next year's model of a car, or where a column follows others along
+ * a path that few rows mark, the best that can be said is what the nearest rows have. So a row's unknown cells are also looked up:
  *
- *     a row repeats row i      column k has the value of row i with probability 1 - ε_k, else any value
- *     how well i fits          A_i = Σ over known cells of log of that, against the share p_k of cells that have the value anyway
- *     donors of column j       rows that have it, in proportion w_i ∝ e^{A_i}
- *     what they say            q(x_j) = Σ w_i [(1-ε_j) at x_ij  +  ε_j Laplace around x_ij, or any class]
- *     whom to believe          h_j = σ(shift_j + slope · log mean e^{A_i}):     p(x_j | x_o) = (1-h_j) p_net(x_j | x_o) + h_j q(x_j)
+ *     how far row i is         C_i = Σ over known cells k of near_jk |z_k - z_ik| + other_jk [z_k ≠ z_ik], z the encoder's; for each asked column j by itself
+ *     donors of column j       rows that have it, in proportion w_i ∝ e^{-C_i}
+ *     what they say            q(x_j) = Σ w_i [(1-ε_j) at x_ij  +  ε_j Laplace around z_ij, or any class]
+ *     whom to believe          h = σ(shift_j + slope · how near they are + agree · how much alike):   p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j)
  *
- * ε by EM on the table, each row looked up among the others; shift and slope by held-out cells (train/recall.h), which decide whether there is a memory at
- * all. Formulas: docs/math.md, 17. The model's file then holds the rows. A row is never looked up in itself: that is the one with its id. */
+ * near, other, ε and the scales are learned from the table, each row looked up among the others (archive_learn.h); shift, slope and agree by held-out cells
+ * (train/recall.h), which decide whether there is an archive at all. Formulas: docs/math.md, 17. The model's file then holds the rows. A row is never looked up
+ * in itself: that is the one with its id. */
 #ifndef ACF_MODEL_ARCHIVE_H
 #define ACF_MODEL_ARCHIVE_H
 
+#include "base/vmath.h"
 #include "data/encode.h"
 
 #define ACF_ARCHIVE_ROWS 20000 /* of a table that is remembered, at most: a look-up goes through all of them */
+#define ACF_ARCHIVE_ABSENT ACF_R(1e30)
 
-/* Nothing changes after it was made: threads may share it. All arrays are owned. */
+/* Nothing changes after it was made: threads may share it. All arrays are owned, the encoder is borrowed. */
 typedef struct acf_archive {
+    const acf_encoder *encoder;
     int64_t N, D;
     uint64_t *id;     /* (N) */
     int32_t *code;    /* (D,N), column after column: which of the column's values; -1: missing */
+    acf_real *place;  /* (D,N) z; ACF_ARCHIVE_ABSENT: missing */
     int64_t *first;   /* (D+1) where a column's values begin */
     double *value;    /* (first[D]) each column's different values, ascending */
     double *share;    /* (first[D]) of its cells that have the value */
+    double *spot;     /* (first[D]) z of the value */
+    double *mean;     /* (first[D]) of what a donor with this number gives */
     bool *number;     /* (D) false: classes */
+    bool *full;       /* (D) no cell is missing */
     double *width;    /* (D) what the probability of a value is divided by for a density; 1 of classes */
     double *differ;   /* (D) ε */
-    double *scale;    /* (D) of the Laplace distribution */
+    double *scale;    /* (D) of the Laplace distribution, of z */
     double *shift;    /* (D) */
-    double *closer;   /* (D) log of how many times closer a donor's value is than that of any row, or less often another; EM's, not in files */
-    double slope;
+    double *gain;     /* (D) nats that donors know of a cell beyond its column; learning's, not in files */
+    double *near, *other; /* (D,D) nats that a donor of column j loses for column k: for each unit of distance, and for another value; 0 at j = k */
+    double slope, agree;
 } acf_archive;
 
-/* Remembers all rows of t, of at most ACF_ARCHIVE_ROWS, with ε of all columns from EM. shift and slope are 0. Gives *out; free with acf_archive_free.
- * Fails: ACF_EMEMORY. */
-acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, acf_archive **out);
+/* Remembers all rows of t, of at most ACF_ARCHIVE_ROWS, and learns. Cells that hold holds out (NULL: none) are not asked for in learning. shift, slope and agree are
+ * 0. Keeps e. Gives *out; free with acf_archive_free. Fails: ACF_EMEMORY. */
+acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, const acf_holdout *hold, int threads, acf_archive **out);
 void acf_archive_free(acf_archive *m); /* NULL is allowed */
 
-/* Room for N rows of D columns with so many values, for a reader to fill in: all zeros. */
-acf_status acf_archive_room(int64_t N, int64_t D, int64_t values, acf_archive **out);
+/* Room for N rows with so many values, for a reader to fill in: all zeros. */
+acf_status acf_archive_room(int64_t N, const acf_encoder *e, int64_t values, acf_archive **out);
+/* place and mean from what was filled in. */
+void acf_archive_ready(acf_archive *m);
 
 /* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
 
-/* One row's. Used by one thread at a time. */
+/* One cell's. Used by one thread at a time. */
 typedef struct acf_recall {
     const acf_archive *m;
-    double *fit;    /* (N) A of the row looked up; -INFINITY of itself */
-    double *weight; /* (N) of the donors of a column; 0 of others, and of those that fit worst */
-    int32_t *donor; /* (n) rows with a weight */
+    acf_real *cost;   /* (N) C; then e^{least - C} */
+    int32_t *donor;   /* (n) rows with a weight; those that are far have none */
+    double *weight;   /* (n) their weights, which sum to 1 */
+    double *part;     /* (values of a column) room */
     int64_t n;
+    double peak;      /* log mean e^{mean C - C}: how much nearer donors are than rows are */
+    double alike;     /* log of how many times less donors differ in the column than rows do */
 } acf_recall;
 
 acf_status acf_recall_create(const acf_archive *m, acf_recall **out);
 void acf_recall_free(acf_recall *r); /* NULL is allowed */
 
-/* Looks up the row with these values, x and known (D), of this id. */
-void acf_recall_row(acf_recall *r, const double *x, const uint8_t *known, uint64_t id);
+/* Donors of column j for the row with these values, x and known (D), of this id; known[j] is not looked at. False: there is none, and nothing to ask. */
+bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id);
 
-/* Its donors of column j, for the questions below. Returns log mean e^A of them; -INFINITY: there is none, and nothing to ask. */
-double acf_recall_column(acf_recall *r, int64_t j);
-
-/* h_j, from what acf_recall_column returned. Never quite 1: what no donor has stays as possible as the networks say, and some 37 nats less. */
+/* h. Never quite 1: what no donor has stays as possible as the networks say, and some 37 nats less. */
 #define ACF_RECALL_MOST (1 - 0x1p-53)
-double acf_recall_trust(const acf_archive *m, int64_t j, double evidence);
+double acf_recall_trust(const acf_recall *r, int64_t j);
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x);  /* q(x), or the probability of a class */
 double acf_recall_mean(const acf_recall *r, int64_t j);               /* of a number */
-double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]); /* by three numbers uniform on (0,1); not rounded */
+double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]); /* by three numbers uniform on (0,1); a value that the encoder can give */
+
+/* ---- what learning shares with it ------------------------------------------------------------------------------------------ */
+
+/* What a donor gives to the value x of column j, times the column's width: top if it has that very place, else low · e^{-distance·rate}, from [from, to]. */
+typedef struct acf_archive_kernel {
+    acf_real z, from, to, rate, low, top;
+    acf_real smooth; /* the part of top that is not for having the very value */
+} acf_archive_kernel;
+acf_archive_kernel acf_archive_kernel_at(const acf_archive *m, int64_t j, double x);
+
+static inline acf_real acf_archive_given(const acf_archive_kernel *k, acf_real z) {
+    const acf_real below = k->from - z, above = z - k->to, away = below > above ? below : above;
+    const acf_real smooth = k->low * acf_exp(-k->rate * (away > 0 ? away : 0));
+    return z == k->z ? k->top : smooth;
+}
+
+/* cost (n) += near |z - place| + other [z ≠ place], `absent` where there is no place. */
+void acf_archive_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near, acf_real other, acf_real absent);
+
+/* Of a place z in column k, the mean distance to its cells, and the share of those with another value: for rows that have none. 0 where all have one. */
+void acf_archive_usual(const acf_archive *m, int64_t k, acf_real z, double *away, double *another);
+
+/* The place of value x of column j; which of its values it is, -1: none; and how much it tells to have that one, -log of its share. */
+acf_real acf_archive_place(const acf_archive *m, int64_t j, double x);
+int32_t acf_archive_code(const acf_archive *m, int64_t j, double x);
+double acf_archive_rare(const acf_archive *m, int64_t j, int32_t code);
 
 #endif

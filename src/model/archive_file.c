@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define IDS_ROWS "rows"
+#define MOST_COST 1e6 /* nats; 1e6 times the largest distance of places is a float, yet */
 #define ID_END ((int64_t)1 << 48) /* as of tables (data/table.h) */
 
 /* ---- writing -------------------------------------------------------------------------------------------------------- */
@@ -22,6 +23,14 @@ static json_t *values_to_json(const acf_archive *m, int64_t j) {
     return ok ? list : NULL;
 }
 
+static json_t *numbers_to_json(const double *x, int64_t n) {
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (int64_t k = 0; ok && k < n; k++) ok = json_array_append_new(list, json_real(x[k])) == 0;
+    if (!ok) json_decref(list);
+    return ok ? list : NULL;
+}
+
 /* jansson's failing calls leave NULLs behind, which its setters accept and report; `ok` collects them. */
 static json_t *column_to_json(const acf_archive *m, int64_t j) {
     json_t *o = json_object();
@@ -30,6 +39,8 @@ static json_t *column_to_json(const acf_archive *m, int64_t j) {
     ok = ok && json_object_set_new(o, "scale", json_real(m->scale[j])) == 0;
     ok = ok && json_object_set_new(o, "width", json_real(m->width[j])) == 0;
     ok = ok && json_object_set_new(o, "shift", json_real(m->shift[j])) == 0;
+    ok = ok && json_object_set_new(o, "near", numbers_to_json(m->near + j * m->D, m->D)) == 0;
+    ok = ok && json_object_set_new(o, "other", numbers_to_json(m->other + j * m->D, m->D)) == 0;
     if (!ok) json_decref(o);
     return ok ? o : NULL;
 }
@@ -50,7 +61,7 @@ acf_status acf_archive_to_json(const acf_archive *m, json_t **out) {
     if (m->first[m->D] > ACF_ARCHIVE_VALUES)
         return acf_fail(ACF_EUSAGE, "an archive of rows has %lld different values; a file holds up to %d", (long long)m->first[m->D], ACF_ARCHIVE_VALUES);
     json_t *object = json_object(), *columns = json_array();
-    bool ok = json_object_set_new(object, "slope", json_real(m->slope)) == 0;
+    bool ok = json_object_set_new(object, "slope", json_real(m->slope)) == 0 && json_object_set_new(object, "agree", json_real(m->agree)) == 0;
     ok = json_object_set_new(object, "columns", columns) == 0 && ok; /* takes columns, also when it fails */
     for (int64_t j = 0; ok && j < m->D; j++) ok = json_array_append_new(columns, column_to_json(m, j)) == 0;
     ok = ok && json_object_set_new(object, "ids", ids_to_json(m)) == 0;
@@ -72,7 +83,8 @@ acf_real *acf_archive_codes(const acf_archive *m) {
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
 /* Room for all rows of the tensor, and for the values that each column lists. */
-static acf_status make_room(acf_json_source from, const json_t *columns, const acf_st *f, const char *path, int64_t D, acf_archive **out) {
+static acf_status make_room(acf_json_source from, const json_t *columns, const acf_st *f, const char *path, const acf_encoder *e, acf_archive **out) {
+    const int64_t D = e->D;
     const acf_st_tensor *t = acf_st_find(f, ACF_ARCHIVE_CODES);
     int64_t values = 0;
     if (!json_is_array(columns) || (int64_t)json_array_size(columns) != D)
@@ -90,7 +102,7 @@ static acf_status make_room(acf_json_source from, const json_t *columns, const a
             return acf_fail(from.status, "%s: 'values' must be a list of no more numbers than there are rows, %lld", at.name, (long long)t->dim[0]);
         values += (int64_t)json_array_size(list);
     }
-    return acf_archive_room(t->dim[0], D, values, out);
+    return acf_archive_room(t->dim[0], e, values, out);
 }
 
 /* Values of column j, behind those of the columns before. */
@@ -113,6 +125,19 @@ static acf_status read_positive(acf_json_source from, const json_t *o, const cha
     return ACF_OK;
 }
 
+/* D numbers from 0 on, what cells of the columns are worth to column j. */
+static acf_status read_costs(acf_json_source from, const json_t *o, const char *key, int64_t D, double *out) {
+    json_t *list;
+    ACF_TRY(acf_json_member(from, o, key, &list));
+    if (!json_is_array(list) || (int64_t)json_array_size(list) != D)
+        return acf_fail(from.status, "%s: '%s' must be a list of %lld numbers, one of each column", from.name, key, (long long)D);
+    for (int64_t k = 0; k < D; k++) {
+        ACF_TRY(acf_json_to_real(from, key, json_array_get(list, (size_t)k), &out[k]));
+        if (!(out[k] >= 0 && out[k] <= MOST_COST)) return acf_fail(from.status, "%s: '%s' has %g, expected numbers from 0 to %g", from.name, key, out[k], MOST_COST);
+    }
+    return ACF_OK;
+}
+
 /* Numbers of JSON are finite. */
 static acf_status read_column(acf_json_source from, const json_t *o, const acf_encoder *e, acf_archive *m, int64_t j) {
     m->number[j] = e->column[j].classes == 0;
@@ -121,7 +146,9 @@ static acf_status read_column(acf_json_source from, const json_t *o, const acf_e
     if (!(m->differ[j] > 0 && m->differ[j] < 1)) return acf_fail(from.status, "%s: 'differ' is %g, expected a number between 0 and 1", from.name, m->differ[j]);
     ACF_TRY(read_positive(from, o, "scale", &m->scale[j]));
     ACF_TRY(read_positive(from, o, "width", &m->width[j]));
-    return acf_json_real(from, o, "shift", &m->shift[j]);
+    ACF_TRY(acf_json_real(from, o, "shift", &m->shift[j]));
+    ACF_TRY(read_costs(from, o, "near", m->D, m->near + j * m->D));
+    return read_costs(from, o, "other", m->D, m->other + j * m->D);
 }
 
 static acf_status read_ids(acf_json_source from, const json_t *ids, acf_archive *m) {
@@ -197,12 +224,14 @@ acf_status acf_archive_from_file(acf_json_source from, const json_t *object, con
     acf_status status = ACF_OK;
     ACF_TRY(acf_json_member(from, object, "columns", &columns));
     ACF_TRY(acf_json_member(from, object, "ids", &ids));
-    ACF_TRY(make_room(from, columns, f, path, e->D, &m));
+    ACF_TRY(make_room(from, columns, f, path, e, &m));
     ACF_TRY_DONE(acf_json_real(from, object, "slope", &m->slope));
+    ACF_TRY_DONE(acf_json_real(from, object, "agree", &m->agree));
     ACF_TRY_DONE(read_columns(from, columns, e, m));
     ACF_TRY_DONE(read_ids(from, ids, m));
     ACF_TRY_DONE(read_codes(f, path, m));
     ACF_TRY_DONE(read_shares(from, m));
+    acf_archive_ready(m);
     *out = m;
 done:
     if (status) acf_archive_free(m);

@@ -1,6 +1,6 @@
 /* An archive of rows in a model's file: a text of the metadata and a tensor (docs/format.md).
  *
- *     "archive"         {"slope", "columns": [{"values", "differ", "scale", "width", "shift"}, ...], "ids": "rows" or [...]}
+ *     "archive"         {"slope", "agree", "columns": [{"values", "differ", "scale", "width", "shift", "near", "other"}, ...], "ids": "rows" or [...]}
  *     "archive.rows"    (N,D) codes, row after row; -1: missing
  *
  * Shares are counted again, and the kinds of columns are the encoder's. */

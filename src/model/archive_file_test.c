@@ -1,9 +1,8 @@
 /* Archives in model files: what is saved is what is loaded, and whatever is wrong in one is refused with a sentence. */
 #include "model/archive_file.h"
 
+#include "harness/fitted_lab.h"
 #include "harness/lab.h"
-#include "model/config.h"
-#include "model/model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,20 +39,7 @@ static acf_table *some_table(void) {
     return t;
 }
 
-static acf_model *some_model(acf_device *dev, const acf_table *table) {
-    acf_options *o;
-    acf_encoder *e;
-    acf_model *m;
-    assert_int_equal(acf_config_create(&o), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "likelihood", "gaussian"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "mlp-width", "4"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "coupling-units", "4"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "likelihood-units", "4"), ACF_OK);
-    assert_int_equal(acf_config_finish(o), ACF_OK);
-    assert_int_equal(acf_encoder_fit(table, NULL, NULL, &e), ACF_OK);
-    if (acf_fitted_create(dev, o, e, 3, false, &m)) fail_msg("%s", acf_error());
-    return m;
-}
+static acf_model *some_model(acf_device *dev, const acf_table *table) { return acf_lab_fitted(dev, table, "gaussian", NULL, 3, 0); }
 
 /* Models of two members with an archive, whose rows have ids of their own (first: the one of row 0). */
 typedef struct lab {
@@ -68,10 +54,14 @@ static void lab_open(lab *l, uint64_t first_id) {
     l->table->first_id = first_id;
     l->m = some_model(l->dev, l->table);
     acf_fitted_append(l->m, some_model(l->dev, l->table));
-    assert_int_equal(acf_archive_make(l->table, l->m->encoder, &l->m->archive), ACF_OK);
+    assert_int_equal(acf_archive_make(l->table, l->m->encoder, NULL, 1, &l->m->archive), ACF_OK);
     acf_archive *a = l->m->archive;
-    a->slope = 0.3;
-    for (int j = 0; j < COLS; j++) a->differ[j] = 0.0625 * (j + 1), a->scale[j] = 11 + j, a->width[j] = 21 + j, a->shift[j] = -31 - j;
+    a->slope = 0.3, a->agree = 0.7;
+    for (int j = 0; j < COLS; j++) {
+        a->differ[j] = 0.0625 * (j + 1), a->scale[j] = 11 + j, a->width[j] = 21 + j, a->shift[j] = -31 - j;
+        for (int k = 0; k < COLS; k++) a->near[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 16.0, a->other[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 32.0;
+    }
+    acf_archive_ready(a);
 }
 
 static void lab_close(lab *l) {
@@ -82,7 +72,7 @@ static void lab_close(lab *l) {
 
 static void same(const acf_archive *a, const acf_archive *b) {
     const size_t N = (size_t)a->N, D = (size_t)a->D, values = (size_t)a->first[D];
-    assert_true(a->N == b->N && a->D == b->D && a->slope == b->slope);
+    assert_true(a->N == b->N && a->D == b->D && a->slope == b->slope && a->agree == b->agree);
     assert_memory_equal(a->id, b->id, N * sizeof *a->id);
     assert_memory_equal(a->code, b->code, N * D * sizeof *a->code);
     assert_memory_equal(a->first, b->first, (D + 1) * sizeof *a->first);
@@ -93,6 +83,12 @@ static void same(const acf_archive *a, const acf_archive *b) {
     assert_memory_equal(a->differ, b->differ, D * sizeof *a->differ);
     assert_memory_equal(a->scale, b->scale, D * sizeof *a->scale);
     assert_memory_equal(a->shift, b->shift, D * sizeof *a->shift);
+    assert_memory_equal(a->near, b->near, D * D * sizeof *a->near);
+    assert_memory_equal(a->other, b->other, D * D * sizeof *a->other);
+    assert_memory_equal(a->place, b->place, N * D * sizeof *a->place);
+    assert_memory_equal(a->spot, b->spot, values * sizeof *a->spot);
+    assert_memory_equal(a->mean, b->mean, values * sizeof *a->mean);
+    assert_memory_equal(a->full, b->full, D * sizeof *a->full);
 }
 
 static void an_archive_comes_back(void **state) {
@@ -104,7 +100,8 @@ static void an_archive_comes_back(void **state) {
         char command[160];
         lab_open(&l, first_id);
         if (first_id) l.m->archive->id[ROWS - 1] = ((uint64_t)1 << 48) - 1;
-        l.m->archive->differ[0] = 1 / 3.0, l.m->archive->slope = -1e-9;
+        l.m->archive->differ[0] = 1 / 3.0, l.m->archive->slope = -1e-9, l.m->archive->near[1] = 1e6, l.m->archive->other[COLS * COLS - 2] = 1 / 7.0;
+        acf_archive_ready(l.m->archive);
         if (acf_fitted_save(l.m, path) || acf_fitted_load(l.dev, path, &again) || acf_fitted_save(again, other)) fail_msg("%s", acf_error());
         same(l.m->archive, again->archive);
         assert_null(again->next->archive);
@@ -115,6 +112,58 @@ static void an_archive_comes_back(void **state) {
         const char *text = acf_st_text_find(f, "archive");
         assert_true(!strstr(text, "\"rows\"") == (first_id > 0));
         acf_st_close(f);
+        acf_fitted_free(again);
+        lab_close(&l);
+    }
+}
+
+/* Both say the same about column j of a row. */
+static void same_answer(acf_recall *a, acf_recall *b, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+    static const double tried[] = {0.1, 0.7, 0, 2, 1, -4, 8, 5, 3.25, 1e300};
+    const bool found = acf_recall_look(a, j, x, known, id);
+    assert_int_equal(found, j != 2); /* of which no cell is known */
+    assert_int_equal(acf_recall_look(b, j, x, known, id), found);
+    assert_true(a->n == b->n && a->peak == b->peak && a->alike == b->alike && acf_recall_trust(a, j) == acf_recall_trust(b, j));
+    if (!found) return;
+    assert_memory_equal(a->weight, b->weight, (size_t)a->n * sizeof *a->weight);
+    for (int k = 0; k < 10; k++) {
+        const double u[3] = {acf_lab_random(5, k, 0, 1), acf_lab_random(6, k, 0, 0.5), acf_lab_random(7, k, 0, 1)};
+        if (j != 1 || (tried[k] == floor(tried[k]) && tried[k] >= 0 && tried[k] < 3))
+            assert_true(acf_recall_density(a, j, tried[k]) == acf_recall_density(b, j, tried[k]));
+        assert_true(acf_recall_draw(a, j, u) == acf_recall_draw(b, j, u));
+    }
+    if (j != 1) assert_true(acf_recall_mean(a, j) == acf_recall_mean(b, j));
+}
+
+static void what_is_read_answers_as_what_was_written(void **state) {
+    (void)state;
+    for (int learned = 0; learned < 2; learned++) {
+        lab l;
+        acf_model *again = NULL;
+        acf_recall *a, *b;
+        int64_t donors = 0;
+        lab_open(&l, 900);
+        if (learned) { /* numbers as they come */
+            acf_archive_free(l.m->archive);
+            assert_int_equal(acf_archive_make(l.table, l.m->encoder, NULL, 1, &l.m->archive), ACF_OK);
+            for (int j = 0; j < COLS; j++) l.m->archive->shift[j] = 1 / 3.0 - j;
+            l.m->archive->slope = 0.1, l.m->archive->agree = 1 / 7.0;
+        }
+        if (acf_fitted_save(l.m, path) || acf_fitted_load(l.dev, path, &again)) fail_msg("%s", acf_error());
+        assert_true(again->archive->encoder == again->encoder);
+        assert_int_equal(acf_recall_create(l.m->archive, &a), ACF_OK);
+        assert_int_equal(acf_recall_create(again->archive, &b), ACF_OK);
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLS; j++)
+                for (int mask = 0; mask < 1 << COLS; mask++) {
+                    const double *x = acf_tab_row(l.table, i);
+                    uint8_t known[COLS];
+                    for (int k = 0; k < COLS; k++) known[k] = (mask >> k & 1) && acf_tab_present(x[k]);
+                    same_answer(a, b, j, x, known, mask % 3 ? 5 : acf_tab_id(l.table, i));
+                    donors += a->n > 1;
+                }
+        assert_true(donors > 100);
+        acf_recall_free(a), acf_recall_free(b);
         acf_fitted_free(again);
         lab_close(&l);
     }
@@ -200,6 +249,8 @@ static void wrong_archives_get_a_sentence(void **state) {
         {"\"slope\": 0.3", "\"slop\": 0.3", .says = ", archive: 'slope' is missing"},
         {"\"slope\": 0.3", "\"slope\": \"0.3\"", .says = ", archive: 'slope' is "},
         {"\"slope\": 0.3", "\"slope\": 1e999", .says = ", archive"},
+        {"\"agree\": 0.7", "\"agrees\": 0.7", .says = ", archive: 'agree' is missing"},
+        {"\"agree\": 0.7", "\"agree\": [0.7]", .says = ", archive: 'agree' is "},
         {"\"columns\": ", "\"rows\": ", .says = ", archive: 'columns' is missing"},
         {"\"columns\": ", "\"columns\": 7,\"was\": ", .says = "'columns' must be a list of 4, as many as the encoder has"},
         {"\"columns\": [", "\"columns\": [{\"values\": []},", .says = "'columns' must be a list of 4, as many as the encoder has"},
@@ -228,6 +279,20 @@ static void wrong_archives_get_a_sentence(void **state) {
         {"\"width\": 23.0", "\"w\": 1", .says = "column 2: 'width' is missing"},
         {"\"shift\": -33.0", "\"shift\": []", .says = "column 2: 'shift' is "},
         {"\"shift\": -33.0", "\"s\": 0", .says = "column 2: 'shift' is missing"},
+        {"\"near\": [1.875, ", "\"nears\": [1.875, ", .says = "column 2: 'near' is missing"},
+        {"\"near\": [1.875, ", "\"near\": 1.875,\"was\": [", .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+        {"\"near\": [1.875, ", "\"near\": [", .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+        {"\"near\": [1.875, ", "\"near\": [1.875, 1, ", .says = "column 2: 'near' must be a list of 4 numbers, one of each column"},
+        {"\"near\": [1.875, ", "\"near\": [-0.5, ", .says = "column 2: 'near' has -0.5, expected numbers from 0 to 1e+06"},
+        {"\"near\": [1.875, ", "\"near\": [1000001, ", .says = "column 2: 'near' has 1e+06, expected numbers from 0 to 1e+06"},
+        {"\"near\": [1.875, ", "\"near\": [1e300, ", .says = "column 2: 'near' has 1e+300, expected numbers from 0 to 1e+06"},
+        {"\"near\": [1.875, ", "\"near\": [null, ", .says = "column 2: 'near' is "},
+        {"\"other\": [0.9375, ", "\"others\": [0.9375, ", .says = "column 2: 'other' is missing"},
+        {"\"other\": [0.9375, ", "\"other\": {},\"was\": [", .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
+        {"\"other\": [0.9375, ", "\"other\": [", .says = "column 2: 'other' must be a list of 4 numbers, one of each column"},
+        {"\"other\": [0.9375, ", "\"other\": [-1e-9, ", .says = "column 2: 'other' has -1e-09, expected numbers from 0 to 1e+06"},
+        {"\"other\": [0.9375, ", "\"other\": [2e6, ", .says = "column 2: 'other' has 2e+06, expected numbers from 0 to 1e+06"},
+        {"\"other\": [0.9375, ", "\"other\": [\"1\", ", .says = "column 2: 'other' is "},
         {"\"ids\": ", "\"id\": ", .says = ", archive: 'ids' is missing"},
         {"\"ids\": [900,", "\"ids\": \"lines\",\"was\": [900,", .says = "'ids' must be \"rows\" or a list of 7 whole numbers"},
         {"\"ids\": [900,", "\"ids\": 7,\"was\": [900,", .says = "'ids' must be \"rows\" or a list"},
@@ -297,13 +362,14 @@ static void models_of_images_have_none(void **state) {
 /* What a change may leave as it is: ids may be those of other rows, and a code of a missing cell. */
 static void other_archives_are_read(void **state) {
     (void)state;
-    static const change changes[] = {{"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1}, {"\"slope\": 0.3", "\"slope\": -3"}};
+    static const change changes[] = {{"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1}, {"\"slope\": 0.3", "\"slope\": -3"},
+                                     {"\"near\": [1.875, ", "\"near\": [1000000, "}, {"\"other\": [0.9375, ", "\"other\": [0, "}, {"\"agree\": 0.7", "\"agree\": -7"}};
     lab l;
     acf_st *good;
     lab_open(&l, 900);
     assert_int_equal(acf_fitted_save(l.m, path), ACF_OK);
     assert_int_equal(acf_st_open(path, &good), ACF_OK);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         acf_model *m = NULL;
         write_changed(good, &changes[i]);
         if (acf_fitted_load(l.dev, other, &m)) fail_msg("%s", acf_error());
@@ -311,6 +377,9 @@ static void other_archives_are_read(void **state) {
         if (i == 0) assert_true(a->id[0] == 281474976710655 && a->id[1] == 901);
         if (i == 1) assert_true(a->code[ROWS + 2] == -1 && a->share[a->first[1]] == 2 / 5.0 && a->share[a->first[1] + 1] == 3 / 5.0);
         if (i == 2) assert_true(a->slope == -3);
+        if (i == 3) assert_true(a->near[2 * COLS] == 1e6);
+        if (i == 4) assert_true(a->other[2 * COLS] == 0);
+        if (i == 5) assert_true(a->agree == -7);
         acf_fitted_free(m);
     }
     acf_st_close(good);
@@ -320,14 +389,17 @@ static void other_archives_are_read(void **state) {
 /* A text that no reader would take is not written. */
 static void too_many_values_are_not_written(void **state) {
     (void)state;
+    lab l;
     acf_archive *m;
     json_t *none = NULL;
-    assert_int_equal(acf_archive_room(1, 1, 1, &m), ACF_OK);
-    m->first[1] = ACF_ARCHIVE_VALUES + 1;
+    lab_open(&l, 0);
+    assert_int_equal(acf_archive_room(1, l.m->encoder, 1, &m), ACF_OK);
+    m->first[COLS] = ACF_ARCHIVE_VALUES + 1;
     assert_int_equal(acf_archive_to_json(m, &none), ACF_EUSAGE);
     assert_string_equal(acf_error(), "an archive of rows has 2000001 different values; a file holds up to 2000000");
     assert_null(none);
     acf_archive_free(m);
+    lab_close(&l);
 }
 
 static void memory_may_run_out(void **state) {
@@ -359,6 +431,7 @@ static void memory_may_run_out(void **state) {
 }
 
 ACF_TESTS(archive_file, cmocka_unit_test_setup_teardown(an_archive_comes_back, make_names, remove_files),
+          cmocka_unit_test_setup_teardown(what_is_read_answers_as_what_was_written, make_names, remove_files),
           cmocka_unit_test_setup_teardown(no_archive_leaves_no_trace, make_names, remove_files),
           cmocka_unit_test_setup_teardown(wrong_archives_get_a_sentence, make_names, remove_files),
           cmocka_unit_test_setup_teardown(models_of_images_have_none, make_names, remove_files),

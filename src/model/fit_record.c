@@ -11,6 +11,17 @@ static const char *const refit_name[ACF_REFIT_COUNT] = {"none", "done", "diverge
 static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to all cells for twice as many steps",
                                                         "; fitting it to all cells diverged and was given up"};
 
+/* Numbers of columns behind the last that has one are left out. */
+static json_t *recall_to_json(const double *v) {
+    json_t *list = json_array();
+    int n = ACF_RECALL_NUMBERS;
+    while (n > ACF_RECALL_COLUMN && v[n - 1] == 0) n--;
+    bool ok = list != NULL;
+    for (int k = 0; ok && k < n; k++) ok = json_array_append_new(list, json_real(v[k])) == 0;
+    if (!ok) json_decref(list);
+    return ok ? list : NULL;
+}
+
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
     json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f}", "end", end_name[r->end], "rows", (json_int_t)r->rows, "held",
                           (json_int_t)r->held, "steps", (json_int_t)r->steps, "epochs", (json_int_t)r->epochs, "skipped",
@@ -21,7 +32,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
              !json_object_set_new(o, "valid_step", json_integer(r->valid_step)) &&
              !json_object_set_new(o, "widen", json_real(r->widen)) && !json_object_set_new(o, "soften", json_real(r->soften));
     if (ok && r->recall[ACF_RECALL_SLOPE] > 0)
-        ok = !json_object_set_new(o, "recall", json_pack("[f, f, f]", r->recall[0], r->recall[1], r->recall[2]));
+        ok = !json_object_set_new(o, "recall", recall_to_json(r->recall));
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
         json_decref(o);
@@ -49,9 +60,10 @@ static acf_status choice(acf_json_source from, const json_t *o, const char *key,
 }
 
 static acf_status read_recall(acf_json_source from, const json_t *list, double *out) {
-    if (!json_is_array(list) || json_array_size(list) != ACF_RECALL_NUMBERS)
-        return acf_fail(from.status, "%s: 'recall' must be a list of %d numbers", from.name, ACF_RECALL_NUMBERS);
-    for (size_t k = 0; k < ACF_RECALL_NUMBERS; k++) ACF_TRY(acf_json_to_real(from, "recall", json_array_get(list, k), &out[k]));
+    const size_t n = json_array_size(list);
+    if (n < ACF_RECALL_COLUMN || n > ACF_RECALL_NUMBERS)
+        return acf_fail(from.status, "%s: 'recall' must be a list of %d to %d numbers", from.name, ACF_RECALL_COLUMN, ACF_RECALL_NUMBERS);
+    for (size_t k = 0; k < n; k++) ACF_TRY(acf_json_to_real(from, "recall", json_array_get(list, k), &out[k]));
     return ACF_OK;
 }
 

@@ -22,10 +22,11 @@ typedef enum acf_refit {
     ACF_REFIT_COUNT
 } acf_refit;
 
-/* Of the first pass, but for seconds, skipped and left_out: a second one is as long as valid_step says, and validates nothing. */
 /* Numbers that say how far rows that are looked up are believed. */
-enum { ACF_RECALL_SHIFT, ACF_RECALL_SLOPE, ACF_RECALL_CLOSER, ACF_RECALL_NUMBERS };
+#define ACF_RECALL_COLUMNS 128 /* of a table whose rows are looked up, at most: what is learned for that grows with their square */
+enum { ACF_RECALL_SHIFT, ACF_RECALL_SLOPE, ACF_RECALL_AGREE, ACF_RECALL_TOLD, ACF_RECALL_COLUMN, ACF_RECALL_NUMBERS = ACF_RECALL_COLUMN + ACF_RECALL_COLUMNS };
 
+/* Of the first pass, but for seconds, skipped and left_out: a second one is as long as valid_step says, and validates nothing. */
 typedef struct acf_fit_record {
     bool known; /* false: never trained, or the file does not say; the rest is not read then */
     acf_train_end end;

@@ -1,6 +1,7 @@
 /* Model files: what is saved is what is loaded, and files that are not models are refused with a sentence. */
 #include "model/model.h"
 
+#include "harness/fitted_lab.h"
 #include "harness/lab.h"
 #include "model/config.h"
 #include "model/safetensors.h"
@@ -40,20 +41,8 @@ static acf_table *some_table(void) {
 }
 
 static acf_model *some_model(acf_device *dev, const acf_table *table, const char *likelihood) {
-    acf_options *o;
-    acf_encoder *e;
-    acf_model *m;
-    assert_int_equal(acf_config_create(&o), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "likelihood", likelihood), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "mlp-width", "6"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "coupling-units", "5"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "likelihood-units", "7"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "components", "3"), ACF_OK);
-    assert_int_equal(acf_config_finish(o), ACF_OK);
-    assert_int_equal(acf_encoder_fit(table, NULL, NULL, &e), ACF_OK);
-    assert_int_equal(acf_encoder_shape(e, table, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);
-    assert_true(e->warp[0].n > 0 && e->resolution[0].every == 1);
-    if (acf_fitted_create(dev, o, e, 3, true, &m)) fail_msg("%s", acf_error());
+    acf_model *m = acf_lab_fitted(dev, table, likelihood, &(acf_encoding){true, true}, 3, 0);
+    assert_true(m->encoder->warp[0].n > 0 && m->encoder->resolution[0].every == 1);
     m->record = (acf_fit_record){.known = true, .end = ACF_END_PATIENCE, .rows = ROWS, .held = 9, .steps = 77, .epochs = 5,
                                  .skipped = 2, .left_out = 3, .valid = 0.1, .valid_step = 50, .refit = ACF_REFIT_DIVERGED, .seconds = 1.25};
     return m;

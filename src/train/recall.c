@@ -1,6 +1,6 @@
 /* Is it worth looking rows up: see recall.h.
  *
- * Workload: one question of one cell to the network, and one look-up, for each of some thousand held-out cells: less than an epoch. */
+ * Workload: an archive is made (archive_learn.h), and some hundred times the scores of up to 4,000 cells are added up. */
 #include "train/recall.h"
 
 #include "model/archive_file.h"
@@ -10,158 +10,109 @@
 #define GOLDEN 0.6180339887498949
 #define NARROW 24 /* a bracket after so many rounds is 1e-5 of what it was */
 #define ROUNDS 8
-enum { SIZE = 256 }; /* cells that the network is asked at once */
 
-/* One held-out cell. */
-typedef struct cell {
-    int64_t row;
-    int32_t column;
-    double evidence, closer;
-    double better; /* q / p */
-} cell;
-
-typedef struct asked {
-    cell *cell;
-    int64_t n;
-} asked;
-
-/* ---- the cells -------------------------------------------------------------------------------------------------------------- */
-
-/* All of them, or every so many. */
-static acf_status list_cells(const acf_trainer *tr, asked *a) {
-    const acf_table *t = tr->data.table;
-    const acf_holdout *hold = tr->data.hold;
-    const int64_t apart = acf_ceil_div(hold->held, ACF_RECALL_CELLS), room = hold->held / apart + 1;
-    uint8_t *held = acf_alloc((size_t)t->D, "held-out cells");
-    a->cell = held ? acf_alloc((size_t)room * sizeof *a->cell, "held-out cells") : NULL;
-    int64_t seen = 0;
-    for (int64_t k = 0; a->cell && k < tr->rows.n; k++) {
-        const int64_t row = acf_rows_at(&tr->rows, k);
-        if (!acf_holdout_row(hold, t, row, held)) continue;
-        for (int64_t j = 0; j < t->D; j++)
-            if (held[j] && acf_tab_present(acf_tab_row(t, row)[j]) && seen++ % apart == 0 && a->n < room) a->cell[a->n++] = (cell){.row = row, .column = (int32_t)j};
-    }
-    acf_release(held);
-    return a->cell ? ACF_OK : ACF_EMEMORY;
-}
-
-/* log p of n cells, each given what training saw of its row, in the table's units; to `better`, of which ask_rows makes q / p. */
-static acf_status ask_network(acf_trainer *tr, acf_batch *b, cell *c, int64_t n) {
-    const acf_encoder *e = tr->data.encoder;
-    const acf_table *t = tr->data.table;
-    acf_device *dev = acf_net_params(tr->net)->dev;
-    int64_t row[SIZE];
-    for (int64_t i = 0; i < n; i++) row[i] = c[i].row;
-    acf_batch_fill(dev, b, t, e, tr->data.hold, ACF_BATCH_VALID, row, n);
-    for (int64_t k = 0; k < n * t->D; k++)
-        if (!b->b[k] && k % t->D != c[k / t->D].column) b->m[k] = 0;
-    acf_batch_dequantise(dev, b, t, e, row, tr->set.seed, ACF_NOISE_FIXED);
-    acf_tape_begin(tr->tape, false);
-    acf_tensor *logp = acf_net_logp(tr->tape, acf_net_view(tr->tape, tr->net, b, NULL));
-    ACF_TRY(acf_tape_check(tr->tape, logp));
-    acf_real *host = acf_arena_alloc(tr->tape->host, (size_t)n * sizeof *host);
-    if (!host) return ACF_EMEMORY;
-    ACF_TRY(acf_device_copy(dev, host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(dev));
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t j = c[i].column;
-        const double x = acf_tab_row(t, c[i].row)[j];
-        c[i].better = (double)host[i] + acf_encode_log_slope(e, j, acf_dequantise(e, j, x, tr->set.seed, b->id[i], ACF_NOISE_FIXED));
-    }
-    return ACF_OK;
-}
-
-/* What the other rows say, against that. */
-static void ask_rows(const acf_trainer *tr, acf_recall *r, uint8_t *known, cell *c) {
-    const acf_table *t = tr->data.table;
-    const double *x = acf_tab_row(t, c->row);
-    acf_holdout_row(tr->data.hold, t, c->row, known);
-    for (int64_t j = 0; j < t->D; j++) known[j] = acf_tab_present(x[j]) && !known[j];
-    acf_recall_row(r, x, known, acf_tab_id(t, c->row));
-    c->evidence = acf_recall_column(r, c->column), c->closer = r->m->closer[c->column];
-    c->better = isfinite(c->evidence) ? exp(fmin(log(acf_recall_density(r, c->column, x[c->column])) - c->better, 600)) : 1;
-}
-
-static acf_status ask_cells(acf_trainer *tr, const acf_archive *m, asked *a) {
-    acf_batch *b = NULL;
-    acf_recall *r = NULL;
-    acf_status status = ACF_OK;
-    uint8_t *known = acf_alloc((size_t)m->D, "held-out cells");
-    if (!known) return ACF_EMEMORY;
-    ACF_TRY_DONE(acf_recall_create(m, &r));
-    ACF_TRY_DONE(acf_batch_create(SIZE, m->D, &b));
-    for (int64_t from = 0; from < a->n; from += SIZE) ACF_TRY_DONE(ask_network(tr, b, a->cell + from, acf_min(SIZE, a->n - from)));
-    for (int64_t i = 0; i < a->n; i++) ask_rows(tr, r, known, &a->cell[i]);
-done:
-    acf_batch_free(b);
-    acf_recall_free(r);
-    acf_release(known);
-    return status;
-}
-
-/* ---- how far to believe them ---------------------------------------------------------------------------------------------------- */
-
-/* Where each number is looked for, what is expected of it, and how surely. */
-static const struct {
+/* Where a number is looked for, what is expected of it, and how surely. */
+typedef struct hope {
     double least, most, expected, deviation;
-} number[ACF_RECALL_NUMBERS] = {[ACF_RECALL_SHIFT] = {-15, 5, -2, 3}, [ACF_RECALL_SLOPE] = {0, 1.5, 0.3, 0.5}, [ACF_RECALL_CLOSER] = {0, 3, 0.5, 0.5}};
+} hope;
 
-/* Nats that are gained over the network alone. */
-static double gain(const asked *a, const double *v) {
+static hope hope_for(int k, bool of_class) {
+    static const hope common[ACF_RECALL_COLUMN] = {[ACF_RECALL_SHIFT] = {-15, 5, 0, 3},
+                                                   [ACF_RECALL_SLOPE] = {0, 3, 0.3, 0.5},
+                                                   [ACF_RECALL_AGREE] = {0, 3, 0.3, 0.5},
+                                                   [ACF_RECALL_TOLD] = {0, 3, 0.7, 0.5}};
+    /* Networks are good at classes: they learn their probabilities and nothing else. */
+    return k < ACF_RECALL_COLUMN ? common[k] : (hope){-4, 4, of_class ? -1 : 0, 0.6};
+}
+
+static double trusted(const acf_asked_cell *c, const double *v) {
+    const double logit = v[ACF_RECALL_SHIFT] + v[ACF_RECALL_SLOPE] * c->peak + v[ACF_RECALL_AGREE] * c->alike + v[ACF_RECALL_TOLD] * c->told +
+                         v[ACF_RECALL_COLUMN + c->column];
+    return fmin(1 / (1 + exp(-logit)), ACF_RECALL_MOST);
+}
+
+/* Some cells, and what their scores are multiplied by to be weighed against what is expected. */
+typedef struct some {
+    const acf_asked_cell *cell;
+    int64_t n;
+    double unit;
+} some;
+
+static double lost(some a, const double *v) {
     double sum = 0;
-    for (int64_t i = 0; i < a->n; i++) {
-        const cell *c = &a->cell[i];
-        if (!isfinite(c->evidence)) continue;
-        const double h = 1 / (1 + exp(-(v[ACF_RECALL_SHIFT] + v[ACF_RECALL_SLOPE] * c->evidence + v[ACF_RECALL_CLOSER] * c->closer)));
-        sum += log1p(fmin(h, ACF_RECALL_MOST) * (c->better - 1));
-    }
+    for (int64_t i = 0; i < a.n; i++) sum += acf_recall_loss(&a.cell[i], trusted(&a.cell[i], v));
     return sum;
 }
 
-static double worth(const asked *a, const double *v) {
-    double sum = gain(a, v);
-    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) sum -= 0.5 * pow((v[k] - number[k].expected) / number[k].deviation, 2);
+/* Scores of the network alone, and of how many cells. */
+static double network(const acf_asked *a, int64_t *found) {
+    double sum = 0;
+    *found = 0;
+    for (int64_t i = 0; i < a->n; i++)
+        if (a->cell[i].found) sum += a->cell[i].off_net - 0.5 * a->cell[i].net_net, ++*found;
     return sum;
+}
+
+/* What v[k] = x costs: the cells that it is about, and that it is not what is expected. */
+static double cost(some a, double *v, int k, double x) {
+    const hope h = hope_for(k, a.n && a.cell[0].of_class);
+    v[k] = x;
+    return a.unit * lost(a, v) + 0.5 * pow((x - h.expected) / h.deviation, 2);
 }
 
 /* The best of one number, the others as they are: golden section. */
-static void improve(const asked *a, double *v, int k) {
-    double low = number[k].least, high = number[k].most;
+static void improve(some a, double *v, int k) {
+    double low = hope_for(k, false).least, high = hope_for(k, false).most;
     for (int i = 0; i < NARROW; i++) {
         const double c = high - GOLDEN * (high - low), d = low + GOLDEN * (high - low);
-        v[k] = c;
-        const double at_c = worth(a, v);
-        v[k] = d;
-        if (at_c > worth(a, v)) high = d;
+        if (cost(a, v, k, c) < cost(a, v, k, d)) high = d;
         else low = c;
     }
     v[k] = 0.5 * (low + high);
 }
 
-static void choose(const asked *a, double *v) {
-    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) v[k] = number[k].expected;
-    for (int round = 0; round < ROUNDS; round++)
-        for (int k = 0; k < ACF_RECALL_NUMBERS; k++) improve(a, v, k);
-    if (gain(a, v) < fmax(ACF_RECALL_GAIN, ACF_RECALL_EACH * (double)a->n)) v[ACF_RECALL_SLOPE] = 0;
+/* Is that enough, and more than chance? And are the truths no less likely? */
+static bool worth_while(some a, const double *v, double of_network) {
+    const double won = -lost(a, v);
+    double square = 0, nats = 0;
+    for (int64_t i = 0; i < a.n; i++) {
+        const double h = trusted(&a.cell[i], v);
+        square += pow(-acf_recall_loss(&a.cell[i], h) - won / (double)a.n, 2);
+        if (a.cell[i].found) nats += log1p(h * (a.cell[i].better - 1));
+    }
+    return won > 0 && won >= ACF_RECALL_WON * of_network && won >= ACF_RECALL_SURE * sqrt(square) && nats > 0;
+}
+
+void acf_recall_choose(const acf_asked *a, int64_t D, double v[ACF_RECALL_NUMBERS]) {
+    int64_t found;
+    const double of_network = network(a, &found);
+    const some all = {a->cell, a->n, of_network > 0 ? (double)found / of_network : 0};
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) v[k] = k < ACF_RECALL_COLUMN + D ? hope_for(k, false).expected : 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int k = 0; k < ACF_RECALL_COLUMN; k++) improve(all, v, k);
+        for (int64_t from = 0, to; from < a->n; from = to) {
+            for (to = from; to < a->n && a->cell[to].column == a->cell[from].column; to++) continue;
+            improve((some){a->cell + from, to - from, all.unit}, v, ACF_RECALL_COLUMN + a->cell[from].column);
+        }
+    }
+    if (!worth_while(all, v, of_network)) v[ACF_RECALL_SLOPE] = 0;
 }
 
 acf_status acf_recall_fit(acf_trainer *tr) {
     const acf_table *t = tr->data.table;
     acf_archive *m = NULL;
-    asked a = {0};
+    acf_asked a = {0};
     tr->recall[ACF_RECALL_SLOPE] = 0;
-    if (!tr->net || !tr->set.recall || tr->member || !tr->data.hold || !tr->data.hold->held || t->N > ACF_ARCHIVE_ROWS || t->D < 2 ||
-        t->N * t->D > ACF_ARCHIVE_VALUES)
-        return ACF_OK;
-    acf_status status = acf_archive_make(t, tr->data.encoder, &m);
-    if (!status) status = list_cells(tr, &a);
-    if (!status) status = ask_cells(tr, m, &a);
-    if (!status) choose(&a, tr->recall);
+    if (!tr->net || !tr->set.recall || tr->member || !tr->data.hold || !tr->data.hold->held) return ACF_OK;
+    if (t->N > ACF_ARCHIVE_ROWS || t->D < 2 || t->D > ACF_RECALL_COLUMNS || t->N * t->D > ACF_ARCHIVE_VALUES) return ACF_OK;
+    acf_status status = acf_archive_make(t, tr->data.encoder, tr->data.hold, acf_net_params(tr->net)->dev->threads, &m);
+    if (!status) status = acf_recall_ask(tr, m, &a);
+    if (!status) acf_recall_choose(&a, t->D, tr->recall);
     if (status == ACF_ENUMERIC) {
         acf_error_clear();
         status = ACF_OK;
     }
-    acf_release(a.cell);
+    acf_recall_forget(&a);
     acf_archive_free(m);
     return status;
 }
@@ -169,8 +120,8 @@ acf_status acf_recall_fit(acf_trainer *tr) {
 acf_status acf_recall_attach(acf_model *m, const acf_table *t) {
     const double *v = m->record.recall;
     if (!m->record.known || v[ACF_RECALL_SLOPE] <= 0) return ACF_OK;
-    ACF_TRY(acf_archive_make(t, m->encoder, &m->archive));
-    m->archive->slope = v[ACF_RECALL_SLOPE];
-    for (int64_t j = 0; j < t->D; j++) m->archive->shift[j] = v[ACF_RECALL_SHIFT] + v[ACF_RECALL_CLOSER] * m->archive->closer[j];
+    ACF_TRY(acf_archive_make(t, m->encoder, NULL, acf_net_params(m->net)->dev->threads, &m->archive));
+    m->archive->slope = v[ACF_RECALL_SLOPE], m->archive->agree = v[ACF_RECALL_AGREE];
+    for (int64_t j = 0; j < t->D; j++) m->archive->shift[j] = v[ACF_RECALL_SHIFT] + v[ACF_RECALL_COLUMN + j] + v[ACF_RECALL_TOLD] * acf_recall_told(m->archive, j);
     return ACF_OK;
 }

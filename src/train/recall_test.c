@@ -2,32 +2,222 @@
 #include "train/recall.h"
 
 #include "harness/train_lab.h"
-#include "model/archive.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { D = 4, N = 240 };
+enum { D = 4, N = 240, MADE = 400 };
 
-/* Whole numbers, two of which may go by a rule that a network learns, and a class; every row stands `copies` times in the table. */
-static acf_table *table_with(int64_t rows, int copies, bool rule) {
-    static const acf_column columns[D] = {{"class", 3}, {"a", 0}, {"b", 0}, {"c", 0}};
-    double *x = malloc(sizeof(double) * (size_t)(rows * D));
+/* ---- numbers for cells that are made up ------------------------------------------------------------------------------------------ */
+
+static double score_of(const acf_asked_cell *c, double h) {
+    return (1 - h) * c->off_net + h * c->off_rows - 0.5 * ((1 - h) * (1 - h) * c->net_net + 2 * h * (1 - h) * c->net_rows + h * h * c->rows_rows);
+}
+
+static double trust_of(const acf_asked_cell *c, const double *v) {
+    return 1 / (1 + exp(-(v[ACF_RECALL_SHIFT] + v[ACF_RECALL_SLOPE] * c->peak + v[ACF_RECALL_AGREE] * c->alike + v[ACF_RECALL_TOLD] * c->told +
+                          v[ACF_RECALL_COLUMN + c->column])));
+}
+
+/* MADE cells, a third in each of columns 0 to 2, of which the network's forecasts score 0.5; rows are nearer to the truth by `nearer`. */
+typedef struct made {
+    acf_asked_cell cell[MADE];
+    acf_asked all;
+} made;
+
+static acf_asked_cell cell_that(int column, double nearer) {
+    return (acf_asked_cell){.column = column, .found = true, .peak = 2, .alike = 1, .told = -1, .off_net = 1, .net_net = 1, .off_rows = 1 - nearer,
+                            .net_rows = 1, .rows_rows = 1, .better = 2};
+}
+
+static void make_up(made *a, double nearer) {
+    for (int i = 0; i < MADE; i++) a->cell[i] = cell_that(i * 3 / MADE, nearer);
+    a->all = (acf_asked){a->cell, MADE};
+}
+
+static double chosen_slope(const made *a, double *v) {
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) v[k] = 99; /* whatever was there */
+    acf_recall_choose(&a->all, D, v);
+    return v[ACF_RECALL_SLOPE];
+}
+
+static void rows_that_are_better_are_believed(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    make_up(&a, 0.8);
+    for (int i = 0; i < MADE; i++) a.cell[i].peak = acf_lab_random(1, i, 0, 4), a.cell[i].rows_rows = 0.3, a.cell[i].net_rows = 0.8;
+    assert_true(chosen_slope(&a, v) > 0);
+    for (int i = 0; i < MADE; i++) assert_true(trust_of(&a.cell[i], v) > 0.9);
+    for (int k = D; k < ACF_RECALL_COLUMNS; k++) assert_true(v[ACF_RECALL_COLUMN + k] == 0);
+}
+
+static void rows_that_are_no_better_are_not_looked_up(void **state) {
+    (void)state;
+    static const double nearer[] = {-0.5, -0.01, 0};
+    for (int k = 0; k < 3; k++) {
+        made a;
+        double v[ACF_RECALL_NUMBERS];
+        make_up(&a, nearer[k]);
+        assert_true(chosen_slope(&a, v) == 0);
+    }
+    double v[ACF_RECALL_NUMBERS];
+    acf_recall_choose(&(acf_asked){0}, D, v);
+    assert_true(v[ACF_RECALL_SLOPE] == 0);
+}
+
+/* Half a percent of the network's scores, at least. */
+static void a_little_is_not_worth_it(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    make_up(&a, 0.0024); /* 0.48 % of 0.5, were they believed wholly */
+    assert_true(chosen_slope(&a, v) == 0);
+    make_up(&a, 0.02);
+    assert_true(chosen_slope(&a, v) > 0);
+}
+
+/* In one cell they are far nearer, in the next one farther. */
+static void what_may_be_chance_is_not_believed(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    for (int k = 0; k < 2; k++) {
+        make_up(&a, 0);
+        for (int i = 0; i < MADE; i++) a.cell[i].off_rows = 1 - (i % 2 ? 0.5 : -0.5) - (k ? 0.05 : 0.02); /* 2 and 0.8 deviations, 10 % and 4 % */
+        assert_int_equal(chosen_slope(&a, v) > 0, k);
+    }
+}
+
+static void truths_are_no_less_likely(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    for (int k = 0; k < 4; k++) {
+        make_up(&a, 0.5);
+        for (int i = 0; i < MADE; i++) a.cell[i].better = k == 0 ? 0.5 : k == 1 ? 2 : i % 2 ? 1e-12 : k == 2 ? 5 : 1e300; /* the mean is that of logarithms */
+        assert_int_equal(chosen_slope(&a, v) > 0, k == 1 || k == 3);
+    }
+}
+
+static void a_column_may_be_left_to_the_network(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    make_up(&a, 0.5);
+    for (int i = 0; i < MADE; i++)
+        if (a.cell[i].column == 1) a.cell[i].off_rows = 2;
+    assert_true(chosen_slope(&a, v) > 0);
+    assert_true(v[ACF_RECALL_COLUMN + 1] < -2 && v[ACF_RECALL_COLUMN] > -0.5 && v[ACF_RECALL_COLUMN + 2] > -0.5 && v[ACF_RECALL_COLUMN + 3] == 0);
+    for (int i = 0; i < MADE; i++) assert_true(a.cell[i].column == 1 ? trust_of(&a.cell[i], v) < 0.1 : trust_of(&a.cell[i], v) > 0.8);
+}
+
+/* Where cells say nothing, numbers are what is expected: rows are believed less about classes. */
+static void classes_are_left_to_the_network(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    make_up(&a, 0.5);
+    for (int i = 0; i < MADE; i++) {
+        if (a.cell[i].column > 0) a.cell[i].off_rows = 1;
+        a.cell[i].of_class = a.cell[i].column == 1;
+    }
+    assert_true(chosen_slope(&a, v) > 0);
+    acf_assert_close(v[ACF_RECALL_COLUMN + 1], -1, 1e-3, "of classes");
+    acf_assert_close(v[ACF_RECALL_COLUMN + 2], 0, 1e-3, "of numbers");
+}
+
+/* A cell that has no donors says nothing, whatever else stands there. */
+static void cells_without_donors_do_not_count(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    make_up(&a, 0.5);
+    for (int i = 0; i < MADE; i += 2) a.cell[i] = (acf_asked_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = -1e9};
+    assert_true(chosen_slope(&a, v) > 0);
+    make_up(&a, -0.5);
+    for (int i = 0; i < MADE; i += 2) a.cell[i] = (acf_asked_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = 1e9};
+    assert_true(chosen_slope(&a, v) == 0);
+}
+
+/* Cells that the network forecasts well weigh as much against what is expected as others. */
+static void units_do_not_matter(void **state) {
+    (void)state;
+    made a;
+    double v[2][ACF_RECALL_NUMBERS];
+    for (int k = 0; k < 2; k++) {
+        const double unit = k ? 0.01 : 1;
+        make_up(&a, 0.1);
+        for (int i = 0; i < MADE; i++) {
+            acf_asked_cell *c = &a.cell[i];
+            c->off_net *= unit, c->off_rows *= unit, c->net_net *= unit, c->net_rows *= unit, c->rows_rows *= unit;
+        }
+        assert_true(chosen_slope(&a, v[k]) > 0);
+    }
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) acf_assert_close(v[0][k], v[1][k], 1e-3, "a number");
+}
+
+/* What is made least, from recall.h and what is expected of each number. */
+static double objective(const acf_asked *a, const double *v) {
+    static const double expected[ACF_RECALL_COLUMN] = {0, 0.3, 0.3, 0.7}, deviation[ACF_RECALL_COLUMN] = {3, 0.5, 0.5, 0.5};
+    double sum = 0, network = 0;
+    for (int64_t i = 0; i < a->n; i++) sum += score_of(&a->cell[i], trust_of(&a->cell[i], v)), network += score_of(&a->cell[i], 0);
+    sum *= (double)a->n / network;
+    for (int k = 0; k < ACF_RECALL_COLUMN; k++) sum += 0.5 * pow((v[k] - expected[k]) / deviation[k], 2);
+    for (int j = 0; j < D; j++) sum += 0.5 * pow((v[ACF_RECALL_COLUMN + j] + (j == 2)) / 0.6, 2); /* column 2 is of classes */
+    return sum;
+}
+
+/* Cells of all kinds: rows are the better the nearer they are, the more alike, and the more they know. */
+static void the_numbers_are_where_it_is_least(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS];
+    make_up(&a, 0);
+    for (int i = 0; i < MADE; i++) {
+        acf_asked_cell *c = &a.cell[i];
+        c->of_class = c->column == 2;
+        c->peak = acf_lab_random(1, i, 0, 5), c->alike = acf_lab_random(2, i, -1, 3), c->told = -1.5 * c->column;
+        c->off_rows = 1.3 - 0.1 * c->peak - 0.1 * c->alike - 0.1 * c->told + acf_lab_random(3, i, -0.5, 0.5);
+        c->net_net = acf_lab_random(4, i, 0.6, 1), c->rows_rows = acf_lab_random(5, i, 0.1, 0.5), c->net_rows = acf_lab_random(6, i, 0.7, 1);
+    }
+    assert_true(chosen_slope(&a, v) > 0);
+    const double least = objective(&a.all, v);
+    for (int k = 0; k < ACF_RECALL_COLUMN + D; k++)
+        for (int i = -3; i <= 3; i++) {
+            double other[ACF_RECALL_NUMBERS];
+            memcpy(other, v, sizeof other);
+            other[k] += 0.15 * i;
+            if (k > ACF_RECALL_SHIFT && k < ACF_RECALL_COLUMN) other[k] = fmax(other[k], 0);
+            if (objective(&a.all, other) < least - 0.05) /* they are improved in turn, a few times */
+                fail_msg("number %d: %g is better than %g by %g", k, other[k], v[k], least - objective(&a.all, other));
+        }
+    assert_true(v[ACF_RECALL_SLOPE] > 0.05 && v[ACF_RECALL_AGREE] > 0.05 && v[ACF_RECALL_TOLD] > 0.05);
+}
+
+/* ---- trained networks ------------------------------------------------------------------------------------------------------------ */
+
+/* A class and whole numbers; every row stands `copies` times in the table. Columns behind the fourth are empty. */
+static acf_table *table_with(int64_t rows, int copies, int64_t columns) {
+    acf_column *column = calloc((size_t)columns, sizeof *column);
+    double *x = malloc(sizeof(double) * (size_t)(rows * columns));
     acf_table *t = NULL;
-    assert_non_null(x);
+    assert_true(column && x);
+    column[0].classes = columns > 1 ? 3 : 0;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t kind = i * 7 % rows / copies;
-        x[i * D] = floor(acf_lab_random(1, kind, 0, 2.999));
-        for (int j = 1; j < D; j++) x[i * D + j] = floor(acf_lab_random((uint64_t)j + 1, kind, 0, 60));
-        if (rule) x[i * D + 3] = x[i * D + 1] + floor(x[i * D + 3] / 6);
+        for (int64_t j = 0; j < columns; j++) {
+            const double u = acf_lab_random((uint64_t)j + 1, kind, 0, 0.999);
+            x[i * columns + j] = j >= D ? (double)NAN : floor(u * (column[j].classes ? 3 : 60));
+        }
     }
-    assert_int_equal(acf_tab_create(x, NULL, rows, D, columns, &t), ACF_OK);
-    free(x);
+    assert_int_equal(acf_tab_create(x, NULL, rows, columns, column, &t), ACF_OK);
+    free(x), free(column);
     return t;
 }
 
-static acf_table *table_of(int64_t rows, int copies) { return table_with(rows, copies, false); }
+static acf_table *table_of(int64_t rows, int copies) { return table_with(rows, copies, D); }
 
 static void open_lab(acf_train_lab *l, const char *setting, acf_table *t) {
     acf_train_lab_open(l, 1, (const char *[]){"steps=4", "valid-every=2", "recall=true", "anchor=1", setting, NULL});
@@ -44,13 +234,13 @@ static double slope_of(acf_train_lab *l) {
 static void held_out_cells_decide(void **state) {
     (void)state;
     static const struct {
-        int copies;
+        int copies; /* 0: correlated normals, which a network knows from the start as well as rows do */
         const char *setting;
         bool looked_up;
-    } some[] = {{2, "valid=0.2", true}, {4, "valid=0.2", true}, {1, "valid=0.2", false}, {2, "recall=false", false}, {2, "valid=0", false}};
+    } some[] = {{2, "valid=0.2", true}, {4, "valid=0.2", true}, {0, "valid=0.2", false}, {2, "recall=false", false}, {2, "valid=0", false}};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         acf_train_lab l;
-        open_lab(&l, some[k].setting, table_of(N, some[k].copies));
+        open_lab(&l, some[k].setting, some[k].copies ? table_of(N, some[k].copies) : acf_train_lab_table(N, D, 0, 0, 3));
         assert_int_equal(slope_of(&l) > 0, some[k].looked_up);
         acf_train_lab_close(&l);
     }
@@ -67,91 +257,124 @@ static void only_the_first_member_asks(void **state) {
     acf_train_lab_close(&l);
 }
 
-static void a_large_table_is_not_remembered(void **state) {
-    (void)state;
-    for (int more = 0; more < 2; more++) {
-        acf_train_lab l;
-        acf_train_lab_open(&l, 1, (const char *[]){"valid=0.002", "recall=true", NULL}); /* not trained: that would take long */
-        acf_train_lab_ready(&l, table_of(ACF_ARCHIVE_ROWS + more, 2));
-        assert_int_equal(slope_of(&l) > 0, !more);
-        acf_train_lab_close(&l);
-    }
-}
-
-/* -Σ log((1-h) p + h q) over the held-out cells by another way: p from single questions, q from look-ups. */
-static double objective(acf_train_lab *l, const acf_archive *m, const double *v) {
-    acf_recall *r;
-    acf_batch *b;
-    uint8_t held[D], known[D];
-    double sum = 0;
-    assert_int_equal(acf_recall_create(m, &r), ACF_OK);
-    assert_int_equal(acf_batch_create(1, D, &b), ACF_OK);
-    for (int64_t row = 0; row < l->table->N; row++) {
-        const double *x = acf_tab_row(l->table, row);
-        acf_holdout_row(l->hold, l->table, row, held);
-        for (int j = 0; j < D; j++) known[j] = !held[j];
-        for (int j = 0; j < D; j++) {
-            if (!held[j]) continue;
-            acf_batch_fill(l->dev, b, l->table, l->encoder, NULL, ACF_BATCH_TRAIN, &row, 1);
-            for (int k = 0; k < D; k++) b->m[k] = k == j || known[k], b->b[k] = known[k];
-            acf_batch_dequantise(l->dev, b, l->table, l->encoder, &row, l->tr->set.seed, ACF_NOISE_FIXED);
-            acf_tape_begin(l->tr->tape, false);
-            const acf_tensor *lp = acf_net_logp(l->tr->tape, acf_net_view(l->tr->tape, l->net, b, NULL));
-            const double y = acf_dequantise(l->encoder, j, x[j], l->tr->set.seed, acf_tab_id(l->table, row), ACF_NOISE_FIXED);
-            const double p = exp((double)lp->data[0] + acf_encode_log_slope(l->encoder, j, y));
-            acf_recall_row(r, x, known, acf_tab_id(l->table, row));
-            const double evidence = acf_recall_column(r, j);
-            const double h = 1 / (1 + exp(-(v[ACF_RECALL_SHIFT] + v[ACF_RECALL_SLOPE] * evidence + v[ACF_RECALL_CLOSER] * m->closer[j])));
-            sum -= log((1 - h) * p + h * acf_recall_density(r, j, x[j]));
-        }
-    }
-    acf_batch_free(b), acf_recall_free(r);
-    return sum + 0.5 * (pow((v[ACF_RECALL_SHIFT] + 2) / 3, 2) + pow((v[ACF_RECALL_SLOPE] - 0.3) / 0.5, 2) + pow((v[ACF_RECALL_CLOSER] - 0.5) / 0.5, 2));
-}
-
-static void the_numbers_are_where_it_is_least(void **state) {
+/* What fits is what is chosen for the cells that were asked, of an archive that did not learn from them. */
+static void what_is_asked_is_what_is_chosen_from(void **state) {
     (void)state;
     acf_train_lab l;
     acf_archive *m;
-    open_lab(&l, "valid=0.2", table_with(N, 2, true));
+    acf_asked a;
+    double v[ACF_RECALL_NUMBERS];
+    open_lab(&l, "valid=0.3", table_of(N, 2));
     assert_true(slope_of(&l) > 0);
-    assert_int_equal(acf_archive_make(l.table, l.encoder, &m), ACF_OK);
-    const double *found = l.tr->recall, least = objective(&l, m, found);
-    for (int k = 0; k < ACF_RECALL_NUMBERS; k++)
-        for (int i = -3; i <= 3; i++) {
-            double other[ACF_RECALL_NUMBERS];
-            memcpy(other, found, sizeof other);
-            other[k] = fmax(found[k] + 0.04 * i, k == ACF_RECALL_SHIFT ? -15 : 0);
-            assert_true(least <= objective(&l, m, other) + 2e-4);
-        }
+    assert_int_equal(acf_archive_make(l.table, l.encoder, l.hold, 1, &m), ACF_OK);
+    assert_int_equal(acf_recall_ask(l.tr, m, &a), ACF_OK);
+    acf_recall_choose(&a, D, v);
+    assert_memory_equal(v, l.tr->recall, sizeof v);
+    acf_recall_forget(&a);
     acf_archive_free(m);
     acf_train_lab_close(&l);
 }
 
-/* A record has them, through its text and back; a model gets the archive that it says. */
+static void some_tables_are_not_remembered(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows, columns;
+        const char *valid;
+        bool remembered;
+    } some[] = {{ACF_ARCHIVE_ROWS, D, "valid=0.002", true}, {ACF_ARCHIVE_ROWS + 1, D, "valid=0.002", false}, {ACF_ARCHIVE_ROWS, 101, "valid=0.002", false},
+                {N, ACF_RECALL_COLUMNS, "valid=0.2", true}, {N, ACF_RECALL_COLUMNS + 1, "valid=0.2", false}, {N, 2, "valid=0.2", true}, {N, 1, "valid=0.2", false}};
+    for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
+        acf_train_lab l;
+        acf_train_lab_open(&l, 1, (const char *[]){some[k].valid, "recall=true", NULL}); /* not trained: that would take long */
+        acf_train_lab_ready(&l, table_with(some[k].rows, some[k].columns > 2 ? 2 : 8, some[k].columns));
+        if ((slope_of(&l) > 0) != some[k].remembered) fail_msg("%d rows, %d columns", (int)some[k].rows, (int)some[k].columns);
+        acf_train_lab_close(&l);
+    }
+}
+
+/* A network whose forecasts are no numbers has nothing that rows could be compared with. */
+static void a_broken_network_is_not_asked(void **state) {
+    (void)state;
+    acf_train_lab l;
+    open_lab(&l, "valid=0.2", table_of(60, 2));
+    acf_params *ps = acf_net_params(l.net);
+    for (int64_t i = 0; i < ps->total; i++) ps->value[i] = (acf_real)NAN;
+    assert_true(slope_of(&l) == 0);
+    assert_string_equal(acf_error(), "");
+    acf_train_lab_close(&l);
+}
+
+/* ---- records and archives -------------------------------------------------------------------------------------------------------- */
+
+static void check_round_trip(const acf_fit_record *r, size_t length) {
+    acf_fit_record back;
+    json_t *text;
+    assert_int_equal(acf_fit_record_to_json(r, &text), ACF_OK);
+    assert_int_equal(json_array_size(json_object_get(text, "recall")), length);
+    assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_OK);
+    if (length) assert_memory_equal(r->recall, back.recall, sizeof r->recall);
+    else
+        for (int k = 0; k < ACF_RECALL_NUMBERS; k++) assert_true(back.recall[k] == 0);
+    json_decref(text);
+}
+
+static void records_have_the_numbers(void **state) {
+    (void)state;
+    acf_fit_record r = {.known = true, .valid = INFINITY}, back = {0};
+    json_t *text;
+    check_round_trip(&r, 0);
+    r.recall[ACF_RECALL_SHIFT] = -1 / 3.0, r.recall[ACF_RECALL_TOLD] = 0.7, r.recall[ACF_RECALL_COLUMN + 1] = 5;
+    check_round_trip(&r, 0); /* rows are not looked up: nothing to say */
+    r.recall[ACF_RECALL_SLOPE] = 1e-9, r.recall[ACF_RECALL_COLUMN + 1] = 0;
+    check_round_trip(&r, 4);
+    r.recall[ACF_RECALL_TOLD] = 0;
+    check_round_trip(&r, 4);
+    r.recall[ACF_RECALL_COLUMN + 2] = -1 / 7.0; /* those before it are 0 */
+    check_round_trip(&r, 7);
+    for (int k = 0; k < ACF_RECALL_COLUMNS; k++) r.recall[ACF_RECALL_COLUMN + k] = 0.1 * k - 3;
+    check_round_trip(&r, 132);
+    assert_int_equal(acf_fit_record_to_json(&r, &text), ACF_OK);
+    for (int k = 0; k < 4; k++) {
+        json_t *list = json_array();
+        for (int i = 0; i < (k == 0 ? 3 : 133); i++) json_array_append_new(list, json_real(1));
+        json_object_set_new(text, "recall", k < 2 ? list : k == 2 ? json_real(4) : json_array());
+        if (k >= 2) json_decref(list);
+        assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_EMODEL);
+        assert_string_equal(acf_error(), "m: 'recall' must be a list of 4 to 132 numbers");
+    }
+    json_object_set_new(text, "recall", json_pack("[i,i,i,s]", 1, 2, 3, "4"));
+    assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_EMODEL);
+    assert_non_null(strstr(acf_error(), "m: 'recall' is "));
+    assert_false(back.known);
+    json_decref(text);
+}
+
+/* A model gets the archive that its record says, which has learned from all cells. */
 static void records_and_archives_agree(void **state) {
     (void)state;
     acf_train_lab l;
-    acf_fit_record back;
-    json_t *text;
+    acf_archive *all;
     open_lab(&l, "valid=0.2", table_of(N, 2));
     if (acf_trainer_finish(l.tr)) fail_msg("%s", acf_error());
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
     assert_true(r.recall[ACF_RECALL_SLOPE] > 0);
-    assert_int_equal(acf_fit_record_to_json(&r, &text), ACF_OK);
-    assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_OK);
-    assert_memory_equal(r.recall, back.recall, sizeof r.recall);
-    json_object_set_new(text, "recall", json_pack("[i, i]", 1, 2));
-    assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_EMODEL);
-    assert_string_equal(acf_error(), "m: 'recall' must be a list of 3 numbers");
-    json_decref(text);
-    acf_model m = {.encoder = l.encoder, .record = r};
+    check_round_trip(&r, ACF_RECALL_COLUMN + D);
+    acf_model m = {.encoder = l.encoder, .net = l.net, .record = r};
+    for (int j = 0; j < D; j++) m.record.recall[ACF_RECALL_COLUMN + j] = 0.5 * j - 1;
+    m.record.recall[ACF_RECALL_SHIFT] = -2, m.record.recall[ACF_RECALL_TOLD] = 0.75, m.record.recall[ACF_RECALL_AGREE] = 0.4;
     assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
     assert_non_null(m.archive);
-    assert_true(m.archive->slope == r.recall[ACF_RECALL_SLOPE] && m.archive->N == N);
-    for (int j = 0; j < D; j++) assert_true(m.archive->shift[j] == r.recall[ACF_RECALL_SHIFT] + r.recall[ACF_RECALL_CLOSER] * m.archive->closer[j]);
+    assert_true(m.archive->slope == r.recall[ACF_RECALL_SLOPE] && m.archive->agree == 0.4 && m.archive->N == N && m.archive->encoder == l.encoder);
+    assert_int_equal(acf_archive_make(l.table, l.encoder, NULL, 1, &all), ACF_OK);
+    assert_memory_equal(m.archive->near, all->near, D * D * sizeof *all->near);
+    assert_memory_equal(m.archive->other, all->other, D * D * sizeof *all->other);
+    for (int j = 0; j < D; j++) acf_assert_close(m.archive->shift[j], -2 + (0.5 * j - 1) + 0.75 * log(fmax(all->gain[j], 0) + 0.01), 1e-12, "shift");
+    acf_archive_free(all);
     acf_archive_free(m.archive);
     m.archive = NULL, m.record.recall[ACF_RECALL_SLOPE] = 0;
+    assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
+    assert_null(m.archive);
+    m.record.recall[ACF_RECALL_SLOPE] = 1, m.record.known = false;
     assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
     assert_null(m.archive);
     acf_train_lab_close(&l);
@@ -160,7 +383,7 @@ static void records_and_archives_agree(void **state) {
 static void survives_without_memory(void **state) {
     (void)state;
     acf_train_lab l;
-    open_lab(&l, "valid=0.2", table_of(60, 2));
+    open_lab(&l, "valid=0.2", table_of(40, 2));
     acf_status status = ACF_EMEMORY;
     for (int64_t n = 1; status == ACF_EMEMORY; n++) {
         const int64_t live = acf_alloc_live();
@@ -169,10 +392,17 @@ static void survives_without_memory(void **state) {
         acf_alloc_fail_at(0);
         acf_tape_begin(l.tr->tape, false);
         if (status) assert_true(acf_alloc_live() <= live + 64); /* a tape keeps what it has grown to */
+        if (status) assert_true(l.tr->recall[ACF_RECALL_SLOPE] == 0);
     }
     assert_int_equal(status, ACF_OK);
     acf_train_lab_close(&l);
 }
 
-ACF_TESTS(recall, cmocka_unit_test(held_out_cells_decide), cmocka_unit_test(only_the_first_member_asks), cmocka_unit_test(a_large_table_is_not_remembered),
-          cmocka_unit_test(the_numbers_are_where_it_is_least), cmocka_unit_test(records_and_archives_agree), cmocka_unit_test(survives_without_memory))
+ACF_TESTS(recall, cmocka_unit_test(rows_that_are_better_are_believed), cmocka_unit_test(rows_that_are_no_better_are_not_looked_up),
+          cmocka_unit_test(a_little_is_not_worth_it), cmocka_unit_test(what_may_be_chance_is_not_believed), cmocka_unit_test(truths_are_no_less_likely),
+          cmocka_unit_test(a_column_may_be_left_to_the_network), cmocka_unit_test(classes_are_left_to_the_network),
+          cmocka_unit_test(cells_without_donors_do_not_count), cmocka_unit_test(units_do_not_matter),
+          cmocka_unit_test(the_numbers_are_where_it_is_least), cmocka_unit_test(held_out_cells_decide),
+          cmocka_unit_test(only_the_first_member_asks), cmocka_unit_test(what_is_asked_is_what_is_chosen_from), cmocka_unit_test(some_tables_are_not_remembered),
+          cmocka_unit_test(a_broken_network_is_not_asked), cmocka_unit_test(records_have_the_numbers), cmocka_unit_test(records_and_archives_agree),
+          cmocka_unit_test(survives_without_memory))

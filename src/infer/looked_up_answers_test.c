@@ -1,0 +1,345 @@
+/* Answers with an archive: draws, means and summaries, against the networks and the rows put together here by the formulas; and that how they are asked does not matter. */
+#include "harness/looked_lab.h"
+
+#include "harness/lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double tol = 5000 * (double)ACF_REAL_EPS;
+static const acf_question all = {0};
+
+/* ---- draws ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Is x what a draw of column j has from a row that is remembered? */
+static bool is_remembered(const acf_looked_lab *b, int j, double x) {
+    for (int k = 0; k < FULL; k++)
+        if (x == acf_encoder_round(b->m->encoder, j, b->x[k * COLS + j])) return true;
+    return false;
+}
+
+/* Of a row that agrees with one remembered row, all that is asked for is that row's; what is not asked for stays. */
+static void rows_that_are_believed_are_copied(void **state) {
+    (void)state;
+    for (int members = 1; members <= 2; members++) {
+        acf_looked_lab b;
+        double x[FULL * COLS], out[FULL * COLS];
+        uint8_t asked[FULL * COLS];
+        acf_looked_lab_open(&b, 2, members, 3);
+        acf_looked_lab_believe(&b, 60, 1e-9);
+        acf_looked_lab_only_equal(&b);
+        for (int c = 0; c < FULL * COLS; c++) x[c] = c % COLS == REAL || c % COLS == c / COLS % COLS ? b.x[c] : ABSENT;
+        acf_table *t = acf_looked_lab_table(x, 8, NEW);
+        for (uint32_t d = 0; d < 3; d++) {
+            assert_int_equal(acf_ask_draw(b.s, t, all, 5, d, out), ACF_OK);
+            for (int c = 0; c < FULL * COLS; c++) {
+                assert_true(isnan(x[c]) ? out[c] == acf_encoder_round(b.m->encoder, c % COLS, b.x[c]) : out[c] == x[c]);
+                if (c % COLS != REAL && c % COLS != LAST) assert_true(out[c] == b.x[c]);
+            }
+            for (int c = 0; c < FULL * COLS; c++) asked[c] = c % COLS == CLASS || c % COLS == LAST;
+            assert_int_equal(acf_ask_draw(b.s, t, (acf_question){.asked = asked}, 5, d, out), ACF_OK);
+            for (int c = 0; c < FULL * COLS; c++) {
+                if (asked[c]) assert_true(out[c] == acf_encoder_round(b.m->encoder, c % COLS, b.x[c]));
+                else assert_true(isnan(x[c]) ? isnan(out[c]) : out[c] == x[c]);
+            }
+        }
+        acf_tab_free(t);
+        acf_looked_lab_close(&b);
+    }
+}
+
+/* What was drawn for a cell is given to those after it: where two remembered rows fit alike, cells of one row come together. */
+static void cells_follow_those_before(void **state) {
+    (void)state;
+    enum { N = 200 };
+    acf_looked_lab b;
+    static double out[N * COLS];
+    int rows[FULL] = {0};
+    acf_looked_lab_open(&b, 2, 1, 64);
+    acf_looked_lab_believe(&b, 60, 1e-9);
+    acf_looked_lab_only_equal(&b);
+    acf_table *t = acf_looked_lab_copies((double[COLS]){ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}, N);
+    uint8_t asked[N * COLS];
+    for (int c = 0; c < N * COLS; c++) asked[c] = c % COLS == REAL || c % COLS == LAST;
+    assert_int_equal(acf_ask_draw(b.s, t, (acf_question){.asked = asked}, 5, 0, out), ACF_OK);
+    for (int i = 0; i < N; i++) {
+        int of = -1;
+        for (int k = 0; k < FULL; k++)
+            if (out[i * COLS + REAL] == b.x[k * COLS + REAL]) of = k;
+        assert_true(of >= 0 && out[i * COLS + LAST] == b.x[of * COLS + LAST]);
+        rows[of]++;
+    }
+    for (int k = 0; k < FULL; k++) assert_true(rows[k] > 5);
+    acf_tab_free(t);
+    acf_looked_lab_close(&b);
+}
+
+/* Of many rows, and of many draws of one, a share of h is taken from the archive: each cell for itself. */
+static void rows_are_taken_as_often_as_believed(void **state) {
+    (void)state;
+    enum { N = 1500 };
+    acf_looked_lab b;
+    static double out[N * COLS];
+    double one[COLS], real = 0, last = 0, both = 0, draws = 0, seeds = 0;
+    acf_looked_lab_open(&b, 2, 1, 256);
+    acf_looked_lab_believe(&b, log(0.3 / 0.7), 1e-9);
+    acf_looked_lab_only_equal(&b);
+    uint8_t known[COLS] = {1, 1, 0, 1, 0};
+    acf_table *t = acf_looked_lab_copies((double[COLS]){b.x[WHOLE], b.x[CLASS], ABSENT, b.x[COIN], ABSENT}, N);
+    assert_int_equal(acf_ask_draw(b.s, t, all, 5, 0, out), ACF_OK);
+    for (int i = 0; i < N; i++) {
+        const bool from[2] = {is_remembered(&b, REAL, out[i * COLS + REAL]), is_remembered(&b, LAST, out[i * COLS + LAST])};
+        real += from[0], last += from[1], both += from[0] && from[1];
+    }
+    acf_assert_close(acf_looked_lab_trust(&b, t, 0, REAL, known), 0.3, 1e-9, "h");
+    acf_assert_close(real / N, 0.3, 0.03, "share of rows");
+    acf_assert_close(last / N, 0.3, 0.03, "share of rows");
+    acf_assert_close(both / N, 0.09, 0.025, "share of both");
+    const acf_table first = acf_looked_lab_row(t, 0);
+    for (uint32_t d = 0; d < 400; d++) {
+        assert_int_equal(acf_ask_draw(b.s, &first, all, 5, d, one), ACF_OK);
+        draws += is_remembered(&b, REAL, one[REAL]);
+        assert_int_equal(acf_ask_draw(b.s, &first, all, d, 7, one), ACF_OK);
+        seeds += is_remembered(&b, REAL, one[REAL]);
+    }
+    acf_assert_close(draws / 400, 0.3, 0.07, "share of draws");
+    acf_assert_close(seeds / 400, 0.3, 0.07, "share of seeds");
+    acf_tab_free(t);
+    acf_looked_lab_close(&b);
+}
+
+/* Where all donors are alike, each gives as many of the cells that are taken, however few those are. */
+static void no_donor_is_passed_over(void **state) {
+    (void)state;
+    enum { N = 1500 };
+    acf_looked_lab b;
+    static double out[N * COLS];
+    int rows[FULL] = {0};
+    acf_looked_lab_open(&b, 2, 1, 256);
+    acf_looked_lab_believe(&b, log(0.3 / 0.7), 1e-9);
+    acf_looked_lab_only_equal(&b);
+    acf_table *t = acf_looked_lab_copies((double[COLS]){ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}, N);
+    uint8_t asked[N * COLS];
+    for (int c = 0; c < N * COLS; c++) asked[c] = c % COLS == LAST;
+    assert_int_equal(acf_ask_draw(b.s, t, (acf_question){.asked = asked}, 5, 0, out), ACF_OK);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < FULL; k++) rows[k] += out[i * COLS + LAST] == b.x[k * COLS + LAST];
+    for (int k = 0; k < FULL; k++) assert_true(rows[k] > 25 && rows[k] < 90); /* 56 of each */
+    acf_tab_free(t);
+    acf_looked_lab_close(&b);
+}
+
+/* Pairs of classes are drawn as often as their log p says. */
+static void draws_follow_the_scores(void **state) {
+    (void)state;
+    enum { N = 6000, PAIRS = CLASSES * 2 };
+    static double out[N * COLS];
+    for (int members = 1; members <= 2; members++) {
+        acf_looked_lab b;
+        double x[PAIRS * COLS], lp[PAIRS], share[PAIRS] = {0};
+        uint8_t asked[PAIRS * COLS];
+        acf_looked_lab_open(&b, 2, members, 512);
+        acf_looked_lab_believe(&b, -1.5, 0.2);
+        for (int c = 0; c < PAIRS * COLS; c++) {
+            const int j = c % COLS;
+            x[c] = j == CLASS ? c / COLS % CLASSES : j == COIN ? c / COLS / CLASSES : b.x[j];
+            asked[c] = j == CLASS || j == COIN;
+        }
+        acf_table *pairs = acf_looked_lab_table(x, PAIRS, NEW), *t = acf_looked_lab_copies((double[COLS]){b.x[0], ABSENT, b.x[2], ABSENT, b.x[4]}, N);
+        assert_int_equal(acf_ask_logp(b.s, pairs, (acf_question){.asked = asked}, lp), ACF_OK);
+        assert_int_equal(acf_ask_draw(b.s, t, all, 5, 0, out), ACF_OK);
+        for (int i = 0; i < N; i++) share[(int)(out[i * COLS + CLASS] + CLASSES * out[i * COLS + COIN])] += 1.0 / N;
+        for (int k = 0; k < PAIRS; k++) {
+            const double p = exp(lp[k]);
+            if (!(fabs(share[k] - p) <= 4 * sqrt(p * (1 - p) / N))) fail_msg("%d members, pair %d: %g, expected %g", members, k, share[k], p);
+        }
+        acf_tab_free(pairs);
+        acf_tab_free(t);
+        acf_looked_lab_close(&b);
+    }
+}
+
+/* ---- means ------------------------------------------------------------------------------------------------------------------------ */
+
+/* The most probable class of column j of row i, given these cells, of both. *net: of the networks. */
+static int best_class(acf_looked_lab *b, const acf_table *t, int64_t i, int j, const uint8_t *given, int *net) {
+    const double h = acf_looked_lab_trust(b, t, i, j, given);
+    double x[COLS], best = -1, best_net = -1;
+    uint8_t asked[COLS] = {0};
+    int at = -1;
+    asked[j] = 1;
+    for (int c = 0; c < acf_looked_lab_columns[j].classes; c++) {
+        double lp;
+        memcpy(x, t->x + i * COLS, sizeof x);
+        x[j] = c;
+        acf_table *one = acf_looked_lab_table(x, 1, acf_tab_id(t, i));
+        assert_int_equal(acf_ask_logp(b->net, one, (acf_question){given, asked}, &lp), ACF_OK);
+        const double p = (1 - h) * exp(lp) + h * acf_recall_density(b->r, j, c);
+        if (p > best) best = p, at = c;
+        if (exp(lp) > best_net) best_net = exp(lp), *net = c;
+        acf_tab_free(one);
+    }
+    return at;
+}
+
+static void means_are_those_of_both(void **state) {
+    (void)state;
+    uint8_t given[CELLS], asked[CELLS], known[COLS];
+    acf_looked_lab_masks(given, asked, CELLS);
+    const acf_question questions[] = {{NULL, NULL}, {NULL, asked}, {given, asked}};
+    for (int members = 1; members <= 2; members++) {
+        acf_looked_lab b;
+        double mean[CELLS], net[CELLS];
+        int flipped = 0, kept = 0;
+        acf_looked_lab_open(&b, 2, members, 7);
+        for (int k = 0; k < 12; k++) {
+            const acf_question q = questions[k % 3];
+            for (int j = 0; j < COLS; j++) b.a->shift[j] = 0.5 * (k / 3) - 1.5;
+            assert_int_equal(acf_ask_mean(b.s, b.table, q, mean), ACF_OK);
+            assert_int_equal(acf_ask_mean(b.net, b.table, q, net), ACF_OK);
+            for (int c = 0; c < CELLS; c++) {
+                const int i = c / COLS, j = c % COLS;
+                if (!acf_looked_lab_asks(q, ACF_TO_FILL, b.table, c)) {
+                    assert_true(isnan(b.x[c]) ? isnan(mean[c]) : mean[c] == b.x[c]);
+                    continue;
+                }
+                for (int l = 0; l < COLS; l++) known[l] = acf_looked_lab_gives(q, ACF_TO_FILL, b.table, i * COLS + l);
+                if (acf_looked_lab_columns[j].classes) {
+                    int alone;
+                    assert_int_equal((int)mean[c], best_class(&b, b.table, i, j, known, &alone));
+                    assert_int_equal((int)net[c], alone);
+                    *(mean[c] != net[c] ? &flipped : &kept) += 1;
+                } else {
+                    const double h = acf_looked_lab_trust(&b, b.table, i, j, known);
+                    acf_assert_close(mean[c], (1 - h) * net[c] + h * acf_recall_mean(b.r, j), tol, "mean");
+                }
+            }
+        }
+        assert_true(flipped > 5 && kept > 5);
+        acf_looked_lab_close(&b);
+    }
+}
+
+/* ---- summaries -------------------------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summaries_are_of_the_draws(void **state) {
+    (void)state;
+    enum { DRAWS = 9 };
+    uint8_t given[CELLS], asked[CELLS];
+    acf_looked_lab_masks(given, asked, CELLS);
+    const acf_question questions[] = {{NULL, NULL}, {given, asked}};
+    for (int k = 0; k < 4; k++) {
+        acf_looked_lab b;
+        double one[CELLS], drawn[CELLS][DRAWS], mean[CELLS], quantile[3 * CELLS];
+        const acf_question q = questions[k % 2];
+        acf_looked_lab_open(&b, 2, 1 + k / 2, 5);
+        for (uint32_t d = 0; d < DRAWS; d++) {
+            assert_int_equal(acf_ask_draw(b.s, b.table, q, 8, d, one), ACF_OK);
+            for (int c = 0; c < CELLS; c++) drawn[c][d] = one[c];
+        }
+        assert_int_equal(acf_ask_summary(b.s, b.table, q, 8, DRAWS, (double[]){0, 0.5, 0.8}, 3, mean, quantile), ACF_OK);
+        for (int c = 0; c < CELLS; c++) {
+            double sum = 0;
+            assert_int_equal(isnan(mean[c]), !acf_looked_lab_asks(q, ACF_TO_FILL, b.table, c));
+            if (isnan(mean[c]) || acf_looked_lab_columns[c % COLS].classes) continue;
+            qsort(drawn[c], DRAWS, sizeof(double), by_value);
+            for (int d = 0; d < DRAWS; d++) sum += drawn[c][d] / DRAWS;
+            acf_assert_close(mean[c], sum, tol, "mean of draws");
+            acf_assert_close(quantile[c], drawn[c][0], tol, "least");
+            acf_assert_close(quantile[CELLS + c], drawn[c][4], tol, "median");
+            acf_assert_close(quantile[2 * CELLS + c], drawn[c][6] + 0.4 * (drawn[c][7] - drawn[c][6]), tol, "quantile 0.8");
+        }
+        acf_looked_lab_close(&b);
+    }
+}
+
+/* ---- how they are asked ------------------------------------------------------------------------------------------------------------ */
+
+/* All that a session can say about a table of N rows. */
+typedef struct answers {
+    double *logp;                 /* (N) */
+    double *drawn, *mean, *cells; /* (N,COLS) */
+} answers;
+
+static answers ask_all(acf_session *s, const acf_table *t) {
+    double *x = malloc((size_t)(t->N * (1 + 3 * COLS)) * sizeof *x);
+    assert_non_null(x);
+    const answers a = {x, x + t->N, x + t->N * (1 + COLS), x + t->N * (1 + 2 * COLS)};
+    assert_int_equal(acf_ask_logp(s, t, all, a.logp), ACF_OK);
+    assert_int_equal(acf_ask_draw(s, t, all, 5, 1, a.drawn), ACF_OK);
+    assert_int_equal(acf_ask_mean(s, t, all, a.mean), ACF_OK);
+    assert_int_equal(acf_ask_cells(s, t, a.cells), ACF_OK);
+    return a;
+}
+
+/* Row i of a is row of[i] (NULL: i) of b, bit for bit. */
+static void same_answers(answers a, answers b, int64_t N, const int64_t *of) {
+    for (int64_t i = 0; i < N; i++) {
+        const int64_t k = of ? of[i] : i;
+        assert_true(a.logp[i] == b.logp[k]);
+        assert_memory_equal(a.drawn + i * COLS, b.drawn + k * COLS, COLS * sizeof *a.drawn);
+        assert_memory_equal(a.mean + i * COLS, b.mean + k * COLS, COLS * sizeof *a.mean);
+        assert_memory_equal(a.cells + i * COLS, b.cells + k * COLS, COLS * sizeof *a.cells);
+    }
+}
+
+static void batches_and_order_do_not_matter(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {1, 3, 16, 100};
+    for (int members = 1; members <= 2; members++) {
+        acf_looked_lab b;
+        double x[CELLS];
+        int64_t of[ROWS];
+        acf_looked_lab_open(&b, 2, members, 7);
+        const answers whole = ask_all(b.s, b.table);
+        for (int k = 0; k < 4; k++) {
+            acf_session *s = acf_looked_lab_ask(&b, true, sizes[k]);
+            const answers a = ask_all(s, b.table);
+            same_answers(a, whole, ROWS, NULL);
+            free(a.logp), acf_ask_free(s);
+        }
+        uint64_t *id = acf_alloc(ROWS * sizeof *id, "ids");
+        for (int i = 0; i < ROWS; i++) {
+            of[i] = i * 7 % ROWS, id[i] = (uint64_t)of[i];
+            memcpy(x + i * COLS, b.x + of[i] * COLS, COLS * sizeof *x);
+        }
+        acf_table *t = acf_looked_lab_table(x, ROWS, 0);
+        t->id = id;
+        const answers turned = ask_all(b.s, t);
+        same_answers(turned, whole, ROWS, of);
+        free(turned.logp), free(whole.logp);
+        acf_tab_free(t);
+        acf_looked_lab_close(&b);
+    }
+}
+
+/* Of rows that are enough to be shared out. */
+static void threads_do_not_matter(void **state) {
+    (void)state;
+    enum { N = 1500 };
+    static const int threads[] = {1, 2, 4};
+    static double x[N * COLS];
+    answers a[3];
+    for (int k = 0; k < 3; k++) {
+        acf_looked_lab b;
+        acf_looked_lab_open(&b, threads[k], 1, N);
+        for (int64_t c = 0; c < N * COLS; c++) x[c] = c * 11 % 13 < 3 ? ABSENT : b.x[c * 7 % ROWS * COLS + c % COLS];
+        acf_table *t = acf_looked_lab_table(x, N, NEW);
+        a[k] = ask_all(b.s, t);
+        same_answers(a[k], a[0], N, NULL);
+        acf_tab_free(t);
+        acf_looked_lab_close(&b);
+    }
+    for (int k = 0; k < 3; k++) free(a[k].logp);
+}
+
+ACF_TESTS(looked_up_answers, cmocka_unit_test(rows_that_are_believed_are_copied), cmocka_unit_test(cells_follow_those_before),
+          cmocka_unit_test(rows_are_taken_as_often_as_believed), cmocka_unit_test(no_donor_is_passed_over),
+          cmocka_unit_test(draws_follow_the_scores), cmocka_unit_test(means_are_those_of_both),
+          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(batches_and_order_do_not_matter), cmocka_unit_test(threads_do_not_matter))

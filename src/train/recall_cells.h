@@ -1,0 +1,49 @@
+/* What the network and the archive say about held-out cells, each asked for by itself, and how they score against the truth.
+ *
+ * A forecast F of a number is scored by its CRPS, E|X - x| - ½ E|X - X'| with X and X' of F, and of a class by the same with |a - b| = [a ≠ b], which is half the
+ * Brier score. A mixture (1-h) F_net + h F_rows has
+ *
+ *     score(h) = (1-h) off_net + h off_rows - ½ [(1-h)² net_net + 2 h (1-h) net_rows + h² rows_rows],
+ *
+ * so that five mean distances of a cell say what any h would be worth. Numbers are in standard deviations of their columns. Not by the likelihood: rows have the
+ * very values that occur, so that of a column of spikes they win nats which say nothing about where a cell lies. */
+#ifndef ACF_TRAIN_RECALL_CELLS_H
+#define ACF_TRAIN_RECALL_CELLS_H
+
+#include "model/archive.h"
+#include "train/trainer.h"
+
+#define ACF_RECALL_CELLS 4000 /* held-out cells that are asked at most, evenly spread */
+
+/* Only the first of a model's K members is asked; what the others will say is not known yet. Two values of different members are by so much farther apart than two of
+ * one, which makes K members score better than one by (1 - 1/K) times half of it (docs/RESULTS.md), and is added to net_net. */
+#define ACF_RECALL_APART 0.03
+
+typedef struct acf_asked_cell {
+    int64_t row;
+    int32_t column;
+    bool of_class;            /* not a number */
+    bool found;               /* it has donors; else nothing below is known */
+    double peak, alike, told; /* of its look-up (archive.h); of its column, acf_recall_told */
+    double off_net, off_rows; /* mean distance from the truth */
+    double net_net, net_rows, rows_rows; /* of two values */
+    double better;            /* q / p of the truth */
+} acf_asked_cell;
+
+typedef struct acf_asked {
+    acf_asked_cell *cell; /* owned, column after column */
+    int64_t n;
+} acf_asked;
+
+/* Asks the trainer's network, with the weights in `value`, and m about its held-out cells. Gives *a; free with acf_recall_forget. Fails: ACF_EMEMORY and those of
+ * validation. */
+acf_status acf_recall_ask(acf_trainer *tr, const acf_archive *m, acf_asked *a);
+void acf_recall_forget(acf_asked *a);
+
+/* What is lost with h in place of the network alone: less than 0 is a gain. 0 where nothing was found. */
+double acf_recall_loss(const acf_asked_cell *c, double h);
+
+/* How much donors know of column j, as a number that goes into h. */
+double acf_recall_told(const acf_archive *m, int64_t j);
+
+#endif
