@@ -33,7 +33,7 @@ head -c 2000 m.safetensors > cut.safetensors; try 4 impute t.csv --model cut.saf
 size=$(stat -c %s m.safetensors)
 { head -c $((size - 100)) m.safetensors; printf '\125'; tail -c 99 m.safetensors; } > flipped.safetensors
 try 4 impute t.csv --model flipped.safetensors -o x.csv
-sed 's/"format_version":"2"/"format_version":"9"/' m.safetensors > newer.safetensors; try 4 impute t.csv --model newer.safetensors -o x.csv
+sed 's/"format_version":"[0-9]"/"format_version":"9"/' m.safetensors > newer.safetensors; try 4 impute t.csv --model newer.safetensors -o x.csv
 try 4 score t.csv --model t.csv
 try 2 score t.csv --model m.safetensors --of nosuch
 try 2 sample --model m.safetensors --given nosuch=1
