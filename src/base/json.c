@@ -223,3 +223,11 @@ void acf_json_place_column(acf_json_place *p, acf_json_source from, int64_t colu
     acf_text_addf(&t, "%s: column %lld", from.name, (long long)column);
     p->from = (acf_json_source){p->name, from.status};
 }
+
+json_t *acf_json_numbers(const double *x, int64_t n) {
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (int64_t k = 0; ok && k < n; k++) ok = json_array_append_new(list, json_real(x[k])) == 0;
+    if (!ok) json_decref(list);
+    return ok ? list : NULL;
+}

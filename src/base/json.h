@@ -48,6 +48,9 @@ acf_status acf_json_deliver(json_t *value, char *out, size_t cap, size_t *needed
 /* A string with quotes and escapes. */
 void acf_json_write_text(acf_text *t, const char *s);
 
+/* A list of n numbers, for json_decref. NULL: there is no memory. */
+json_t *acf_json_numbers(const double *x, int64_t n);
+
 /* A source whose sentences begin with the place, too: "model.safetensors: column 3". from points into it. */
 typedef struct acf_json_place {
     char name[512];

@@ -6,14 +6,6 @@
 
 /* ---- writing -------------------------------------------------------------------------------------------------------- */
 
-static json_t *numbers_to_json(const double *x, int32_t n) {
-    json_t *list = json_array();
-    bool ok = list != NULL;
-    for (int32_t k = 0; ok && k < n; k++) ok = json_array_append_new(list, json_real(x[k])) == 0;
-    if (!ok) json_decref(list);
-    return ok ? list : NULL;
-}
-
 /* Range, step, values and warp of a real column, what there is of them. */
 static bool shape_to_json(const acf_encoder *e, int64_t j, json_t *o) {
     const acf_warp *w = &e->warp[j];
@@ -24,10 +16,10 @@ static bool shape_to_json(const acf_encoder *e, int64_t j, json_t *o) {
         ok = ok && json_object_set_new(o, "step", json_pack("{s:I, s:i}", "every", (json_int_t)e->resolution[j].every, "decimals",
                                                             e->resolution[j].decimals)) == 0;
     if (e->repertoire[j].n)
-        ok = ok && json_object_set_new(o, "values", numbers_to_json(e->repertoire[j].value, e->repertoire[j].n)) == 0;
+        ok = ok && json_object_set_new(o, "values", acf_json_numbers(e->repertoire[j].value, e->repertoire[j].n)) == 0;
     if (w->n)
-        ok = ok && json_object_set_new(o, "warp", json_pack("{s:o, s:o}", "t", numbers_to_json(w->t, w->n), "z",
-                                                            numbers_to_json(w->z, w->n))) == 0;
+        ok = ok && json_object_set_new(o, "warp", json_pack("{s:o, s:o}", "t", acf_json_numbers(w->t, w->n), "z",
+                                                            acf_json_numbers(w->z, w->n))) == 0;
     return ok;
 }
 

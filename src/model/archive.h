@@ -3,7 +3,8 @@
  * A network learns what is true of many rows. Of a row that stands twice in the table, of the next year's model of a car, or where a column follows others along
  * a path that few rows mark, the best that can be said is what the nearest rows have. So a row's unknown cells are also looked up:
  *
- *     how far row i is         C_i = Σ over known cells k of near_jk |z_k - z_ik| + other_jk [z_k ≠ z_ik], z the encoder's; for each asked column j by itself
+ *     how far row i is         C_i = Σ over known cells k of near_jk |z_k - z_ik| + other_jk rare(x_k) [z_k ≠ z_ik], z the encoder's, rare(x) the
+ *                              -log of the share of cells that have the value; for each asked column j by itself
  *     donors of column j       rows that have it, in proportion w_i ∝ e^{-C_i}
  *     what they say            q(x_j) = Σ w_i [(1-ε_j) at x_ij  +  ε_j Laplace around z_ij, or any class]
  *     whom to believe          h = σ(shift_j + slope · how near they are + agree · how much alike):   p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j)

@@ -23,14 +23,6 @@ static json_t *values_to_json(const acf_archive *m, int64_t j) {
     return ok ? list : NULL;
 }
 
-static json_t *numbers_to_json(const double *x, int64_t n) {
-    json_t *list = json_array();
-    bool ok = list != NULL;
-    for (int64_t k = 0; ok && k < n; k++) ok = json_array_append_new(list, json_real(x[k])) == 0;
-    if (!ok) json_decref(list);
-    return ok ? list : NULL;
-}
-
 /* jansson's failing calls leave NULLs behind, which its setters accept and report; `ok` collects them. */
 static json_t *column_to_json(const acf_archive *m, int64_t j) {
     json_t *o = json_object();
@@ -39,8 +31,8 @@ static json_t *column_to_json(const acf_archive *m, int64_t j) {
     ok = ok && json_object_set_new(o, "scale", json_real(m->scale[j])) == 0;
     ok = ok && json_object_set_new(o, "width", json_real(m->width[j])) == 0;
     ok = ok && json_object_set_new(o, "shift", json_real(m->shift[j])) == 0;
-    ok = ok && json_object_set_new(o, "near", numbers_to_json(m->near + j * m->D, m->D)) == 0;
-    ok = ok && json_object_set_new(o, "other", numbers_to_json(m->other + j * m->D, m->D)) == 0;
+    ok = ok && json_object_set_new(o, "near", acf_json_numbers(m->near + j * m->D, m->D)) == 0;
+    ok = ok && json_object_set_new(o, "other", acf_json_numbers(m->other + j * m->D, m->D)) == 0;
     if (!ok) json_decref(o);
     return ok ? o : NULL;
 }

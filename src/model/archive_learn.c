@@ -41,7 +41,6 @@ typedef struct pupil {
     double told, told_rows;    /* logq and seen of settled steps */
 } pupil;
 
-
 static double expected(const pupil *p, int64_t k) { return log((k < p->m->D ? NEAR : OTHER) / sqrt((double)acf_max(p->m->D - 1, 1))); }
 
 /* ---- one row ------------------------------------------------------------------------------------------------------------------ */

@@ -13,13 +13,9 @@ static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to al
 
 /* Numbers of columns behind the last that has one are left out. */
 static json_t *recall_to_json(const double *v) {
-    json_t *list = json_array();
     int n = ACF_RECALL_NUMBERS;
     while (n > ACF_RECALL_COLUMN && v[n - 1] == 0) n--;
-    bool ok = list != NULL;
-    for (int k = 0; ok && k < n; k++) ok = json_array_append_new(list, json_real(v[k])) == 0;
-    if (!ok) json_decref(list);
-    return ok ? list : NULL;
+    return acf_json_numbers(v, n);
 }
 
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
