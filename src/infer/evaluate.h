@@ -72,7 +72,8 @@ typedef struct acf_metric {
 extern const acf_metric acf_metrics[];
 extern const int acf_metric_count;
 
-/* The baseline that beats the model in this score, in a column or over all (-1): the better one, or -1 where none does. */
+/* The baseline that beats the model in this score, in a column or over all (-1): the better one, or -1 where none does, or by less
+ * than the three decimals that are shown. */
 int acf_evaluation_winner(const acf_evaluation *e, int metric, int64_t column);
 
 /* For people: the scores of each method, each column, and in plain words where a baseline wins. */

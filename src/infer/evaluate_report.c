@@ -17,16 +17,17 @@ const int acf_metric_count = METRICS;
 
 #define NAME_WIDTH 26 /* of the first column of a table of text */
 #define FIELD_WIDTH 9 /* of the others */
+#define SHOWN 1000    /* what is less than a part of so many is not seen, and nobody wins by it */
 #define WINS_SHOWN 8  /* columns named for a score, before the rest is counted */
 
 static double score_of(const acf_evaluation *e, int method, int metric, int64_t column) {
     return *(const double *)((const char *)acf_evaluation_scores(e, method, column) + acf_metrics[metric].at);
 }
 
-/* How bad a score is: itself, or a coverage's distance from what it should be. */
+/* How bad a score is, in the thousandths that the report shows: itself, or a coverage's distance from what it should be. */
 static double badness(const acf_evaluation *e, int method, int metric, int64_t column) {
-    double v = score_of(e, method, metric, column);
-    return metric == COVERAGE ? fabs(v - ACF_EVAL_LEVEL) : v;
+    const double v = round(SHOWN * score_of(e, method, metric, column));
+    return metric == COVERAGE ? fabs(v - SHOWN * ACF_EVAL_LEVEL) : v;
 }
 
 int acf_evaluation_winner(const acf_evaluation *e, int metric, int64_t column) {

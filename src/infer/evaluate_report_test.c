@@ -64,6 +64,11 @@ static void says_plainly_who_wins(void **state) {
     assert_non_null(strstr(text_of(&e), "    NRMSE  over all: mean or most frequent, 0.600 against 0.750\n"));
     score[4 + 1].pfc = score[8 + 1].pfc; /* as good is not better */
     assert_int_equal(acf_evaluation_winner(&e, 1, 1), -1);
+    score[4 + 1].pfc = score[8 + 1].pfc - 1e-7; /* nor what looks the same */
+    assert_int_equal(acf_evaluation_winner(&e, 1, 1), -1);
+    score[4 + 1].pfc = score[8 + 1].pfc - 1e-3;
+    assert_int_equal(acf_evaluation_winner(&e, 1, 1), ACF_EVAL_LINEAR);
+    score[4 + 1].pfc = score[8 + 1].pfc;
     score[8 + 3].coverage = 0.96; /* too much is as bad as too little */
     assert_int_equal(acf_evaluation_winner(&e, 3, -1), ACF_EVAL_LINEAR);
     assert_non_null(strstr(text_of(&e), "    90 %   over all: linear regressions, 0.850 against 0.960\n"));

@@ -4,6 +4,7 @@
  * instructions for sixteen of them, and through all rows once for the weights. */
 #include "model/archive.h"
 
+#include "model/archive_expect.h"
 #include "model/archive_learn.h"
 
 #include <math.h>
@@ -29,22 +30,24 @@ acf_status acf_archive_room(int64_t N, const acf_encoder *e, int64_t values, acf
     m->first = acf_alloc_zero((d + 1) * sizeof *m->first, "an archive of rows");
     m->value = acf_alloc_zero(4 * v * sizeof *m->value, "an archive of rows");
     m->number = acf_alloc_zero(2 * d * sizeof *m->number, "an archive of rows");
-    m->width = acf_alloc_zero((5 + 2 * d) * d * sizeof *m->width, "an archive of rows");
-    if (!m->id || !m->code || !m->place || !m->first || !m->value || !m->number || !m->width) {
+    m->expected = acf_alloc_zero(n * d * sizeof *m->expected, "an archive of rows");
+    m->width = acf_alloc_zero((6 + 2 * d) * d * sizeof *m->width, "an archive of rows");
+    if (!m->id || !m->code || !m->place || !m->expected || !m->first || !m->value || !m->number || !m->width) {
         acf_archive_free(m);
         return ACF_EMEMORY;
     }
     m->share = m->value + v, m->mean = m->value + 2 * v, m->spot = m->value + 3 * v;
     m->differ = m->width + d, m->scale = m->width + 2 * d, m->shift = m->width + 3 * d, m->gain = m->width + 4 * d;
-    m->full = m->number + d, m->near = m->width + 5 * d, m->other = m->near + d * d;
+    m->apart = m->width + 5 * d, m->full = m->number + d, m->near = m->width + 6 * d, m->other = m->near + d * d;
     *out = m;
     return ACF_OK;
 }
 
 void acf_archive_free(acf_archive *m) {
     if (!m) return;
-    acf_release(m->id), acf_release(m->code), acf_release(m->place), acf_release(m->first);
+    acf_release(m->id), acf_release(m->code), acf_release(m->place), acf_release(m->expected), acf_release(m->first);
     acf_release(m->value), acf_release(m->number), acf_release(m->width);
+    acf_expect_free(m->expect);
     acf_release(m);
 }
 
@@ -158,6 +161,8 @@ acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, const acf_
     set_codes(m, t);
     for (int64_t j = 0; j < t->D; j++) m->differ[j] = 0.3, m->scale[j] = 0.3;
     acf_archive_ready(m);
+    ACF_TRY_DONE(acf_archive_expect_room(m));
+    ACF_TRY_DONE(acf_archive_expect_learn(m, t, hold, threads));
     ACF_TRY_DONE(acf_archive_learn(m, t, hold, threads));
     acf_archive_ready(m);
     *out = m;
@@ -223,13 +228,20 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
         return ACF_EMEMORY;
     }
     r->part = r->weight + n; /* no column has more values than there are rows */
-    *out = r;
-    return ACF_OK;
+    acf_status status = ACF_OK;
+    if (m->expect) {
+        status = acf_expect_desk_open(m->expect, &r->desk);
+        if (!status && !(r->row = acf_alloc((size_t)m->expect->P * sizeof *r->row, "a look-up of rows"))) status = ACF_EMEMORY;
+    }
+    if (status) acf_recall_free(r);
+    else *out = r;
+    return status;
 }
 
 void acf_recall_free(acf_recall *r) {
     if (!r) return;
-    acf_release(r->cost), acf_release(r->donor), acf_release(r->weight);
+    acf_release(r->cost), acf_release(r->donor), acf_release(r->weight), acf_release(r->row);
+    acf_expect_desk_close(&r->desk);
     acf_release(r);
 }
 
@@ -238,6 +250,15 @@ static double usual_cost(const acf_archive *m, int64_t k, acf_real z, double nea
     double away, another;
     acf_archive_usual(m, k, z, &away, &another);
     return near * away + other * another;
+}
+
+/* Adds what rows lose that are expected to be elsewhere. */
+static void add_expected(const acf_recall *r, int64_t j, const double *x, const uint8_t *known) {
+    const acf_archive *m = r->m;
+    for (int64_t k = 0; k < m->D; k++)
+        if (k != j && known[k]) acf_archive_coordinates(m, k, acf_archive_place(m, k, x[k]), acf_archive_code(m, k, x[k]), r->row);
+    const acf_real f = acf_archive_expected(m->expect, &r->desk, r->row, known, j);
+    acf_archive_add(r->cost, m->expected + j * m->N, m->N, f, (acf_real)m->apart[j], 0, 0);
 }
 
 /* C of all rows; infinite of the row itself, and of rows that have no cell of column j. */
@@ -255,6 +276,7 @@ static void costs(const acf_recall *r, int64_t j, const double *x, const uint8_t
         const double near = m->near[j * m->D + k], other = m->other[j * m->D + k] * acf_archive_rare(m, k, acf_archive_code(m, k, x[k]));
         acf_archive_add(cost, m->place + k * m->N, m->N, z, (acf_real)near, (acf_real)other, (acf_real)usual_cost(m, k, z, near, other));
     }
+    if (m->apart[j] > 0) add_expected(r, j, x, known);
 }
 
 /* The donors among rows [from, to), whose weights lie in cost; returns what theirs sum to. */

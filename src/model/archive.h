@@ -3,13 +3,14 @@
  * A network learns what is true of many rows. Of a row that stands twice in the table, of the next year's model of a car, or where a column follows others along
  * a path that few rows mark, the best that can be said is what the nearest rows have. So a row's unknown cells are also looked up:
  *
- *     how far row i is         C_i = Σ over known cells k of near_jk |z_k - z_ik| + other_jk rare(x_k) [z_k ≠ z_ik], z the encoder's, rare(x) the
- *                              -log of the share of cells that have the value; for each asked column j by itself
+ *     how far row i is         C_i = Σ over known cells k of near_jk |z_k - z_ik| + other_jk rare(x_k) [z_k ≠ z_ik]  +  apart_j |f - f_i|, z the encoder's, rare(x)
+ *                              the -log of the share of cells that have the value, f what column j is expected to be, given the row's other cells
+ *                              (archive_expect.h); for each asked column j by itself
  *     donors of column j       rows that have it, in proportion w_i ∝ e^{-C_i}
  *     what they say            q(x_j) = Σ w_i [(1-ε_j) at x_ij  +  ε_j Laplace around z_ij, or any class]
  *     whom to believe          h = σ(shift_j + slope · how near they are + agree · how much alike):   p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j)
  *
- * near, other, ε and the scales are learned from the table, each row looked up among the others (archive_learn.h); shift, slope and agree by held-out cells
+ * near, other, apart, ε and the scales are learned from the table, each row looked up among the others (archive_learn.h); shift, slope and agree by held-out cells
  * (train/recall.h), which decide whether there is an archive at all. Formulas: docs/math.md, 17. The model's file then holds the rows. A row is never looked up
  * in itself: that is the one with its id. */
 #ifndef ACF_MODEL_ARCHIVE_H
@@ -17,6 +18,7 @@
 
 #include "base/vmath.h"
 #include "data/encode.h"
+#include "model/expect.h"
 
 #define ACF_ARCHIVE_ROWS 20000 /* of a table that is remembered, at most: a look-up goes through all of them */
 #define ACF_ARCHIVE_ABSENT ACF_R(1e30)
@@ -40,6 +42,9 @@ typedef struct acf_archive {
     double *scale;    /* (D) of the Laplace distribution, of z */
     double *shift;    /* (D) */
     double *gain;     /* (D) nats that donors know of a cell beyond its column; learning's, not in files */
+    double *apart;    /* (D) nats that a donor loses for each unit that it is expected to be elsewhere; 0 where nothing is expected */
+    acf_real *expected; /* (D,N) of numbers */
+    acf_expect *expect; /* NULL: nothing is expected of any column */
     double *near, *other; /* (D,D) nats that a donor of column j loses for column k: for each unit of distance, and for another value; 0 at j = k */
     double slope, agree;
 } acf_archive;
@@ -63,6 +68,8 @@ typedef struct acf_recall {
     int32_t *donor;   /* (n) rows with a weight; those that are far have none */
     double *weight;   /* (n) their weights, which sum to 1 */
     double *part;     /* (values of a column) room */
+    double *row;      /* (coordinates) of the row that is looked up */
+    acf_expect_desk desk;
     int64_t n;
     double peak;      /* log mean e^{mean C - C}: how much nearer donors are than rows are */
     double alike;     /* log of how many times less donors differ in the column than rows do */

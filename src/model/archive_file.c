@@ -3,6 +3,8 @@
  * Workload: up to 20,000 rows and 2,000,000 values, read once with the model. */
 #include "model/archive_file.h"
 
+#include "model/archive_expect.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -31,6 +33,7 @@ static json_t *column_to_json(const acf_archive *m, int64_t j) {
     ok = ok && json_object_set_new(o, "scale", json_real(m->scale[j])) == 0;
     ok = ok && json_object_set_new(o, "width", json_real(m->width[j])) == 0;
     ok = ok && json_object_set_new(o, "shift", json_real(m->shift[j])) == 0;
+    ok = ok && json_object_set_new(o, "apart", json_real(m->apart[j])) == 0;
     ok = ok && json_object_set_new(o, "near", acf_json_numbers(m->near + j * m->D, m->D)) == 0;
     ok = ok && json_object_set_new(o, "other", acf_json_numbers(m->other + j * m->D, m->D)) == 0;
     if (!ok) json_decref(o);
@@ -69,6 +72,20 @@ acf_real *acf_archive_codes(const acf_archive *m) {
     acf_real *out = acf_alloc((size_t)(m->N * m->D) * sizeof *out, "an archive of rows");
     for (int64_t i = 0; out && i < m->N; i++)
         for (int64_t j = 0; j < m->D; j++) out[i * m->D + j] = (acf_real)m->code[j * m->N + i];
+    return out;
+}
+
+acf_real *acf_archive_gaussian(const acf_archive *m) {
+    const int64_t n = m->expect->P * (m->expect->P + 1);
+    acf_real *out = acf_alloc((size_t)n * sizeof *out, "an archive of rows");
+    for (int64_t i = 0; out && i < n; i++) out[i] = (acf_real)m->expect->mean[i];
+    return out;
+}
+
+acf_real *acf_archive_expectations(const acf_archive *m) {
+    acf_real *out = acf_alloc((size_t)(m->N * m->D) * sizeof *out, "an archive of rows");
+    for (int64_t i = 0; out && i < m->N; i++)
+        for (int64_t j = 0; j < m->D; j++) out[i * m->D + j] = m->expected[j * m->N + i];
     return out;
 }
 
@@ -140,7 +157,11 @@ static acf_status read_column(acf_json_source from, const json_t *o, const acf_e
     ACF_TRY(read_positive(from, o, "width", &m->width[j]));
     ACF_TRY(acf_json_real(from, o, "shift", &m->shift[j]));
     ACF_TRY(read_costs(from, o, "near", m->D, m->near + j * m->D));
-    return read_costs(from, o, "other", m->D, m->other + j * m->D);
+    ACF_TRY(read_costs(from, o, "other", m->D, m->other + j * m->D));
+    ACF_TRY(acf_json_real(from, o, "apart", &m->apart[j]));
+    if (!(m->apart[j] >= 0 && m->apart[j] <= MOST_COST))
+        return acf_fail(from.status, "%s: 'apart' is %g, expected a number from 0 to %g", from.name, m->apart[j], MOST_COST);
+    return ACF_OK;
 }
 
 static acf_status read_ids(acf_json_source from, const json_t *ids, acf_archive *m) {
@@ -210,6 +231,46 @@ static acf_status read_shares(acf_json_source from, acf_archive *m) {
     return ACF_OK;
 }
 
+static acf_status read_expectations(const acf_st *f, const char *path, acf_archive *m) {
+    acf_status status = ACF_OK;
+    acf_real *value = acf_alloc((size_t)(m->N * m->D) * sizeof *value, "an archive of rows");
+    if (!value) return ACF_EMEMORY;
+    ACF_TRY_DONE(acf_st_reals(f, ACF_ARCHIVE_EXPECTED, 2, (int64_t[]){m->N, m->D}, value));
+    for (int64_t i = 0; i < m->N; i++)
+        for (int64_t j = 0; j < m->D; j++) {
+            const double x = (double)value[i * m->D + j], most = acf_archive_expects(m, j) ? ACF_EXPECT_FARTHEST : 0;
+            if (!(fabs(x) <= most)) {
+                status = acf_fail(ACF_EMODEL, "%s: tensor '" ACF_ARCHIVE_EXPECTED "' is %g at row %lld, column %lld; expected a number from %g to %g", path, x, (long long)i,
+                                  (long long)j, 0 - most, most);
+                goto done;
+            }
+            m->expected[j * m->N + i] = value[i * m->D + j];
+        }
+done:
+    acf_release(value);
+    return status;
+}
+
+/* What is expected, and that of the rows. */
+static acf_status read_gaussian(acf_json_source from, const acf_st *f, const char *path, acf_archive *m) {
+    bool sound = false;
+    ACF_TRY(acf_archive_expect_room(m));
+    for (int64_t j = 0; j < m->D; j++)
+        if (m->apart[j] > 0 && !acf_archive_expects(m, j))
+            return acf_fail(from.status, "%s: 'apart' of column %lld is above 0, but nothing is expected of such a column", from.name, (long long)j);
+    if (!m->expect) return ACF_OK;
+    const int64_t P = m->expect->P;
+    acf_real *value = acf_alloc((size_t)(P * (P + 1)) * sizeof *value, "an archive of rows");
+    acf_status status = value ? ACF_OK : ACF_EMEMORY;
+    if (!status) status = acf_st_reals(f, ACF_ARCHIVE_EXPECT, 2, (int64_t[]){P + 1, P}, value);
+    for (int64_t i = 0; !status && i < P * (P + 1); i++) m->expect->mean[i] = (double)value[i];
+    acf_release(value);
+    ACF_TRY(status);
+    ACF_TRY(acf_expect_sound(m->expect, &sound));
+    if (!sound) return acf_fail(ACF_EMODEL, "%s: tensor '" ACF_ARCHIVE_EXPECT "' must be means and, below, a symmetric positive definite matrix of %lld", path, (long long)P);
+    return read_expectations(f, path, m);
+}
+
 acf_status acf_archive_from_file(acf_json_source from, const json_t *object, const acf_st *f, const char *path, const acf_encoder *e, acf_archive **out) {
     json_t *columns, *ids;
     acf_archive *m = NULL;
@@ -224,6 +285,7 @@ acf_status acf_archive_from_file(acf_json_source from, const json_t *object, con
     ACF_TRY_DONE(read_codes(f, path, m));
     ACF_TRY_DONE(read_shares(from, m));
     acf_archive_ready(m);
+    ACF_TRY_DONE(read_gaussian(from, f, path, m));
     *out = m;
 done:
     if (status) acf_archive_free(m);

@@ -58,6 +58,7 @@ static void lab_open(lab *l, uint64_t first_id) {
     acf_archive *a = l->m->archive;
     a->slope = 0.3, a->agree = 0.7;
     for (int j = 0; j < COLS; j++) {
+        a->apart[j] = j % 3 ? 0 : 1.5 + j;
         a->differ[j] = 0.0625 * (j + 1), a->scale[j] = 11 + j, a->width[j] = 21 + j, a->shift[j] = -31 - j;
         for (int k = 0; k < COLS; k++) a->near[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 16.0, a->other[j * COLS + k] = j == k ? 0 : (10 * j + 10 + k) / 32.0;
     }
@@ -89,6 +90,13 @@ static void same(const acf_archive *a, const acf_archive *b) {
     assert_memory_equal(a->spot, b->spot, values * sizeof *a->spot);
     assert_memory_equal(a->mean, b->mean, values * sizeof *a->mean);
     assert_memory_equal(a->full, b->full, D * sizeof *a->full);
+    assert_memory_equal(a->apart, b->apart, D * sizeof *a->apart);
+    assert_int_equal(!a->expect, !b->expect);
+    if (!a->expect) return;
+    assert_true(a->expect->D == b->expect->D && a->expect->P == b->expect->P);
+    assert_memory_equal(a->expect->first, b->expect->first, (D + 1) * sizeof *a->expect->first);
+    assert_memory_equal(a->expect->mean, b->expect->mean, (size_t)(a->expect->P * (a->expect->P + 1)) * sizeof *a->expect->mean);
+    assert_memory_equal(a->expected, b->expected, N * D * sizeof *a->expected);
 }
 
 static void an_archive_comes_back(void **state) {
@@ -101,8 +109,10 @@ static void an_archive_comes_back(void **state) {
         lab_open(&l, first_id);
         if (first_id) l.m->archive->id[ROWS - 1] = ((uint64_t)1 << 48) - 1;
         l.m->archive->differ[0] = 1 / 3.0, l.m->archive->slope = -1e-9, l.m->archive->near[1] = 1e6, l.m->archive->other[COLS * COLS - 2] = 1 / 7.0;
+        l.m->archive->apart[0] = first_id ? 1e6 : 1 / 3.0;
         acf_archive_ready(l.m->archive);
         if (acf_fitted_save(l.m, path) || acf_fitted_load(l.dev, path, &again) || acf_fitted_save(again, other)) fail_msg("%s", acf_error());
+        assert_int_equal(l.m->archive->expect->P, 3);
         same(l.m->archive, again->archive);
         assert_null(again->next->archive);
         snprintf(command, sizeof command, "cmp -s '%s' '%s'", path, other);
@@ -148,6 +158,7 @@ static void what_is_read_answers_as_what_was_written(void **state) {
             assert_int_equal(acf_archive_make(l.table, l.m->encoder, NULL, 1, &l.m->archive), ACF_OK);
             for (int j = 0; j < COLS; j++) l.m->archive->shift[j] = 1 / 3.0 - j;
             l.m->archive->slope = 0.1, l.m->archive->agree = 1 / 7.0;
+            assert_true(l.m->archive->apart[0] > 0 && l.m->archive->apart[1] == 0 && l.m->archive->apart[2] == 0 && l.m->archive->apart[3] > 0);
         }
         if (acf_fitted_save(l.m, path) || acf_fitted_load(l.dev, path, &again)) fail_msg("%s", acf_error());
         assert_true(again->archive->encoder == again->encoder);
@@ -181,18 +192,21 @@ static void no_archive_leaves_no_trace(void **state) {
     assert_null(again->archive);
     assert_int_equal(acf_st_open(path, &f), ACF_OK);
     assert_string_equal(acf_st_text_find(f, "format_version"), "3");
-    assert_true(!acf_st_text_find(f, "archive") && !acf_st_find(f, "archive.rows"));
+    assert_true(!acf_st_text_find(f, "archive") && !acf_st_find(f, "archive.rows") && !acf_st_find(f, "archive.expect"));
     acf_st_close(f);
     acf_fitted_free(again);
     lab_close(&l);
 }
 
-/* A good file but for one change: of the text "archive", `find` becomes `put` (find NULL: put is all of it; put NULL: there is no such text); of the tensor
- * "archive.rows", see below. */
+/* A good file but for one change: of the text "archive", `find` becomes `put` (find NULL: put is all of it; bare: there is no such text); of the tensors
+ * "archive.rows" and "archive.expect", see below. */
 typedef struct change {
     const char *find, *put;
+    bool bare;
     enum { CODES_KEPT, CODES_DROPPED, CODES_SET, CODES_FLAT, CODES_TURNED, CODES_NONE, CODES_MANY, CODES_WHOLE } codes;
-    double set; /* of the cell at row 2, column 1 */
+    double set; /* of the cell at row 2, column 1; or of the Gaussian */
+    enum { EXPECT_KEPT, EXPECT_DROPPED, EXPECT_FLAT, EXPECT_TURNED, EXPECT_MEAN, EXPECT_DIAGONAL, EXPECT_LOWER, EXPECT_BOTH, EXPECT_WHOLE } expect;
+    enum { EXPECTED_KEPT, EXPECTED_DROPPED, EXPECTED_TURNED, EXPECTED_NUMBER, EXPECTED_CLASS } expected;
     const char *says;
 } change;
 
@@ -221,19 +235,55 @@ static bool change_codes(acf_st_tensor *t, const change *c) {
     return c->codes != CODES_DROPPED;
 }
 
+/* The same of the Gaussian: (4,3), its mean first. */
+static bool change_expect(acf_st_tensor *t, const change *c) {
+    static acf_real value[12];
+    static int32_t whole[12];
+    assert_int_equal(t->bytes, sizeof value);
+    memcpy(value, t->data, t->bytes);
+    if (c->expect == EXPECT_FLAT) t->ndim = 1, t->dim[0] = 12;
+    if (c->expect == EXPECT_TURNED) t->dim[0] = 3, t->dim[1] = 4;
+    if (c->expect == EXPECT_MEAN) value[1] = (acf_real)c->set;
+    if (c->expect == EXPECT_DIAGONAL) value[3] = (acf_real)c->set;
+    if (c->expect == EXPECT_LOWER || c->expect == EXPECT_BOTH) value[6] = (acf_real)c->set;
+    if (c->expect == EXPECT_BOTH) value[4] = (acf_real)c->set;
+    t->data = value;
+    if (c->expect == EXPECT_WHOLE) t->dtype = ACF_ST_I32, t->bytes = sizeof whole, t->data = whole;
+    return c->expect != EXPECT_DROPPED;
+}
+
+/* And of what is expected of the rows: in row 3, of column 0, or of column 1, which has classes. */
+static bool change_expected(acf_st_tensor *t, const change *c) {
+    static acf_real value[ROWS * COLS];
+    assert_int_equal(t->bytes, sizeof value);
+    memcpy(value, t->data, t->bytes);
+    if (c->expected == EXPECTED_TURNED) t->dim[0] = COLS, t->dim[1] = ROWS;
+    if (c->expected == EXPECTED_NUMBER) value[3 * COLS] = (acf_real)c->set;
+    if (c->expected == EXPECTED_CLASS) value[3 * COLS + 1] = (acf_real)c->set;
+    t->data = value;
+    return c->expected != EXPECTED_DROPPED;
+}
+
+static bool change_tensor(acf_st_tensor *t, const change *c) {
+    if (strcmp(t->name, "archive.expected") == 0) return change_expected(t, c);
+    if (strcmp(t->name, "archive.rows") == 0) return change_codes(t, c);
+    return strcmp(t->name, "archive.expect") != 0 || change_expect(t, c);
+}
+
 static void write_changed(const acf_st *good, const change *c) {
     acf_st_tensor list[256];
     acf_st_text text[32];
     int64_t n = 0, texts = 0;
     for (int64_t i = 0; i < acf_st_count(good); i++) {
         list[n] = *acf_st_at(good, i);
-        if (strcmp(list[n].name, "archive.rows") != 0 || change_codes(&list[n], c)) n++;
+        if (change_tensor(&list[n], c)) n++;
     }
     for (int64_t i = 0; i < acf_st_text_count(good); i++) {
         text[texts] = *acf_st_text_at(good, i);
         if (strcmp(text[texts].key, "checksum") == 0) continue; /* it would speak first */
-        if (strcmp(text[texts].key, "archive") == 0 && (c->find || c->put || c->codes == CODES_KEPT)) {
-            if (!(text[texts].value = changed_text(text[texts].value, c))) continue;
+        if (strcmp(text[texts].key, "archive") == 0) {
+            if (c->bare) continue;
+            if (c->put) text[texts].value = changed_text(text[texts].value, c);
         }
         texts++;
     }
@@ -243,7 +293,10 @@ static void write_changed(const acf_st *good, const change *c) {
 static void wrong_archives_get_a_sentence(void **state) {
     (void)state;
     static const change changes[] = {
-        {NULL, NULL, .says = "tensor 'archive.rows' is no part of the network"},
+        {.bare = true, .says = "tensor 'archive.expect' is no part of the network"},
+        {.bare = true, .expect = EXPECT_DROPPED, .says = "is no part of the network"},
+        {.bare = true, .expect = EXPECT_DROPPED, .expected = EXPECTED_DROPPED, .says = "tensor 'archive.rows' is no part of the network"},
+        {.bare = true, .codes = CODES_DROPPED, .says = "tensor 'archive.expect' is no part of the network"},
         {NULL, "{", .says = ", archive"},
         {NULL, "[]", .says = ", archive: this is "},
         {"\"slope\": 0.3", "\"slop\": 0.3", .says = ", archive: 'slope' is missing"},
@@ -310,6 +363,31 @@ static void wrong_archives_get_a_sentence(void **state) {
         {.codes = CODES_TURNED, .says = "another shape than expected"},
         {.codes = CODES_NONE, .says = "another shape than expected"},
         {.codes = CODES_MANY, .says = "another shape than expected"},
+        {"\"apart\": 1.5", "\"a\": 1.5", .says = "column 0: 'apart' is missing"},
+        {"\"apart\": 1.5", "\"apart\": true", .says = "column 0: 'apart' is "},
+        {"\"apart\": 1.5", "\"apart\": -1e-9", .says = "column 0: 'apart' is -1e-09, expected a number from 0 to 1e+06"},
+        {"\"apart\": 4.5", "\"apart\": 1000001", .says = "column 3: 'apart' is 1e+06, expected a number from 0 to 1e+06"},
+        {"\"shift\": -32.0, \"apart\": 0.0", "\"shift\": -32.0, \"apart\": 0.5",
+         .says = ", archive: 'apart' of column 1 is above 0, but nothing is expected of such a column"},
+        {"\"shift\": -33.0, \"apart\": 0.0", "\"shift\": -33.0, \"apart\": 1e-300", .says = "'apart' of column 2 is above 0"},
+        {.expect = EXPECT_DROPPED, .says = "tensor 'archive.expect': it is missing"},
+        {.expect = EXPECT_FLAT, .says = "tensor 'archive.expect': its shape is [12], expected [4, 3]"},
+        {.expect = EXPECT_TURNED, .says = "tensor 'archive.expect': its shape is [3, 4], expected [4, 3]"},
+        {.expect = EXPECT_MEAN, .set = ABSENT, .says = "tensor 'archive.expect' must be means and, below, a symmetric positive definite matrix of 3"},
+        {.expect = EXPECT_MEAN, .set = (double)INFINITY, .says = "tensor 'archive.expect' must be means"},
+        {.expect = EXPECT_DIAGONAL, .set = 0, .says = "tensor 'archive.expect' must be means"},
+        {.expect = EXPECT_DIAGONAL, .set = -2, .says = "tensor 'archive.expect' must be means"},
+        {.expect = EXPECT_DIAGONAL, .set = ABSENT, .says = "tensor 'archive.expect' must be means"},
+        {.expect = EXPECT_DIAGONAL, .set = (double)INFINITY, .says = "tensor 'archive.expect' must be means"},
+        {.expect = EXPECT_LOWER, .set = 1e-3, .says = "tensor 'archive.expect' must be means"},
+        {.expect = EXPECT_BOTH, .set = 1e6, .says = "tensor 'archive.expect' must be means"},
+        {.expected = EXPECTED_DROPPED, .says = "tensor 'archive.expected': it is missing"},
+        {.expected = EXPECTED_TURNED, .says = "tensor 'archive.expected': its shape is [4, 7], expected [7, 4]"},
+        {.expected = EXPECTED_NUMBER, .set = 1000001, .says = "tensor 'archive.expected' is 1e+06 at row 3, column 0; expected a number from -1e+06 to 1e+06"},
+        {.expected = EXPECTED_NUMBER, .set = -2e6, .says = "tensor 'archive.expected' is -2e+06 at row 3, column 0"},
+        {.expected = EXPECTED_NUMBER, .set = ABSENT, .says = "tensor 'archive.expected'"},
+        {.expected = EXPECTED_CLASS, .set = 0.5, .says = "tensor 'archive.expected' is 0.5 at row 3, column 1; expected a number from 0 to 0"},
+        {.expect = EXPECT_WHOLE, .says = "its dtype is I32, expected F32 or F64"},
         {.codes = CODES_WHOLE, .says = "its dtype is I32, expected F32 or F64"},
     };
     lab l;
@@ -359,17 +437,32 @@ static void models_of_images_have_none(void **state) {
     lab_close(&l);
 }
 
+/* Whatever is expected, weights are numbers. */
+static void check_finite(const acf_archive *a) {
+    const double x[COLS] = {0.1, 2, 0, 8};
+    acf_recall *r;
+    assert_true((double)(acf_real)1e30 == a->expect->mean[1]);
+    assert_int_equal(acf_recall_create(a, &r), ACF_OK);
+    for (int mask = 0; mask < 1 << COLS; mask++) {
+        const uint8_t known[COLS] = {mask & 1, mask >> 1 & 1, mask >> 2 & 1, mask >> 3 & 1};
+        assert_true(acf_recall_look(r, 0, x, known, 5) && r->n > 0 && isfinite(r->peak));
+        for (int64_t k = 0; k < r->n; k++) assert_true(r->weight[k] > 0 && r->weight[k] <= 1);
+    }
+    acf_recall_free(r);
+}
+
 /* What a change may leave as it is: ids may be those of other rows, and a code of a missing cell. */
 static void other_archives_are_read(void **state) {
     (void)state;
     static const change changes[] = {{"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1}, {"\"slope\": 0.3", "\"slope\": -3"},
-                                     {"\"near\": [1.875, ", "\"near\": [1000000, "}, {"\"other\": [0.9375, ", "\"other\": [0, "}, {"\"agree\": 0.7", "\"agree\": -7"}};
+                                     {"\"near\": [1.875, ", "\"near\": [1000000, "}, {"\"other\": [0.9375, ", "\"other\": [0, "}, {"\"agree\": 0.7", "\"agree\": -7"},
+                                     {"\"apart\": 1.5", "\"apart\": 1000000"}, {.expect = EXPECT_MEAN, .set = 1e30}, {.expected = EXPECTED_NUMBER, .set = -1e6}};
     lab l;
     acf_st *good;
     lab_open(&l, 900);
     assert_int_equal(acf_fitted_save(l.m, path), ACF_OK);
     assert_int_equal(acf_st_open(path, &good), ACF_OK);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 9; i++) {
         acf_model *m = NULL;
         write_changed(good, &changes[i]);
         if (acf_fitted_load(l.dev, other, &m)) fail_msg("%s", acf_error());
@@ -380,9 +473,48 @@ static void other_archives_are_read(void **state) {
         if (i == 3) assert_true(a->near[2 * COLS] == 1e6);
         if (i == 4) assert_true(a->other[2 * COLS] == 0);
         if (i == 5) assert_true(a->agree == -7);
+        if (i == 6) assert_true(a->apart[0] == 1e6);
+        if (i == 7) check_finite(a);
+        if (i == 8) assert_true(a->expected[3] == ACF_R(-1e6));
         acf_fitted_free(m);
     }
     acf_st_close(good);
+    lab_close(&l);
+}
+
+/* Classes alone expect nothing: there is no tensor, and one that is there all the same has no place. */
+static void nothing_is_expected_of_classes(void **state) {
+    (void)state;
+    static const double x[] = {0, 1, 1, 0, 1, 2, 0, 1, 1, 0, 0, 2};
+    static const acf_column column[2] = {{"k", 2}, {"l", 3}};
+    static const acf_real gaussian[2] = {0, 1};
+    lab l;
+    acf_st *good;
+    acf_model *again = NULL, *none = NULL;
+    acf_st_tensor list[256];
+    acf_st_text text[32];
+    int64_t texts = 0;
+    assert_int_equal(acf_device_open_cpu(1, &l.dev), ACF_OK);
+    assert_int_equal(acf_tab_create(x, NULL, 6, 2, column, &l.table), ACF_OK);
+    l.m = some_model(l.dev, l.table);
+    assert_int_equal(acf_archive_make(l.table, l.m->encoder, NULL, 1, &l.m->archive), ACF_OK);
+    if (acf_fitted_save(l.m, path) || acf_fitted_load(l.dev, path, &again)) fail_msg("%s", acf_error());
+    assert_null(l.m->archive->expect);
+    same(l.m->archive, again->archive);
+    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    assert_true(acf_st_find(good, "archive.rows") && !acf_st_find(good, "archive.expect"));
+    int64_t n = acf_st_count(good);
+    for (int64_t i = 0; i < n; i++) list[i] = *acf_st_at(good, i);
+    list[n++] = (acf_st_tensor){.name = "archive.expect", .dtype = ACF_ST_REAL, .ndim = 2, .dim = {2, 1}, .data = gaussian, .bytes = sizeof gaussian};
+    for (int64_t i = 0; i < acf_st_text_count(good); i++) {
+        text[texts] = *acf_st_text_at(good, i);
+        texts += strcmp(text[texts].key, "checksum") != 0;
+    }
+    assert_int_equal(acf_st_write(other, list, n, text, texts), ACF_OK);
+    assert_int_equal(acf_fitted_load(l.dev, other, &none), ACF_EMODEL);
+    if (!strstr(acf_error(), "tensor 'archive.expect' is no part of the network")) fail_msg("%s", acf_error());
+    acf_st_close(good);
+    acf_fitted_free(again);
     lab_close(&l);
 }
 
@@ -436,4 +568,5 @@ ACF_TESTS(archive_file, cmocka_unit_test_setup_teardown(an_archive_comes_back, m
           cmocka_unit_test_setup_teardown(wrong_archives_get_a_sentence, make_names, remove_files),
           cmocka_unit_test_setup_teardown(models_of_images_have_none, make_names, remove_files),
           cmocka_unit_test_setup_teardown(other_archives_are_read, make_names, remove_files), cmocka_unit_test(too_many_values_are_not_written),
+          cmocka_unit_test_setup_teardown(nothing_is_expected_of_classes, make_names, remove_files),
           cmocka_unit_test_setup_teardown(memory_may_run_out, make_names, remove_files))

@@ -5,6 +5,7 @@
 #include "model/archive_learn.h"
 
 #include "base/rng.h"
+#include "model/archive_expect.h"
 
 #include <math.h>
 #include <omp.h>
@@ -21,18 +22,21 @@
 #define FOLLOW 0.1   /* by which ε and the scale follow a step */
 #define NEAR 1.3     /* expected, divided by the root of the number of columns: the distances of all add up */
 #define OTHER 0.5
-#define DEVIATION 1.2 /* of their logarithms */
+#define APART 2.0
+#define DEVIATION 1.2 /* of their logarithms, */
+#define FEW 200.0     /* with many more rows than these; less with fewer: what few rows seem to say is mostly chance */
 #define LEAST 1e-3   /* of ε and 1 - ε */
 #define LEAST_SCALE 0.01
 
-/* One column's learning. Sizes: P = 2 D numbers, near and other; n donors. */
+/* One column's learning. Sizes: P = 2 D + 1 numbers, near, other and, last, apart; n donors. */
 typedef struct pupil {
     acf_archive *m;
     const acf_table *t;
     const acf_holdout *hold;
     int64_t j, n;
     int32_t *donor;            /* (n) rows */
-    acf_real *place;           /* (D,n) */
+    acf_real *place, *expected; /* (D,n), (n) */
+    bool expects;              /* it does */
     acf_real *cost, *weight, *push; /* (n) */
     double *log, *mean, *first, *second, *slope; /* (P) logarithms, their mean after SETTLED steps, Adam's moments, the gradient */
     uint8_t *held;             /* (D) */
@@ -41,7 +45,11 @@ typedef struct pupil {
     double told, told_rows;    /* logq and seen of settled steps */
 } pupil;
 
-static double expected(const pupil *p, int64_t k) { return log((k < p->m->D ? NEAR : OTHER) / sqrt((double)acf_max(p->m->D - 1, 1))); }
+static int64_t numbers(const pupil *p) { return 2 * p->m->D + 1; }
+
+static double hoped(const pupil *p, int64_t k) {
+    return k == 2 * p->m->D ? log(APART) : log((k < p->m->D ? NEAR : OTHER) / sqrt((double)acf_max(p->m->D - 1, 1)));
+}
 
 /* ---- one row ------------------------------------------------------------------------------------------------------------------ */
 
@@ -60,6 +68,7 @@ static void look(pupil *p, int64_t row) {
         acf_archive_usual(m, k, z, &away, &another);
         acf_archive_add(p->cost, p->place + k * p->n, p->n, z, (acf_real)near, (acf_real)other, (acf_real)(near * away + other * another));
     }
+    if (p->expects) acf_archive_add(p->cost, p->expected, p->n, m->expected[p->j * m->N + row], (acf_real)exp(p->log[2 * D]), 0, 0);
     for (int64_t i = 0; i < p->n; i++)
         if (m->id[p->donor[i]] == m->id[row]) p->cost[i] = (acf_real)INFINITY;
 }
@@ -129,13 +138,15 @@ static void add_slopes(pupil *p, int64_t row) {
         pull(p->push, p->place + k * p->n, p->n, z, (acf_real)away, (acf_real)another, &by_near, &by_other);
         p->slope[k] += by_near, p->slope[m->D + k] += by_other * acf_archive_rare(m, k, m->code[k * m->N + row]);
     }
+    double same = 0;
+    if (p->expects) pull(p->push, p->expected, p->n, m->expected[p->j * m->N + row], 0, 0, &p->slope[2 * m->D], &same);
 }
 
 /* ---- one step ----------------------------------------------------------------------------------------------------------------- */
 
 static void ask(pupil *p, int step) {
     const acf_archive *m = p->m;
-    memset(p->slope, 0, (size_t)(2 * m->D) * sizeof *p->slope);
+    memset(p->slope, 0, (size_t)numbers(p) * sizeof *p->slope);
     p->smooth = p->apart = p->logq = p->seen = 0;
     const int64_t asked = acf_max(acf_min(WORK / (p->n * m->D), ASKED), ASKED_LEAST);
     for (int64_t i = 0; i < asked; i++) {
@@ -151,10 +162,10 @@ static void ask(pupil *p, int step) {
 
 static void move(pupil *p, int step) {
     acf_archive *m = p->m;
-    const int64_t D = m->D, j = p->j;
+    const int64_t j = p->j;
     const double rate = RATE * (1 - (double)step / STEPS), c1 = 1 - pow(0.9, step + 1), c2 = 1 - pow(0.999, step + 1);
-    for (int64_t k = 0; k < 2 * D; k++) {
-        const double g = p->slope[k] / p->seen * exp(p->log[k]) + (p->log[k] - expected(p, k)) / (DEVIATION * DEVIATION) / p->cells;
+    for (int64_t k = 0; k < numbers(p); k++) {
+        const double g = p->slope[k] / p->seen * exp(p->log[k]) + (p->log[k] - hoped(p, k)) / (DEVIATION * DEVIATION) * (1 + FEW / p->cells) / p->cells;
         p->first[k] = 0.9 * p->first[k] + 0.1 * g, p->second[k] = 0.999 * p->second[k] + 0.001 * g * g;
         p->log[k] -= rate * (p->first[k] / c1) / (sqrt(p->second[k] / c2) + 1e-8);
         if (step >= SETTLED) p->mean[k] += p->log[k];
@@ -181,6 +192,8 @@ static void choose_donors(pupil *p) {
     }
     for (int64_t k = 0; k < m->D; k++)
         for (int64_t i = 0; i < p->n; i++) p->place[k * p->n + i] = m->place[k * m->N + p->donor[i]];
+    p->expects = acf_archive_expects(m, p->j);
+    for (int64_t i = 0; i < p->n; i++) p->expected[i] = m->expected[p->j * m->N + p->donor[i]];
 }
 
 static void learn_column(pupil *p, int64_t j) {
@@ -188,10 +201,10 @@ static void learn_column(pupil *p, int64_t j) {
     const int64_t D = m->D;
     p->j = j, p->settled = p->told = p->told_rows = 0;
     choose_donors(p);
-    memset(p->mean, 0, (size_t)(2 * D) * sizeof *p->mean);
-    memset(p->first, 0, (size_t)(2 * D) * sizeof *p->first);
-    memset(p->second, 0, (size_t)(2 * D) * sizeof *p->second);
-    for (int64_t k = 0; k < 2 * D; k++) p->log[k] = expected(p, k);
+    memset(p->mean, 0, (size_t)numbers(p) * sizeof *p->mean);
+    memset(p->first, 0, (size_t)numbers(p) * sizeof *p->first);
+    memset(p->second, 0, (size_t)numbers(p) * sizeof *p->second);
+    for (int64_t k = 0; k < numbers(p); k++) p->log[k] = hoped(p, k);
     for (int step = 0; p->n > 1 && step < STEPS; step++) {
         ask(p, step);
         if (p->seen > 0) move(p, step);
@@ -201,6 +214,7 @@ static void learn_column(pupil *p, int64_t j) {
         m->near[j * D + k] = counts && m->number[k] ? ACF_ARCHIVE_SHARPER * exp(p->mean[k] / p->settled) : 0;
         m->other[j * D + k] = counts ? ACF_ARCHIVE_SHARPER * exp(p->mean[D + k] / p->settled) : 0;
     }
+    m->apart[j] = p->expects && p->settled > 0 ? ACF_ARCHIVE_SHARPER * exp(p->mean[2 * D] / p->settled) : 0;
     m->gain[j] = p->told_rows > 0 ? p->told / p->told_rows : 0;
 }
 
@@ -208,12 +222,12 @@ static acf_status open_pupil(pupil *p, acf_archive *m, const acf_table *t, const
     const size_t n = (size_t)most_donors(m), D = (size_t)m->D;
     *p = (pupil){.m = m, .t = t, .hold = hold};
     p->donor = acf_alloc(n * sizeof *p->donor, "an archive of rows");
-    p->place = acf_alloc((D + 3) * n * sizeof *p->place, "an archive of rows");
-    p->log = acf_alloc(10 * D * sizeof *p->log, "an archive of rows");
+    p->place = acf_alloc((D + 4) * n * sizeof *p->place, "an archive of rows");
+    p->log = acf_alloc(5 * (2 * D + 1) * sizeof *p->log, "an archive of rows");
     p->held = acf_alloc_zero(D, "an archive of rows");
     if (!p->donor || !p->place || !p->log || !p->held) return ACF_EMEMORY;
-    p->cost = p->place + D * n, p->weight = p->cost + n, p->push = p->weight + n;
-    p->mean = p->log + 2 * D, p->first = p->log + 4 * D, p->second = p->log + 6 * D, p->slope = p->log + 8 * D;
+    p->cost = p->place + D * n, p->weight = p->cost + n, p->push = p->weight + n, p->expected = p->push + n;
+    p->mean = p->log + 2 * D + 1, p->first = p->mean + 2 * D + 1, p->second = p->first + 2 * D + 1, p->slope = p->second + 2 * D + 1;
     return ACF_OK;
 }
 

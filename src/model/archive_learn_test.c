@@ -55,6 +55,8 @@ static void near(double a, double b, double tolerance) {
 /* All that is learned is finite, in its limits, and 0 where a column would speak about itself. */
 static void check_sane(const acf_archive *m) {
     for (int64_t j = 0; j < m->D; j++) {
+        assert_true(isfinite(m->apart[j]) && m->apart[j] >= 0);
+        if (!m->number[j]) assert_true(m->apart[j] == 0);
         assert_true(m->differ[j] >= 0.001 && m->differ[j] <= 0.999 && m->scale[j] >= 0.01 && m->scale[j] < 1e6 && isfinite(m->gain[j]));
         for (int64_t k = 0; k < m->D; k++) {
             const double near_k = m->near[j * m->D + k], other_k = m->other[j * m->D + k];
@@ -68,7 +70,7 @@ static void check_sane(const acf_archive *m) {
 static bool same_bits(const acf_archive *a, const acf_archive *b) {
     const size_t D = (size_t)a->D, square = D * D * sizeof(double), line = D * sizeof(double);
     return !memcmp(a->near, b->near, square) && !memcmp(a->other, b->other, square) && !memcmp(a->differ, b->differ, line) &&
-           !memcmp(a->scale, b->scale, line) && !memcmp(a->gain, b->gain, line);
+           !memcmp(a->scale, b->scale, line) && !memcmp(a->apart, b->apart, line) && !memcmp(a->gain, b->gain, line);
 }
 
 /* ---- what is near ---------------------------------------------------------------------------------------------------------- */
@@ -120,10 +122,12 @@ static void a_class_that_decides_a_number_comes_to_count(void **state) {
 /* Σ log q of the cells of column j, each row looked up among the others, less what is expected of the numbers. */
 static double worth(const lab *l, int64_t j) {
     const int64_t D = l->t->D;
-    double sum = 0;
+    double sum = 0, cells_of_j = 0;
     uint8_t known[8];
     acf_recall *r;
     assert_int_equal(acf_recall_create(l->m, &r), ACF_OK);
+    for (int64_t i = 0; i < l->t->N; i++) cells_of_j += acf_tab_present(acf_tab_row(l->t, i)[j]);
+    const double deviation = 1.2 / sqrt(1 + 200 / cells_of_j);
     for (int64_t i = 0; i < l->t->N; i++) {
         const double *x = acf_tab_row(l->t, i);
         for (int64_t k = 0; k < D; k++) known[k] = acf_tab_present(x[k]);
@@ -131,9 +135,10 @@ static double worth(const lab *l, int64_t j) {
     }
     for (int64_t k = 0; k < D; k++) {
         const double root = sqrt((double)(D - 1));
-        if (k != j && l->m->number[k]) sum -= 0.5 * pow(log(l->m->near[j * D + k] * root / 1.3) / 1.2, 2);
-        if (k != j) sum -= 0.5 * pow(log(l->m->other[j * D + k] * root / 0.5) / 1.2, 2);
+        if (k != j && l->m->number[k]) sum -= 0.5 * pow(log(l->m->near[j * D + k] * root / 1.3) / deviation, 2);
+        if (k != j) sum -= 0.5 * pow(log(l->m->other[j * D + k] * root / 0.5) / deviation, 2);
     }
+    if (l->m->apart[j] > 0) sum -= 0.5 * pow(log(l->m->apart[j] / 2) / deviation, 2);
     acf_recall_free(r);
     return sum;
 }
@@ -160,6 +165,10 @@ static void what_is_learned_is_a_maximum(void **state) {
     lab l = open_lab(N, D, column);
     for (int again = 0; again < 2; again++) {
         for (int64_t k = 0; k < D * D; k++) l.m->near[k] /= ACF_ARCHIVE_SHARPER, l.m->other[k] /= ACF_ARCHIVE_SHARPER;
+        for (int64_t j = 0; j < D; j++) l.m->apart[j] /= ACF_ARCHIVE_SHARPER;
+        for (int64_t j = 0; j < D; j++)
+            for (double change = -1.5; change <= 2; change += 3)
+                if (l.m->number[j]) assert_true(l.m->apart[j] > 0 && better(&l, j, &l.m->apart[j], change) < 1);
         for (int64_t j = 0; j < D; j++)
             for (int64_t k = 0; k < D; k++)
                 for (double change = -1.5; change <= 2; change += 3) {
@@ -169,12 +178,84 @@ static void what_is_learned_is_a_maximum(void **state) {
                 }
         /* Of the column that follows others it is far below. */
         for (double change = -1.5; change <= 2; change += 3)
-            assert_true(better(&l, 2, &l.m->near[2 * D], change) < -3 && better(&l, 2, &l.m->other[2 * D + 1], change) < -3);
+            assert_true(better(&l, 2, &l.m->near[2 * D], change) < -3 && better(&l, 2, &l.m->other[2 * D + 1], change) < -0.5);
         acf_archive_free(l.m);
         l.e->resolution[2] = (acf_resolution){5, 1};
         l.m = learned(&l, NULL, 1);
     }
     close_lab(&l);
+}
+
+/* The root of the mean square of how far logarithms of all numbers are from what is expected of them, in a table of N rows of chance. */
+static double away_by_chance(int64_t N) {
+    enum { D = 6 };
+    const acf_column column[D] = {{"a", 0}, {"b", 0}, {"c", 0}, {"d", 0}, {"e", 0}, {"f", 0}};
+    double square = 0, n = 0;
+    for (int64_t i = 0; i < N * D; i++) cells[i] = normal(i, 0);
+    lab l = open_lab(N, D, column);
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t k = 0; k < D; k++)
+            if (k != j) square += pow(log(l.m->near[j * D + k] / ACF_ARCHIVE_SHARPER * sqrt(D - 1) / 1.3), 2), n++;
+    close_lab(&l);
+    return sqrt(square / n);
+}
+
+static void few_rows_say_little(void **state) {
+    (void)state;
+    assert_true(away_by_chance(30) < 0.3 && away_by_chance(2000) > 0.5);
+}
+
+/* ---- what is expected -------------------------------------------------------------------------------------------------------- */
+
+enum { SUM, PRODUCT, SIZE };
+
+/* y is a sum that no column tells alone, a product, or a size; a class follows it. */
+static lab open_sum(int kind) {
+    enum { N = 500, D = 5 };
+    static const acf_column column[D] = {{"a", 0}, {"b", 0}, {"c", 0}, {"y", 0}, {"k", 2}};
+    for (int i = 0; i < N; i++) {
+        double *x = cells + i * D;
+        for (int k = 0; k < 3; k++) x[k] = normal(i, (uint32_t)k);
+        x[3] = (kind == SUM ? x[0] + x[1] - x[2] : kind == PRODUCT ? x[0] * x[1] : fabs(x[0])) + 0.05 * normal(i, 3);
+        x[4] = x[3] > 0.3;
+        for (int k = 0; k < D; k++)
+            if (uniform(i, (uint32_t)(20 + k)) < 0.05) x[k] = ABSENT;
+    }
+    return open_lab(N, D, column);
+}
+
+static void rows_that_expect_the_same_are_near(void **state) {
+    (void)state;
+    lab l = open_sum(SUM);
+    check_sane(l.m);
+    for (int j = 0; j < 4; j++) {
+        const double kept = l.m->apart[j], with = worth(&l, j);
+        assert_true(kept > 5 && l.m->gain[j] > 0.7);
+        for (int k = 0; k < 3; k++) assert_true(l.m->near[j * 5 + k] < 0.3 * kept);
+        l.m->apart[j] = 0;
+        assert_true(with > worth(&l, j) + 100);
+        l.m->apart[j] = kept;
+        for (double change = -1; change <= 1; change += 2) { /* it is a maximum here, too: a small part of 500 cells */
+            l.m->apart[j] = kept / ACF_ARCHIVE_SHARPER;
+            for (int k = 0; k < 5; k++) l.m->near[j * 5 + k] /= ACF_ARCHIVE_SHARPER, l.m->other[j * 5 + k] /= ACF_ARCHIVE_SHARPER;
+            assert_true(better(&l, j, &l.m->apart[j], change) < -5);
+            for (int k = 0; k < 5; k++) l.m->near[j * 5 + k] *= ACF_ARCHIVE_SHARPER, l.m->other[j * 5 + k] *= ACF_ARCHIVE_SHARPER;
+            l.m->apart[j] = kept;
+        }
+    }
+    assert_true(l.m->apart[4] == 0 && l.m->gain[4] > 0.1);
+    close_lab(&l);
+}
+
+static void what_no_sum_tells_is_learned_without(void **state) {
+    (void)state;
+    for (int kind = PRODUCT; kind <= SIZE; kind++) {
+        lab l = open_sum(kind);
+        check_sane(l.m);
+        assert_true(l.m->apart[3] > 0 && l.m->apart[3] < 20 && l.m->gain[3] > 0.2);
+        assert_true(fabs(l.m->gain[2]) < 0.05 && l.m->apart[2] < 5);
+        close_lab(&l);
+    }
 }
 
 /* ---- copies ---------------------------------------------------------------------------------------------------------------- */
@@ -207,6 +288,30 @@ static void copies_are_told_from_what_is_near(void **state) {
     close_lab(&l);
 }
 
+/* Pairs of rows with a name. A fourth of the copies have any of two classes, and half of these agree all the same; half have a number with noise, which is often
+ * rounded to none. */
+static void a_copy_may_agree_by_chance(void **state) {
+    (void)state;
+    enum { N = 1200, D = 3 };
+    const acf_column column[D] = {{NULL, 0}, {NULL, 2}, {NULL, 0}};
+    for (int i = 0; i < N; i++) {
+        const int twin = i / 2;
+        const double u = uniform(i, 3), noise = u < 0.5 ? log(2 * u) : -log(2 * (1 - u));
+        cells[i * D] = floor(90000 * uniform(twin, 0));
+        cells[i * D + 1] = floor(2 * (i % 2 && uniform(i, 6) < 0.25 ? uniform(i, 7) : uniform(twin, 1)));
+        cells[i * D + 2] = floor(10 * normal(twin, 2)) + (i % 2 && uniform(i, 8) < 0.5 ? floor(1.5 * noise + 0.5) : 0);
+    }
+    lab l = open_lab(N, D, column);
+    near(l.m->differ[1], 0.25, 0.05); /* an eighth differ */
+    acf_archive_free(l.m);
+    l.e->resolution[2] = (acf_resolution){1, 0};
+    l.m = learned(&l, NULL, 2);
+    check_sane(l.m);
+    near(l.m->differ[2], 0.5, 0.06); /* less than four in ten differ */
+    near(l.m->scale[2], 0.15, 0.03);
+    close_lab(&l);
+}
+
 /* ---- cells held out -------------------------------------------------------------------------------------------------------- */
 
 /* Every row of two cells has one of them held out: who is asked for the other has nothing to go by, and all stays as expected. */
@@ -222,6 +327,7 @@ static void held_out_cells_neither_ask_nor_speak(void **state) {
     check_sane(m);
     near(m->near[0 * D + 1], 1.3 * ACF_ARCHIVE_SHARPER, 1e-9), near(m->near[1 * D], 1.3 * ACF_ARCHIVE_SHARPER, 1e-9);
     near(m->other[0 * D + 1], 0.5 * ACF_ARCHIVE_SHARPER, 1e-9), near(m->other[1 * D], 0.5 * ACF_ARCHIVE_SHARPER, 1e-9);
+    near(m->apart[0], 2 * ACF_ARCHIVE_SHARPER, 1e-9), near(m->apart[1], 2 * ACF_ARCHIVE_SHARPER, 1e-9);
     near(m->gain[1], 0, 1e-6);
     assert_true(l.m->near[1 * D] > 5 && l.m->gain[1] > 0.5);
     acf_archive_free(m);
@@ -241,6 +347,7 @@ static void a_column_that_is_never_asked_for_learns_nothing(void **state) {
     hold->keep[2] = -1;
     acf_archive *m = learned(&l, hold, 1);
     for (int k = 0; k < D; k++) assert_true(m->near[2 * D + k] == 0 && m->other[2 * D + k] == 0);
+    assert_true(m->apart[2] == 0 && m->apart[0] > 0 && l.m->apart[2] > 0);
     assert_true(m->gain[2] == 0 && m->differ[2] == 0.3 && m->scale[2] == 0.3 && m->near[0 * D + 1] > 0 && l.m->near[2 * D] > 0);
     acf_archive_free(m);
     acf_holdout_free(hold);
@@ -329,7 +436,8 @@ static void memory_may_run_out(void **state) {
 }
 
 ACF_TESTS(archive_learn, cmocka_unit_test(columns_that_decide_another_come_to_count), cmocka_unit_test(a_class_that_decides_a_number_comes_to_count),
-          cmocka_unit_test(what_is_learned_is_a_maximum), cmocka_unit_test(copies_are_told_from_what_is_near),
+          cmocka_unit_test(what_is_learned_is_a_maximum), cmocka_unit_test(few_rows_say_little), cmocka_unit_test(rows_that_expect_the_same_are_near),
+          cmocka_unit_test(what_no_sum_tells_is_learned_without), cmocka_unit_test(a_copy_may_agree_by_chance), cmocka_unit_test(copies_are_told_from_what_is_near),
           cmocka_unit_test(held_out_cells_neither_ask_nor_speak), cmocka_unit_test(a_column_that_is_never_asked_for_learns_nothing),
           cmocka_unit_test(any_number_of_threads_learns_the_same_bits), cmocka_unit_test(small_tables_are_learned_from),
           cmocka_unit_test(extreme_numbers_are_learned_from), cmocka_unit_test(wide_tables_are_learned_from), cmocka_unit_test(memory_may_run_out))

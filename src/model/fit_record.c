@@ -27,7 +27,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
         ok = !json_object_set_new(o, "valid", json_real(r->valid)) &&
              !json_object_set_new(o, "valid_step", json_integer(r->valid_step)) &&
              !json_object_set_new(o, "widen", json_real(r->widen)) && !json_object_set_new(o, "soften", json_real(r->soften));
-    if (ok && r->recall[ACF_RECALL_SLOPE] > 0)
+    if (ok && r->recall[ACF_RECALL_CHANCE] > 0)
         ok = !json_object_set_new(o, "recall", recall_to_json(r->recall));
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {

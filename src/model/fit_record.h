@@ -22,9 +22,18 @@ typedef enum acf_refit {
     ACF_REFIT_COUNT
 } acf_refit;
 
-/* Numbers that say how far rows that are looked up are believed. */
+/* Numbers that say how far rows that are looked up are believed, and the share of the network's score that is won by it, with its deviation: 0 where nothing was asked. */
 #define ACF_RECALL_COLUMNS 128 /* of a table whose rows are looked up, at most: what is learned for that grows with their square */
-enum { ACF_RECALL_SHIFT, ACF_RECALL_SLOPE, ACF_RECALL_AGREE, ACF_RECALL_TOLD, ACF_RECALL_COLUMN, ACF_RECALL_NUMBERS = ACF_RECALL_COLUMN + ACF_RECALL_COLUMNS };
+enum {
+    ACF_RECALL_SHIFT,
+    ACF_RECALL_SLOPE,
+    ACF_RECALL_AGREE,
+    ACF_RECALL_TOLD,
+    ACF_RECALL_WON,
+    ACF_RECALL_CHANCE,
+    ACF_RECALL_COLUMN, /* each column's own, from here on */
+    ACF_RECALL_NUMBERS = ACF_RECALL_COLUMN + ACF_RECALL_COLUMNS
+};
 
 /* Of the first pass, but for seconds, skipped and left_out: a second one is as long as valid_step says, and validates nothing. */
 typedef struct acf_fit_record {
@@ -38,14 +47,14 @@ typedef struct acf_fit_record {
     double valid;            /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
     int64_t valid_step;      /* and its step */
     double widen, soften;    /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
-    double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (train/recall.h); slope 0: they are not */
+    double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (train/recall.h); chance 0: it was not asked for */
     acf_refit refit;
     double seconds;          /* of training, over all runs and both passes */
     int64_t before;          /* steps of the models that it was started from, one from the other; in none of the numbers above */
 } acf_fit_record;
 
 /* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",
- * "valid_step", "widen", "soften"}, where rows are looked up {"recall"}, a list, and where it was started from another model {"before"}. "left_out", "widen" and "soften" are 0 and "refit" none where a
+ * "valid_step", "widen", "soften"}, where it was asked whether to look rows up {"recall"}, a list, and where it was started from another model {"before"}. "left_out", "widen" and "soften" are 0 and "refit" none where a
  * file does not say.
  * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);

@@ -204,7 +204,9 @@ static acf_status add_tensors(draft *d, const acf_model *m, int k) {
     return ACF_OK;
 }
 
-/* Text and tensor of the archive. */
+static int64_t archive_tensors(const acf_archive *a) { return !a ? 0 : a->expect ? 3 : 1; }
+
+/* Text and tensors of the archive. */
 static acf_status add_archive(draft *d, const acf_archive *a) {
     json_t *value;
     char *text = NULL;
@@ -215,12 +217,22 @@ static acf_status add_archive(draft *d, const acf_archive *a) {
     ACF_TRY(own(d, codes));
     d->tensor[d->n++] = (acf_st_tensor){.name = ACF_ARCHIVE_CODES, .dtype = ACF_ST_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = codes,
                                         .bytes = (size_t)(a->N * a->D) * sizeof *codes};
+    if (!a->expect) return ACF_OK;
+    const int64_t P = a->expect->P;
+    acf_real *expect = acf_archive_gaussian(a);
+    ACF_TRY(own(d, expect));
+    d->tensor[d->n++] = (acf_st_tensor){.name = ACF_ARCHIVE_EXPECT, .dtype = ACF_ST_REAL, .ndim = 2, .dim = {P + 1, P}, .data = expect,
+                                        .bytes = (size_t)((P + 1) * P) * sizeof *expect};
+    acf_real *expected = acf_archive_expectations(a);
+    ACF_TRY(own(d, expected));
+    d->tensor[d->n++] = (acf_st_tensor){.name = ACF_ARCHIVE_EXPECTED, .dtype = ACF_ST_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = expected,
+                                        .bytes = (size_t)(a->N * a->D) * sizeof *expected};
     return ACF_OK;
 }
 
 static acf_status make_draft(draft *d, const acf_model *m, const char *members) {
     const bool several = m->next;
-    int64_t tensors = m->archive ? 1 : 0;
+    int64_t tensors = archive_tensors(m->archive);
     int k = 0;
     for (const acf_model *one = m; one; one = one->next) tensors += acf_fitted_params(one)->n;
     if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
@@ -365,6 +377,7 @@ static bool declared(const acf_model *m, const char *name) {
     char full[NAME_MAX_BYTES];
     int k = 0;
     if (m->archive && strcmp(name, ACF_ARCHIVE_CODES) == 0) return true;
+    if (m->archive && m->archive->expect && (strcmp(name, ACF_ARCHIVE_EXPECT) == 0 || strcmp(name, ACF_ARCHIVE_EXPECTED) == 0)) return true;
     for (; m; m = m->next, k++) {
         const acf_params *ps = acf_fitted_params(m);
         for (int i = 0; i < ps->n; i++)
@@ -378,7 +391,7 @@ static bool declared(const acf_model *m, const char *name) {
 static acf_status compare(const acf_st *f, const char *path, const acf_model *m) {
     const acf_st_tensor *t;
     char name[ACF_EXCERPT_MAX], full[NAME_MAX_BYTES];
-    int64_t n = m->archive ? 1 : 0;
+    int64_t n = archive_tensors(m->archive);
     int k = 0;
     for (const acf_model *one = m; one; one = one->next, k++) {
         const acf_params *ps = acf_fitted_params(one);

@@ -6,10 +6,12 @@
 #include "model/archive_file.h"
 
 #include <math.h>
+#include <string.h>
 
 #define GOLDEN 0.6180339887498949
 #define NARROW 24 /* a bracket after so many rounds is 1e-5 of what it was */
 #define ROUNDS 8
+#define LEAST_CHANCE 1e-9 /* 0 is for what was not asked */
 
 /* Where a number is looked for, what is expected of it, and how surely. */
 typedef struct hope {
@@ -17,12 +19,12 @@ typedef struct hope {
 } hope;
 
 static hope hope_for(int k, bool of_class) {
-    static const hope common[ACF_RECALL_COLUMN] = {[ACF_RECALL_SHIFT] = {-15, 5, 0, 3},
+    static const hope common[ACF_RECALL_WON] = {[ACF_RECALL_SHIFT] = {-15, 5, 0, 3},
                                                    [ACF_RECALL_SLOPE] = {0, 3, 0.3, 0.5},
                                                    [ACF_RECALL_AGREE] = {0, 3, 0.3, 0.5},
                                                    [ACF_RECALL_TOLD] = {0, 3, 0.7, 0.5}};
     /* Networks are good at classes: they learn their probabilities and nothing else. */
-    return k < ACF_RECALL_COLUMN ? common[k] : (hope){-4, 4, of_class ? -1 : 0, 0.6};
+    return k < ACF_RECALL_WON ? common[k] : (hope){-4, 4, of_class ? -2 : 0, 0.6};
 }
 
 static double trusted(const acf_asked_cell *c, const double *v) {
@@ -71,8 +73,8 @@ static void improve(some a, double *v, int k) {
     v[k] = 0.5 * (low + high);
 }
 
-/* Is that enough, and more than chance? And are the truths no less likely? */
-static bool worth_while(some a, const double *v, double of_network) {
+/* What is won, and its deviation, in shares of the network's score. */
+static void count_winnings(some a, double *v, double of_network) {
     const double won = -lost(a, v);
     double square = 0, nats = 0;
     for (int64_t i = 0; i < a.n; i++) {
@@ -80,30 +82,49 @@ static bool worth_while(some a, const double *v, double of_network) {
         square += pow(-acf_recall_loss(&a.cell[i], h) - won / (double)a.n, 2);
         if (a.cell[i].found) nats += log1p(h * (a.cell[i].better - 1));
     }
-    return won > 0 && won >= ACF_RECALL_WON * of_network && won >= ACF_RECALL_SURE * sqrt(square) && nats > 0;
+    v[ACF_RECALL_WON] = nats > 0 ? won / of_network : 0;
+    v[ACF_RECALL_CHANCE] = fmax(sqrt(square) / of_network, LEAST_CHANCE);
 }
 
 void acf_recall_choose(const acf_asked *a, int64_t D, double v[ACF_RECALL_NUMBERS]) {
     int64_t found;
     const double of_network = network(a, &found);
-    const some all = {a->cell, a->n, of_network > 0 ? (double)found / of_network : 0};
-    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) v[k] = k < ACF_RECALL_COLUMN + D ? hope_for(k, false).expected : 0;
+    memset(v, 0, ACF_RECALL_NUMBERS * sizeof *v);
+    if (!(of_network > 0)) return;
+    const some all = {a->cell, a->n, (double)found / of_network};
+    for (int k = 0; k < ACF_RECALL_COLUMN + D; k++) v[k] = hope_for(k, false).expected;
     for (int round = 0; round < ROUNDS; round++) {
-        for (int k = 0; k < ACF_RECALL_COLUMN; k++) improve(all, v, k);
+        for (int k = 0; k < ACF_RECALL_WON; k++) improve(all, v, k);
         for (int64_t from = 0, to; from < a->n; from = to) {
             for (to = from; to < a->n && a->cell[to].column == a->cell[from].column; to++) continue;
             improve((some){a->cell + from, to - from, all.unit}, v, ACF_RECALL_COLUMN + a->cell[from].column);
         }
     }
-    if (!worth_while(all, v, of_network)) v[ACF_RECALL_SLOPE] = 0;
+    count_winnings(all, v, of_network);
+}
+
+void acf_recall_pool(const double (*found)[ACF_RECALL_NUMBERS], int n, double v[ACF_RECALL_NUMBERS]) {
+    double asked = 0, square = 0;
+    memset(v, 0, ACF_RECALL_NUMBERS * sizeof *v);
+    for (int i = 0; i < n; i++) {
+        if (!(found[i][ACF_RECALL_CHANCE] > 0)) continue;
+        asked += 1, square += pow(found[i][ACF_RECALL_CHANCE], 2);
+        for (int k = 0; k < ACF_RECALL_NUMBERS; k++) v[k] += found[i][k];
+    }
+    for (int k = 0; asked > 0 && k < ACF_RECALL_NUMBERS; k++) v[k] /= asked;
+    v[ACF_RECALL_CHANCE] = asked > 0 ? sqrt(square) / asked : 0;
+}
+
+bool acf_recall_worth(const double *v) {
+    return v[ACF_RECALL_CHANCE] > 0 && v[ACF_RECALL_WON] >= ACF_RECALL_LEAST && v[ACF_RECALL_WON] >= ACF_RECALL_SURE * v[ACF_RECALL_CHANCE];
 }
 
 acf_status acf_recall_fit(acf_trainer *tr) {
     const acf_table *t = tr->data.table;
     acf_archive *m = NULL;
     acf_asked a = {0};
-    tr->recall[ACF_RECALL_SLOPE] = 0;
-    if (!tr->net || !tr->set.recall || tr->member || !tr->data.hold || !tr->data.hold->held) return ACF_OK;
+    memset(tr->recall, 0, sizeof tr->recall);
+    if (!tr->net || !tr->set.recall || !tr->data.hold || !tr->data.hold->held) return ACF_OK;
     if (t->N > ACF_ARCHIVE_ROWS || t->D < 2 || t->D > ACF_RECALL_COLUMNS || t->N * t->D > ACF_ARCHIVE_VALUES) return ACF_OK;
     acf_status status = acf_archive_make(t, tr->data.encoder, tr->data.hold, acf_net_params(tr->net)->dev->threads, &m);
     if (!status) status = acf_recall_ask(tr, m, &a);
@@ -118,8 +139,12 @@ acf_status acf_recall_fit(acf_trainer *tr) {
 }
 
 acf_status acf_recall_attach(acf_model *m, const acf_table *t) {
-    const double *v = m->record.recall;
-    if (!m->record.known || v[ACF_RECALL_SLOPE] <= 0) return ACF_OK;
+    double found[ACF_MEMBERS_MAX][ACF_RECALL_NUMBERS], v[ACF_RECALL_NUMBERS];
+    int n = 0;
+    for (const acf_model *one = m; one && n < ACF_MEMBERS_MAX; one = one->next)
+        if (one->record.known) memcpy(found[n++], one->record.recall, sizeof *found);
+    acf_recall_pool(found, n, v);
+    if (!acf_recall_worth(v)) return ACF_OK;
     ACF_TRY(acf_archive_make(t, m->encoder, NULL, acf_net_params(m->net)->dev->threads, &m->archive));
     m->archive->slope = v[ACF_RECALL_SLOPE], m->archive->agree = v[ACF_RECALL_AGREE];
     for (int64_t j = 0; j < t->D; j++) m->archive->shift[j] = v[ACF_RECALL_SHIFT] + v[ACF_RECALL_COLUMN + j] + v[ACF_RECALL_TOLD] * acf_recall_told(m->archive, j);

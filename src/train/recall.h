@@ -4,8 +4,8 @@
  *
  *     h = σ(shift + slope · how much nearer donors are than rows + agree · how much more alike + told · how much donors know of the column + the column's own),
  *
- * is what makes forecasts of the held-out cells score best (recall_cells.h), less a little for numbers that are far from what is expected. Where too little is
- * won, rows are not looked up and the model has no archive. Only the first of several members asks: the archive is one for all. */
+ * is what makes forecasts of the held-out cells score best (recall_cells.h), less a little for numbers that are far from what is expected. Every member asks, of its
+ * own held-out cells, and puts down what it found; a model has the means of its members', and one archive for all. Where too little is won, it has none. */
 #ifndef ACF_TRAIN_RECALL_H
 #define ACF_TRAIN_RECALL_H
 
@@ -13,16 +13,22 @@
 #include "train/recall_cells.h"
 #include "train/trainer.h"
 
-#define ACF_RECALL_WON 0.005      /* of the scores of the network, at least, */
+#define ACF_RECALL_LEAST 0.005      /* of the scores of the network, at least, */
 #define ACF_RECALL_SURE 1.0       /* and so many deviations: below, it is not worth the time that look-ups take */
 
-/* Finds out for the weights in `value`, and sets tr->recall: slope 0 where rows are not to be looked up. Fails: ACF_EMEMORY and others of validation. */
+/* Finds out for the weights in `value`, and sets tr->recall: all 0 where there is nothing to ask. Fails: ACF_EMEMORY and others of validation. */
 acf_status acf_recall_fit(acf_trainer *tr);
 
-/* The numbers that are best for these cells of D columns; slope 0: too little is won. */
+/* The numbers that are best for these cells of D columns, and what they win: nothing where truths get less likely. All 0 where no cell has donors. */
 void acf_recall_choose(const acf_asked *a, int64_t D, double v[ACF_RECALL_NUMBERS]);
 
-/* The archive of t, as a record of training says; m->archive stays NULL where it says there is none. */
+/* Means of what n members found; members that did not ask do not count. The chance is that of the mean. */
+void acf_recall_pool(const double (*found)[ACF_RECALL_NUMBERS], int n, double v[ACF_RECALL_NUMBERS]);
+
+/* Is that enough, and more than chance? */
+bool acf_recall_worth(const double *v);
+
+/* The archive of t, as records of m's members say; m->archive stays NULL where it is not worth it. */
 acf_status acf_recall_attach(acf_model *m, const acf_table *t);
 
 #endif

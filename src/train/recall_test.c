@@ -36,10 +36,11 @@ static void make_up(made *a, double nearer) {
     a->all = (acf_asked){a->cell, MADE};
 }
 
-static double chosen_slope(const made *a, double *v) {
+/* Is it worth looking rows up for these cells? */
+static bool choose(const made *a, double *v) {
     for (int k = 0; k < ACF_RECALL_NUMBERS; k++) v[k] = 99; /* whatever was there */
     acf_recall_choose(&a->all, D, v);
-    return v[ACF_RECALL_SLOPE];
+    return acf_recall_worth(v);
 }
 
 static void rows_that_are_better_are_believed(void **state) {
@@ -48,7 +49,7 @@ static void rows_that_are_better_are_believed(void **state) {
     double v[ACF_RECALL_NUMBERS];
     make_up(&a, 0.8);
     for (int i = 0; i < MADE; i++) a.cell[i].peak = acf_lab_random(1, i, 0, 4), a.cell[i].rows_rows = 0.3, a.cell[i].net_rows = 0.8;
-    assert_true(chosen_slope(&a, v) > 0);
+    assert_true(choose(&a, v));
     for (int i = 0; i < MADE; i++) assert_true(trust_of(&a.cell[i], v) > 0.9);
     for (int k = D; k < ACF_RECALL_COLUMNS; k++) assert_true(v[ACF_RECALL_COLUMN + k] == 0);
 }
@@ -60,11 +61,11 @@ static void rows_that_are_no_better_are_not_looked_up(void **state) {
         made a;
         double v[ACF_RECALL_NUMBERS];
         make_up(&a, nearer[k]);
-        assert_true(chosen_slope(&a, v) == 0);
+        assert_false(choose(&a, v));
     }
     double v[ACF_RECALL_NUMBERS];
     acf_recall_choose(&(acf_asked){0}, D, v);
-    assert_true(v[ACF_RECALL_SLOPE] == 0);
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) assert_true(v[k] == 0);
 }
 
 /* Half a percent of the network's scores, at least. */
@@ -73,9 +74,9 @@ static void a_little_is_not_worth_it(void **state) {
     made a;
     double v[ACF_RECALL_NUMBERS];
     make_up(&a, 0.0024); /* 0.48 % of 0.5, were they believed wholly */
-    assert_true(chosen_slope(&a, v) == 0);
+    assert_false(choose(&a, v));
     make_up(&a, 0.02);
-    assert_true(chosen_slope(&a, v) > 0);
+    assert_true(choose(&a, v));
 }
 
 /* In one cell they are far nearer, in the next one farther. */
@@ -86,7 +87,7 @@ static void what_may_be_chance_is_not_believed(void **state) {
     for (int k = 0; k < 2; k++) {
         make_up(&a, 0);
         for (int i = 0; i < MADE; i++) a.cell[i].off_rows = 1 - (i % 2 ? 0.5 : -0.5) - (k ? 0.05 : 0.02); /* 2 and 0.8 deviations, 10 % and 4 % */
-        assert_int_equal(chosen_slope(&a, v) > 0, k);
+        assert_int_equal(choose(&a, v), k);
     }
 }
 
@@ -97,7 +98,7 @@ static void truths_are_no_less_likely(void **state) {
     for (int k = 0; k < 4; k++) {
         make_up(&a, 0.5);
         for (int i = 0; i < MADE; i++) a.cell[i].better = k == 0 ? 0.5 : k == 1 ? 2 : i % 2 ? 1e-12 : k == 2 ? 5 : 1e300; /* the mean is that of logarithms */
-        assert_int_equal(chosen_slope(&a, v) > 0, k == 1 || k == 3);
+        assert_int_equal(choose(&a, v), k == 1 || k == 3);
     }
 }
 
@@ -108,7 +109,7 @@ static void a_column_may_be_left_to_the_network(void **state) {
     make_up(&a, 0.5);
     for (int i = 0; i < MADE; i++)
         if (a.cell[i].column == 1) a.cell[i].off_rows = 2;
-    assert_true(chosen_slope(&a, v) > 0);
+    assert_true(choose(&a, v));
     assert_true(v[ACF_RECALL_COLUMN + 1] < -2 && v[ACF_RECALL_COLUMN] > -0.5 && v[ACF_RECALL_COLUMN + 2] > -0.5 && v[ACF_RECALL_COLUMN + 3] == 0);
     for (int i = 0; i < MADE; i++) assert_true(a.cell[i].column == 1 ? trust_of(&a.cell[i], v) < 0.1 : trust_of(&a.cell[i], v) > 0.8);
 }
@@ -123,8 +124,8 @@ static void classes_are_left_to_the_network(void **state) {
         if (a.cell[i].column > 0) a.cell[i].off_rows = 1;
         a.cell[i].of_class = a.cell[i].column == 1;
     }
-    assert_true(chosen_slope(&a, v) > 0);
-    acf_assert_close(v[ACF_RECALL_COLUMN + 1], -1, 1e-3, "of classes");
+    assert_true(choose(&a, v));
+    acf_assert_close(v[ACF_RECALL_COLUMN + 1], -2, 1e-3, "of classes");
     acf_assert_close(v[ACF_RECALL_COLUMN + 2], 0, 1e-3, "of numbers");
 }
 
@@ -135,10 +136,10 @@ static void cells_without_donors_do_not_count(void **state) {
     double v[ACF_RECALL_NUMBERS];
     make_up(&a, 0.5);
     for (int i = 0; i < MADE; i += 2) a.cell[i] = (acf_asked_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = -1e9};
-    assert_true(chosen_slope(&a, v) > 0);
+    assert_true(choose(&a, v));
     make_up(&a, -0.5);
     for (int i = 0; i < MADE; i += 2) a.cell[i] = (acf_asked_cell){.column = a.cell[i].column, .off_net = 1e9, .off_rows = -1e9, .better = 1e9};
-    assert_true(chosen_slope(&a, v) == 0);
+    assert_false(choose(&a, v));
 }
 
 /* Cells that the network forecasts well weigh as much against what is expected as others. */
@@ -153,19 +154,19 @@ static void units_do_not_matter(void **state) {
             acf_asked_cell *c = &a.cell[i];
             c->off_net *= unit, c->off_rows *= unit, c->net_net *= unit, c->net_rows *= unit, c->rows_rows *= unit;
         }
-        assert_true(chosen_slope(&a, v[k]) > 0);
+        assert_true(choose(&a, v[k]));
     }
     for (int k = 0; k < ACF_RECALL_NUMBERS; k++) acf_assert_close(v[0][k], v[1][k], 1e-3, "a number");
 }
 
 /* What is made least, from recall.h and what is expected of each number. */
 static double objective(const acf_asked *a, const double *v) {
-    static const double expected[ACF_RECALL_COLUMN] = {0, 0.3, 0.3, 0.7}, deviation[ACF_RECALL_COLUMN] = {3, 0.5, 0.5, 0.5};
+    static const double expected[ACF_RECALL_WON] = {0, 0.3, 0.3, 0.7}, deviation[ACF_RECALL_WON] = {3, 0.5, 0.5, 0.5};
     double sum = 0, network = 0;
     for (int64_t i = 0; i < a->n; i++) sum += score_of(&a->cell[i], trust_of(&a->cell[i], v)), network += score_of(&a->cell[i], 0);
     sum *= (double)a->n / network;
-    for (int k = 0; k < ACF_RECALL_COLUMN; k++) sum += 0.5 * pow((v[k] - expected[k]) / deviation[k], 2);
-    for (int j = 0; j < D; j++) sum += 0.5 * pow((v[ACF_RECALL_COLUMN + j] + (j == 2)) / 0.6, 2); /* column 2 is of classes */
+    for (int k = 0; k < ACF_RECALL_WON; k++) sum += 0.5 * pow((v[k] - expected[k]) / deviation[k], 2);
+    for (int j = 0; j < D; j++) sum += 0.5 * pow((v[ACF_RECALL_COLUMN + j] + 2 * (j == 2)) / 0.6, 2); /* column 2 is of classes */
     return sum;
 }
 
@@ -182,7 +183,7 @@ static void the_numbers_are_where_it_is_least(void **state) {
         c->off_rows = 1.3 - 0.1 * c->peak - 0.1 * c->alike - 0.1 * c->told + acf_lab_random(3, i, -0.5, 0.5);
         c->net_net = acf_lab_random(4, i, 0.6, 1), c->rows_rows = acf_lab_random(5, i, 0.1, 0.5), c->net_rows = acf_lab_random(6, i, 0.7, 1);
     }
-    assert_true(chosen_slope(&a, v) > 0);
+    assert_true(choose(&a, v));
     const double least = objective(&a.all, v);
     for (int k = 0; k < ACF_RECALL_COLUMN + D; k++)
         for (int i = -3; i <= 3; i++) {
@@ -225,11 +226,14 @@ static void open_lab(acf_train_lab *l, const char *setting, acf_table *t) {
     if (acf_trainer_run(l->tr, NULL, NULL)) fail_msg("%s", acf_error());
 }
 
-static double slope_of(acf_train_lab *l) {
-    l->tr->recall[ACF_RECALL_SLOPE] = 7;
+/* Did it ask, and is it worth it? Where it did not ask, all numbers are 0. */
+static bool asks(acf_train_lab *l) {
+    l->tr->recall[ACF_RECALL_CHANCE] = 7, l->tr->recall[ACF_RECALL_NUMBERS - 1] = 8;
     if (acf_recall_fit(l->tr)) fail_msg("%s", acf_error());
-    return l->tr->recall[ACF_RECALL_SLOPE];
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) assert_true(l->tr->recall[ACF_RECALL_CHANCE] > 0 || l->tr->recall[k] == 0);
+    return l->tr->recall[ACF_RECALL_CHANCE] > 0;
 }
+static bool worth(acf_train_lab *l) { return asks(l) && acf_recall_worth(l->tr->recall); }
 
 static void held_out_cells_decide(void **state) {
     (void)state;
@@ -241,20 +245,67 @@ static void held_out_cells_decide(void **state) {
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         acf_train_lab l;
         open_lab(&l, some[k].setting, some[k].copies ? table_of(N, some[k].copies) : acf_train_lab_table(N, D, 0, 0, 3));
-        assert_int_equal(slope_of(&l) > 0, some[k].looked_up);
+        assert_int_equal(worth(&l), some[k].looked_up);
         acf_train_lab_close(&l);
     }
 }
 
-static void only_the_first_member_asks(void **state) {
+static void every_member_asks(void **state) {
     (void)state;
     acf_train_lab l;
     open_lab(&l, "valid=0.2", table_of(N, 2));
-    l.tr->member = 1;
-    assert_true(slope_of(&l) == 0);
-    l.tr->member = 0;
-    assert_true(slope_of(&l) > 0);
+    for (l.tr->member = 0; l.tr->member < 3; l.tr->member++) assert_true(worth(&l));
     acf_train_lab_close(&l);
+}
+
+/* Rows that are believed in full win what their scores are less, of the network's; and the deviation is that of cells by themselves. */
+static void what_is_won_is_counted(void **state) {
+    (void)state;
+    made a;
+    double v[ACF_RECALL_NUMBERS], won = 0, square = 0;
+    make_up(&a, 0.5);
+    for (int i = 0; i < MADE; i++) a.cell[i].off_rows += acf_lab_random(1, i, -0.3, 0.3);
+    assert_true(choose(&a, v));
+    for (int i = 0; i < MADE; i++) won += score_of(&a.cell[i], 0) - score_of(&a.cell[i], trust_of(&a.cell[i], v));
+    for (int i = 0; i < MADE; i++) square += pow(score_of(&a.cell[i], 0) - score_of(&a.cell[i], trust_of(&a.cell[i], v)) - won / MADE, 2);
+    acf_assert_close(v[ACF_RECALL_WON], won / (0.5 * MADE), 1e-9, "won");
+    acf_assert_close(v[ACF_RECALL_CHANCE], sqrt(square) / (0.5 * MADE), 1e-9, "chance");
+    make_up(&a, 0.5); /* all alike: not 0, which is for what was not asked */
+    assert_true(choose(&a, v) && v[ACF_RECALL_CHANCE] > 0 && v[ACF_RECALL_CHANCE] < 1e-6);
+    a.all.n = 1;
+    acf_recall_choose(&a.all, D, v);
+    assert_true(v[ACF_RECALL_CHANCE] > 0);
+}
+
+static void members_are_pooled(void **state) {
+    (void)state;
+    double found[4][ACF_RECALL_NUMBERS] = {{0}}, v[ACF_RECALL_NUMBERS];
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < ACF_RECALL_NUMBERS; k++) found[i][k] = i == 2 ? 0 : acf_lab_random((uint64_t)i, k, -1, 1);
+    found[0][ACF_RECALL_CHANCE] = 0.03, found[1][ACF_RECALL_CHANCE] = 0.04, found[3][ACF_RECALL_CHANCE] = 0.12;
+    acf_recall_pool(found, 4, v);
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++)
+        if (k != ACF_RECALL_CHANCE) acf_assert_close(v[k], (found[0][k] + found[1][k] + found[3][k]) / 3, 1e-12, "mean");
+    acf_assert_close(v[ACF_RECALL_CHANCE], 0.13 / 3, 1e-12, "chance");
+    acf_recall_pool(found, 1, v);
+    assert_memory_equal(v, found[0], sizeof v);
+    acf_recall_pool(found + 2, 1, v);
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) assert_true(v[k] == 0);
+    acf_recall_pool(found, 0, v);
+    for (int k = 0; k < ACF_RECALL_NUMBERS; k++) assert_true(v[k] == 0);
+}
+
+static void worth_is_enough_and_more_than_chance(void **state) {
+    (void)state;
+    static const struct {
+        double won, chance;
+        bool worth;
+    } some[] = {{0.0051, 0.001, true}, {0.0049, 0.001, false}, {0.05, 0.049, true}, {0.05, 0.051, false}, {-0.05, 0.01, false}, {0.5, 0, false}, {0, 0, false}};
+    for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
+        double v[ACF_RECALL_NUMBERS] = {0};
+        v[ACF_RECALL_WON] = some[k].won, v[ACF_RECALL_CHANCE] = some[k].chance;
+        assert_int_equal(acf_recall_worth(v), some[k].worth);
+    }
 }
 
 /* What fits is what is chosen for the cells that were asked, of an archive that did not learn from them. */
@@ -265,7 +316,7 @@ static void what_is_asked_is_what_is_chosen_from(void **state) {
     acf_asked a;
     double v[ACF_RECALL_NUMBERS];
     open_lab(&l, "valid=0.3", table_of(N, 2));
-    assert_true(slope_of(&l) > 0);
+    assert_true(worth(&l));
     assert_int_equal(acf_archive_make(l.table, l.encoder, l.hold, 1, &m), ACF_OK);
     assert_int_equal(acf_recall_ask(l.tr, m, &a), ACF_OK);
     acf_recall_choose(&a, D, v);
@@ -287,7 +338,7 @@ static void some_tables_are_not_remembered(void **state) {
         acf_train_lab l;
         acf_train_lab_open(&l, 1, (const char *[]){some[k].valid, "recall=true", NULL}); /* not trained: that would take long */
         acf_train_lab_ready(&l, table_with(some[k].rows, some[k].columns > 2 ? 2 : 8, some[k].columns));
-        if ((slope_of(&l) > 0) != some[k].remembered) fail_msg("%d rows, %d columns", (int)some[k].rows, (int)some[k].columns);
+        if (worth(&l) != some[k].remembered) fail_msg("%d rows, %d columns", (int)some[k].rows, (int)some[k].columns);
         acf_train_lab_close(&l);
     }
 }
@@ -299,7 +350,7 @@ static void a_broken_network_is_not_asked(void **state) {
     open_lab(&l, "valid=0.2", table_of(60, 2));
     acf_params *ps = acf_net_params(l.net);
     for (int64_t i = 0; i < ps->total; i++) ps->value[i] = (acf_real)NAN;
-    assert_true(slope_of(&l) == 0);
+    assert_false(asks(&l));
     assert_string_equal(acf_error(), "");
     acf_train_lab_close(&l);
 }
@@ -324,25 +375,25 @@ static void records_have_the_numbers(void **state) {
     json_t *text;
     check_round_trip(&r, 0);
     r.recall[ACF_RECALL_SHIFT] = -1 / 3.0, r.recall[ACF_RECALL_TOLD] = 0.7, r.recall[ACF_RECALL_COLUMN + 1] = 5;
-    check_round_trip(&r, 0); /* rows are not looked up: nothing to say */
-    r.recall[ACF_RECALL_SLOPE] = 1e-9, r.recall[ACF_RECALL_COLUMN + 1] = 0;
-    check_round_trip(&r, 4);
-    r.recall[ACF_RECALL_TOLD] = 0;
-    check_round_trip(&r, 4);
+    check_round_trip(&r, 0); /* it was not asked: nothing to say */
+    r.recall[ACF_RECALL_CHANCE] = 1e-9, r.recall[ACF_RECALL_COLUMN + 1] = 0;
+    check_round_trip(&r, 6);
+    r.recall[ACF_RECALL_TOLD] = 0, r.recall[ACF_RECALL_WON] = -1 / 9.0;
+    check_round_trip(&r, 6);
     r.recall[ACF_RECALL_COLUMN + 2] = -1 / 7.0; /* those before it are 0 */
-    check_round_trip(&r, 7);
+    check_round_trip(&r, 9);
     for (int k = 0; k < ACF_RECALL_COLUMNS; k++) r.recall[ACF_RECALL_COLUMN + k] = 0.1 * k - 3;
-    check_round_trip(&r, 132);
+    check_round_trip(&r, 134);
     assert_int_equal(acf_fit_record_to_json(&r, &text), ACF_OK);
     for (int k = 0; k < 4; k++) {
         json_t *list = json_array();
-        for (int i = 0; i < (k == 0 ? 3 : 133); i++) json_array_append_new(list, json_real(1));
+        for (int i = 0; i < (k == 0 ? 5 : 135); i++) json_array_append_new(list, json_real(1));
         json_object_set_new(text, "recall", k < 2 ? list : k == 2 ? json_real(4) : json_array());
         if (k >= 2) json_decref(list);
         assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_EMODEL);
-        assert_string_equal(acf_error(), "m: 'recall' must be a list of 4 to 132 numbers");
+        assert_string_equal(acf_error(), "m: 'recall' must be a list of 6 to 134 numbers");
     }
-    json_object_set_new(text, "recall", json_pack("[i,i,i,s]", 1, 2, 3, "4"));
+    json_object_set_new(text, "recall", json_pack("[i,i,i,i,i,s]", 1, 2, 3, 4, 5, "6"));
     assert_int_equal(acf_fit_record_from_json((acf_json_source){"m", ACF_EMODEL}, text, &back), ACF_EMODEL);
     assert_non_null(strstr(acf_error(), "m: 'recall' is "));
     assert_false(back.known);
@@ -357,7 +408,7 @@ static void records_and_archives_agree(void **state) {
     open_lab(&l, "valid=0.2", table_of(N, 2));
     if (acf_trainer_finish(l.tr)) fail_msg("%s", acf_error());
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
-    assert_true(r.recall[ACF_RECALL_SLOPE] > 0);
+    assert_true(acf_recall_worth(r.recall));
     check_round_trip(&r, ACF_RECALL_COLUMN + D);
     acf_model m = {.encoder = l.encoder, .net = l.net, .record = r};
     for (int j = 0; j < D; j++) m.record.recall[ACF_RECALL_COLUMN + j] = 0.5 * j - 1;
@@ -371,10 +422,19 @@ static void records_and_archives_agree(void **state) {
     for (int j = 0; j < D; j++) acf_assert_close(m.archive->shift[j], -2 + (0.5 * j - 1) + 0.75 * log(fmax(all->gain[j], 0) + 0.01), 1e-12, "shift");
     acf_archive_free(all);
     acf_archive_free(m.archive);
-    m.archive = NULL, m.record.recall[ACF_RECALL_SLOPE] = 0;
+    m.archive = NULL;
+    acf_model unsure = {.record = r}, unasked = {.record = {.known = true}, .next = &unsure}; /* three members, one of which did not ask */
+    unsure.record.recall[ACF_RECALL_WON] = 0, unsure.record.recall[ACF_RECALL_SLOPE] += 1, m.next = &unasked;
+    assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
+    acf_assert_close(m.archive->slope, r.recall[ACF_RECALL_SLOPE] + 0.5, 1e-12, "slope");
+    acf_archive_free(m.archive);
+    m.archive = NULL, unsure.record.recall[ACF_RECALL_WON] = -r.recall[ACF_RECALL_WON];
     assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
     assert_null(m.archive);
-    m.record.recall[ACF_RECALL_SLOPE] = 1, m.record.known = false;
+    m.next = NULL, m.record.recall[ACF_RECALL_WON] = 0;
+    assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
+    assert_null(m.archive);
+    m.record.recall[ACF_RECALL_WON] = 1, m.record.known = false;
     assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
     assert_null(m.archive);
     acf_train_lab_close(&l);
@@ -392,7 +452,7 @@ static void survives_without_memory(void **state) {
         acf_alloc_fail_at(0);
         acf_tape_begin(l.tr->tape, false);
         if (status) assert_true(acf_alloc_live() <= live + 64); /* a tape keeps what it has grown to */
-        if (status) assert_true(l.tr->recall[ACF_RECALL_SLOPE] == 0);
+        if (status) assert_true(l.tr->recall[ACF_RECALL_CHANCE] == 0);
     }
     assert_int_equal(status, ACF_OK);
     acf_train_lab_close(&l);
@@ -403,6 +463,7 @@ ACF_TESTS(recall, cmocka_unit_test(rows_that_are_better_are_believed), cmocka_un
           cmocka_unit_test(a_column_may_be_left_to_the_network), cmocka_unit_test(classes_are_left_to_the_network),
           cmocka_unit_test(cells_without_donors_do_not_count), cmocka_unit_test(units_do_not_matter),
           cmocka_unit_test(the_numbers_are_where_it_is_least), cmocka_unit_test(held_out_cells_decide),
-          cmocka_unit_test(only_the_first_member_asks), cmocka_unit_test(what_is_asked_is_what_is_chosen_from), cmocka_unit_test(some_tables_are_not_remembered),
+          cmocka_unit_test(every_member_asks), cmocka_unit_test(what_is_won_is_counted), cmocka_unit_test(members_are_pooled),
+          cmocka_unit_test(worth_is_enough_and_more_than_chance), cmocka_unit_test(what_is_asked_is_what_is_chosen_from), cmocka_unit_test(some_tables_are_not_remembered),
           cmocka_unit_test(a_broken_network_is_not_asked), cmocka_unit_test(records_have_the_numbers), cmocka_unit_test(records_and_archives_agree),
           cmocka_unit_test(survives_without_memory))

@@ -97,7 +97,7 @@ struct acf_trainer {
     int member;                   /* which of a model's members this is, from 0, */
     const struct acf_model *done; /* and those before it that were kept: a checkpoint has them, too. NULL: none */
     double widen, soften; /* by which the kept weights are made less sure (calibrate.h); 0 before, and where they are not */
-    double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (recall.h); slope 0 before, and where they are not */
+    double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (recall.h); chance 0 before, and where it is not asked for */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 };
 

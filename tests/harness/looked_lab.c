@@ -62,6 +62,7 @@ void acf_looked_lab_believe(acf_looked_lab *b, double shift, double differ) {
 void acf_looked_lab_only_equal(acf_looked_lab *b) {
     for (int c = FULL * COLS; c < CELLS; c++) b->a->code[c % COLS * ROWS + c / COLS] = -1;
     for (int k = 0; k < COLS * COLS; k++) b->a->near[k] = 0, b->a->other[k] = k / COLS == k % COLS ? 0 : 100;
+    for (int j = 0; j < COLS; j++) b->a->apart[j] = 0;
     acf_archive_ready(b->a);
 }
 
