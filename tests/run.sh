@@ -10,10 +10,15 @@ passed=0 failed=0 skipped=0
 
 # run NAME COMMAND...: its last line must be "N passed, N failed[, N skipped]"; a non-zero status without a count is a failure.
 run() {
-    local name=$1 log="$B/logs/$1.log" status line
+    local name=$1 log="$B/logs/$1.log"
     shift
     "$@" >"$log" 2>&1
-    status=$?
+    count "$name" $?
+}
+
+# count NAME STATUS: adds up what the log of NAME says, which ended with STATUS.
+count() {
+    local name=$1 log="$B/logs/$1.log" status=$2 line
     line=$(tail -n 1 "$log")
     if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         local p=${BASH_REMATCH[1]} f=${BASH_REMATCH[2]} s=${BASH_REMATCH[4]:-0}
@@ -28,8 +33,12 @@ run() {
     grep -h '^skipped: ' "$log" | sort -u | sed 's/^/    /'
 }
 
-run engine-float "$B/f32/acflow-test"
+# Side by side: much of either uses one core.
+"$B/f32/acflow-test" >"$B/logs/engine-float.log" 2>&1 &
+float=$!
 run engine-double "$B/f64/acflow-test"
+wait $float
+count engine-float $?
 run folders tests/layering.sh
 run exports tests/exports.sh
 run command-line tests/cli/run.sh
