@@ -174,8 +174,8 @@ static gaussian slow_em(const acf_expect *e, int N) {
             const double x = cells[i * P + p];
             if (have[i * D + column_of(e, p)]) n++, sum += x, square += x * x;
         }
-        g.mean[p] = n ? sum / n : 0;
-        g.cov[p][p] = variance[p] = fmax(n ? square / n - g.mean[p] * g.mean[p] : 1, 1e-3);
+        g.mean[p] = n > 0 ? sum / n : 0;
+        g.cov[p][p] = variance[p] = fmax(n > 0 ? square / n - g.mean[p] * g.mean[p] : 1, 1e-3);
     }
     for (int again = 0; again < 30; again++) {
         double (*full)[MOST] = malloc((size_t)(N + 1) * sizeof *full), rest[MOST][MOST] = {{0}};
