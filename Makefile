@@ -58,7 +58,7 @@ $(eval $(call variant,f64,$(CC),$(DEBUG) -DACF_DOUBLE))
 SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1
 $(eval $(call variant,asan32,$(CC),$(DEBUG) $(SAN)))
 $(eval $(call variant,asan64,$(CC),$(DEBUG) $(SAN) -DACF_DOUBLE))
-$(eval $(call variant,tsan,$(CLANG),$(DEBUG) -fsanitize=thread -O1 -Wno-pass-failed))
+$(eval $(call variant,tsan,$(CLANG),$(DEBUG) -fsanitize=thread -O1))
 $(eval $(call variant,clang32,$(CLANG),$(DEBUG)))
 $(eval $(call variant,clang64,$(CLANG),$(DEBUG) -DACF_DOUBLE))
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define NO_WEIGHT ACF_R(1e-6)   /* of the nearest row's: a thousand such rows have 0.1 % of the weight at most; they count for nothing */
+#define LANES 16                /* of a vector */
 #define BLOCK 64                /* rows that are weighed together */
 #define FARTHEST 1e6            /* of a place: beyond, all are alike */
 #define LEAST_SPREAD 0.03       /* of donors: less is as good as none */
@@ -181,6 +182,16 @@ void acf_archive_add(acf_real *restrict cost, const acf_real *restrict place, in
     }
 }
 
+acf_real acf_archive_least(const acf_real *x, int64_t n) {
+    acf_real lane[LANES], least = (acf_real)INFINITY;
+    for (int k = 0; k < LANES; k++) lane[k] = least;
+    for (int64_t i = 0; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) lane[k] = x[i + k] < lane[k] ? x[i + k] : lane[k];
+    for (int k = 0; k < LANES; k++) least = lane[k] < least ? lane[k] : least;
+    for (int64_t i = n - n % LANES; i < n; i++) least = x[i] < least ? x[i] : least;
+    return least;
+}
+
 acf_archive_kernel acf_archive_kernel_at(const acf_archive *m, int64_t j, double x) {
     const double differ = m->differ[j], step = acf_resolution_step(m->encoder->resolution[j]), s = m->scale[j];
     acf_archive_kernel k = {.z = acf_archive_place(m, j, x)};
@@ -309,11 +320,10 @@ static double likeness(const acf_recall *r, int64_t j) {
 
 bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
     const int64_t N = r->m->N;
-    acf_real *restrict cost = r->cost, least = (acf_real)INFINITY, all = 0, rows = 0;
+    acf_real *restrict cost = r->cost, all = 0, rows = 0;
     double sum = 0;
     costs(r, j, x, known, id);
-#pragma omp simd reduction(min : least)
-    for (int64_t i = 0; i < N; i++) least = cost[i] < least ? cost[i] : least;
+    const acf_real least = acf_archive_least(cost, N);
     r->n = 0, r->peak = r->alike = 0;
     if (!isfinite(least)) return false;
 #pragma omp simd reduction(+ : all, rows)
@@ -323,10 +333,10 @@ bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *k
     }
     for (int64_t from = 0; from < N; from += BLOCK) { /* most have none */
         const int64_t to = acf_min(from + BLOCK, N);
-        acf_real most = 0;
-#pragma omp simd reduction(max : most)
-        for (int64_t i = from; i < to; i++) cost[i] = acf_exp(least - cost[i]), most = cost[i] > most ? cost[i] : most;
-        if (most >= NO_WEIGHT) sum += list_donors(r, from, to);
+        int some = 0;
+#pragma omp simd reduction(| : some)
+        for (int64_t i = from; i < to; i++) cost[i] = acf_exp(least - cost[i]), some |= cost[i] >= NO_WEIGHT;
+        if (some) sum += list_donors(r, from, to);
     }
     for (int64_t k = 0; k < r->n; k++) r->weight[k] /= sum;
     r->peak = (double)(all / rows) + log(sum / (double)rows);

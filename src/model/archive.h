@@ -107,6 +107,9 @@ static inline acf_real acf_archive_given(const acf_archive_kernel *k, acf_real z
 /* cost (n) += near |z - place| + other [z ≠ place], `absent` where there is no place. */
 void acf_archive_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near, acf_real other, acf_real absent);
 
+/* The least of n numbers; infinity where there is none. Lane by lane: compilers make vectors of that, also those that do not of a reduction. */
+acf_real acf_archive_least(const acf_real *x, int64_t n);
+
 /* Of a place z in column k, the mean distance to its cells, and the share of those with another value: for rows that have none. 0 where all have one. */
 void acf_archive_usual(const acf_archive *m, int64_t k, acf_real z, double *away, double *another);
 

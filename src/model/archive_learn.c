@@ -95,9 +95,8 @@ static bool compare(pupil *p, int64_t row) {
     const acf_archive *m = p->m;
     const acf_real *restrict place = p->place + p->j * p->n, *restrict weight = p->weight;
     const acf_archive_kernel at = acf_archive_kernel_at(m, p->j, m->value[m->first[p->j] + m->code[p->j * m->N + row]]);
-    acf_real least = (acf_real)INFINITY, smooth = 0, apart = 0, *restrict push = p->push;
-#pragma omp simd reduction(min : least)
-    for (int64_t i = 0; i < p->n; i++) least = p->cost[i] < least ? p->cost[i] : least;
+    const acf_real least = acf_archive_least(p->cost, p->n);
+    acf_real smooth = 0, apart = 0, *restrict push = p->push;
     if (!isfinite(least)) return false;
     const given g = weigh(p, &at, least);
     if (!(g.cell > 0)) return false;

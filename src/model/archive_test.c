@@ -618,6 +618,22 @@ static void draws_reach_every_donor(void **state) {
     close_lab(&l);
 }
 
+/* ---- the least ----------------------------------------------------------------------------------------------------------------- */
+
+static void the_least_is_found_anywhere(void **state) {
+    (void)state;
+    enum { MOST_OF = 53 };
+    acf_real x[MOST_OF];
+    for (int n = 0; n <= MOST_OF; n++) {
+        for (int i = 0; i < MOST_OF; i++) x[i] = i < n ? (acf_real)INFINITY : -1; /* what is behind is not looked at */
+        assert_true(acf_archive_least(x, n) == (acf_real)INFINITY);
+        for (int at = 0; at < n; at++) {
+            for (int i = 0; i < n; i++) x[i] = i == at ? ACF_R(2.5) : (acf_real)(3 + i);
+            assert_true(acf_archive_least(x, n) == ACF_R(2.5));
+        }
+    }
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
 static void memory_may_run_out(void **state) {
@@ -654,4 +670,4 @@ ACF_TESTS(archive, cmocka_unit_test(cells_are_remembered_as_codes), cmocka_unit_
           cmocka_unit_test(trust_follows_nearness_and_likeness), cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
           cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(densities_sum_to_one),
           cmocka_unit_test(what_a_donor_gives_falls_with_distance), cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(draws_follow_the_density),
-          cmocka_unit_test(draws_reach_every_donor), cmocka_unit_test(memory_may_run_out))
+          cmocka_unit_test(draws_reach_every_donor), cmocka_unit_test(the_least_is_found_anywhere), cmocka_unit_test(memory_may_run_out))
