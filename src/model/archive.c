@@ -263,11 +263,9 @@ static double usual_cost(const acf_archive *m, int64_t k, acf_real z, double nea
     return near * away + other * another;
 }
 
-/* Adds what rows lose that are expected to be elsewhere. */
-static void add_expected(const acf_recall *r, int64_t j, const double *x, const uint8_t *known) {
+/* Adds what rows lose that are expected to be elsewhere than the row with the coordinates in r->row. */
+static void add_expected(const acf_recall *r, int64_t j, const uint8_t *known) {
     const acf_archive *m = r->m;
-    for (int64_t k = 0; k < m->D; k++)
-        if (k != j && known[k]) acf_archive_coordinates(m, k, acf_archive_place(m, k, x[k]), acf_archive_code(m, k, x[k]), r->row);
     const acf_real f = acf_archive_expected(m->expect, &r->desk, r->row, known, j);
     acf_archive_add(r->cost, m->expected + j * m->N, m->N, f, (acf_real)m->apart[j], 0, 0);
 }
@@ -278,16 +276,19 @@ static void costs(const acf_recall *r, int64_t j, const double *x, const uint8_t
     const acf_real *restrict place = m->place + j * m->N;
     const uint64_t *restrict ids = m->id;
     acf_real *restrict cost = r->cost;
+    const bool expects = m->apart[j] > 0;
     for (int64_t i = 0; i < m->N; i++) cost[i] = place[i] == ACF_ARCHIVE_ABSENT ? (acf_real)INFINITY : 0;
     for (int64_t i = 0; i < m->N; i++)
         if (ids[i] == id) cost[i] = (acf_real)INFINITY;
     for (int64_t k = 0; k < m->D; k++) {
         if (k == j || !known[k]) continue;
         const acf_real z = acf_archive_place(m, k, x[k]);
-        const double near = m->near[j * m->D + k], other = m->other[j * m->D + k] * acf_archive_rare(m, k, acf_archive_code(m, k, x[k]));
+        const int32_t code = acf_archive_code(m, k, x[k]);
+        const double near = m->near[j * m->D + k], other = m->other[j * m->D + k] * acf_archive_rare(m, k, code);
         acf_archive_add(cost, m->place + k * m->N, m->N, z, (acf_real)near, (acf_real)other, (acf_real)usual_cost(m, k, z, near, other));
+        if (expects) acf_archive_coordinates(m, k, z, code, r->row);
     }
-    if (m->apart[j] > 0) add_expected(r, j, x, known);
+    if (expects) add_expected(r, j, known);
 }
 
 /* The donors among rows [from, to), whose weights lie in cost; returns what theirs sum to. */

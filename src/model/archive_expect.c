@@ -66,14 +66,11 @@ static void read_row(const acf_archive *m, const acf_table *t, const acf_holdout
 
 /* ---- all rows, or all but some ----------------------------------------------------------------------------------------------- */
 
-/* Rows that are left out of learning: those of one part of `parts`; part -1: none. */
-typedef struct split {
-    int64_t parts, part;
-} split;
+/* A part of the rows, every PARTS-th: it is left out of learning, and then expected. ALL: none is left out, and all are expected. */
+enum { ALL = -1 };
+static bool of_part(int64_t part, int64_t row) { return row % PARTS == part; }
 
-static bool left_out(split s, int64_t row) { return s.part >= 0 && row % s.parts == s.part; }
-
-static acf_status learn(const acf_archive *m, const acf_table *t, const acf_holdout *hold, split s, acf_expect *e) {
+static acf_status learn(const acf_archive *m, const acf_table *t, const acf_holdout *hold, int64_t part, acf_expect *e) {
     const int64_t P = e->P, most = acf_min(acf_min(m->N, ROWS), WORK / (P * P));
     double *x = acf_alloc((size_t)(most * P) * sizeof *x, "an expectation of rows");
     uint8_t *known = x ? acf_alloc((size_t)(most * m->D), "an expectation of rows") : NULL;
@@ -81,7 +78,7 @@ static acf_status learn(const acf_archive *m, const acf_table *t, const acf_hold
     int64_t n = 0;
     for (int64_t i = 0; !status && i < most; i++) {
         const int64_t row = i * m->N / most;
-        if (left_out(s, row)) continue;
+        if (of_part(part, row)) continue;
         read_row(m, t, hold, row, x + n * P, known + n * m->D);
         n++;
     }
@@ -109,7 +106,7 @@ acf_real acf_archive_expected(const acf_expect *e, const acf_expect_desk *k, con
 }
 
 /* m->expected, by e, of the rows that it was not learned from; of all, where it was learned from all. */
-static acf_status expect_rows(acf_archive *m, const acf_table *t, const acf_holdout *hold, split part, const acf_expect *e, int threads) {
+static acf_status expect_rows(acf_archive *m, const acf_table *t, const acf_holdout *hold, int64_t part, const acf_expect *e, int threads) {
     const int n = (int)acf_max(acf_min(threads, m->N), 1);
     seat *s = acf_alloc_zero((size_t)n * sizeof *s, "an expectation of rows");
     acf_status status = s ? ACF_OK : ACF_EMEMORY;
@@ -118,7 +115,7 @@ static acf_status expect_rows(acf_archive *m, const acf_table *t, const acf_hold
 #pragma omp parallel for num_threads(n)
         for (int64_t i = 0; i < m->N; i++) {
             const seat *own = &s[omp_get_thread_num()];
-            if (part.part >= 0 && !left_out(part, i)) continue;
+            if (part != ALL && !of_part(part, i)) continue;
             read_row(m, t, hold, i, own->x, own->known);
             for (int64_t j = 0; j < m->D; j++)
                 if (acf_archive_expects(m, j)) m->expected[j * m->N + i] = acf_archive_expected(e, &own->desk, own->x, own->known, j);
@@ -130,15 +127,14 @@ static acf_status expect_rows(acf_archive *m, const acf_table *t, const acf_hold
 }
 
 acf_status acf_archive_expect_learn(acf_archive *m, const acf_table *t, const acf_holdout *hold, int threads) {
-    const split all = {1, -1};
     acf_expect *other = NULL;
     if (!m->expect) return ACF_OK;
-    ACF_TRY(learn(m, t, hold, all, m->expect));
-    if (m->N >= ENOUGH * m->expect->P) return expect_rows(m, t, hold, all, m->expect, threads);
+    ACF_TRY(learn(m, t, hold, ALL, m->expect));
+    if (m->N >= ENOUGH * m->expect->P) return expect_rows(m, t, hold, ALL, m->expect, threads);
     acf_status status = make(m, &other);
-    for (split s = {PARTS, 0}; !status && s.part < PARTS; s.part++) {
-        status = learn(m, t, hold, s, other);
-        if (!status) status = expect_rows(m, t, hold, s, other, threads);
+    for (int64_t part = 0; !status && part < PARTS; part++) {
+        status = learn(m, t, hold, part, other);
+        if (!status) status = expect_rows(m, t, hold, part, other, threads);
     }
     acf_expect_free(other);
     return status;

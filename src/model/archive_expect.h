@@ -18,7 +18,7 @@ static inline bool acf_archive_expects(const acf_archive *m, int64_t j) {
 }
 
 /* Learns m->expect from the rows, which are those of t, and sets m->expected of every row, by its other cells. Cells that hold holds out are not looked at; hold and t may
- * be NULL. With few rows each one is expected by a Gaussian of its own, learned from four fifths of the others: a row that a Gaussian knows is nearer to what it expects
+ * be NULL. With few rows, these are cut into five parts, and each is expected by a Gaussian of the other four: a row that a Gaussian knows is nearer to what it expects
  * than a new one will be, and donors would seem better than they are. Fails: ACF_EMEMORY. */
 acf_status acf_archive_expect_learn(acf_archive *m, const acf_table *t, const acf_holdout *hold, int threads);
 
