@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_WEIGHT ACF_R(1e-6)   /* of the nearest row's: a thousand such rows have 0.1 % of the weight at most; they count for nothing */
+#define NO_DONOR ACF_R(13.8155) /* nats that a row costs more than the nearest: a thousand such rows have 0.1 % of the weight at most; they count for nothing */
+#define SUMS 4                  /* of a class's weights, side by side */
 #define LANES 16                /* of a vector */
 #define BLOCK 64                /* rows that are weighed together */
+#define STRIP 1024              /* rows whose distances are summed together */
 #define FARTHEST 1e6            /* of a place: beyond, all are alike */
 #define LEAST_SPREAD 0.03       /* of donors: less is as good as none */
 #define POINTS 16               /* of the Laplace distribution, for its mean after decoding */
@@ -176,10 +178,13 @@ done:
 /* ---- distances, and what donors give -------------------------------------------------------------------------------------- */
 
 void acf_archive_add(acf_real *restrict cost, const acf_real *restrict place, int64_t n, acf_real z, acf_real near, acf_real other, acf_real absent) {
-    for (int64_t i = 0; i < n; i++) {
-        const acf_real away = z > place[i] ? z - place[i] : place[i] - z, of = near * away + (away > 0 ? other : 0);
-        cost[i] += place[i] == ACF_ARCHIVE_ABSENT ? absent : of;
-    }
+    if (near == 0) /* classes: half the work */
+        for (int64_t i = 0; i < n; i++) cost[i] += place[i] == ACF_ARCHIVE_ABSENT ? absent : place[i] == z ? 0 : other;
+    else
+        for (int64_t i = 0; i < n; i++) {
+            const acf_real away = z > place[i] ? z - place[i] : place[i] - z, of = near * away + (away > 0 ? other : 0);
+            cost[i] += place[i] == ACF_ARCHIVE_ABSENT ? absent : of;
+        }
 }
 
 acf_real acf_archive_least(const acf_real *x, int64_t n) {
@@ -233,8 +238,9 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
     r->m = m;
     r->cost = acf_alloc(n * sizeof *r->cost, "a look-up of rows");
     r->donor = r->cost ? acf_alloc(n * sizeof *r->donor, "a look-up of rows") : NULL;
-    r->weight = r->donor ? acf_alloc(2 * n * sizeof *r->weight, "a look-up of rows") : NULL;
-    if (!r->weight) {
+    r->weight = r->donor ? acf_alloc((1 + SUMS) * n * sizeof *r->weight, "a look-up of rows") : NULL;
+    r->term = r->weight ? acf_alloc((size_t)(m->D + 1) * sizeof *r->term, "a look-up of rows") : NULL;
+    if (!r->term) {
         acf_recall_free(r);
         return ACF_EMEMORY;
     }
@@ -251,7 +257,7 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
 
 void acf_recall_free(acf_recall *r) {
     if (!r) return;
-    acf_release(r->cost), acf_release(r->donor), acf_release(r->weight), acf_release(r->row);
+    acf_release(r->cost), acf_release(r->donor), acf_release(r->weight), acf_release(r->term), acf_release(r->row);
     acf_expect_desk_close(&r->desk);
     acf_release(r);
 }
@@ -263,41 +269,84 @@ static double usual_cost(const acf_archive *m, int64_t k, acf_real z, double nea
     return near * away + other * another;
 }
 
-/* Adds what rows lose that are expected to be elsewhere than the row with the coordinates in r->row. */
-static void add_expected(const acf_recall *r, int64_t j, const uint8_t *known) {
+/* What rows lose for their distance from the row that is looked up: r->term. Returns how many terms there are. */
+static int64_t list_terms(const acf_recall *r, int64_t j, const double *x, const uint8_t *known) {
     const acf_archive *m = r->m;
-    const acf_real f = acf_archive_expected(m->expect, &r->desk, r->row, known, j);
-    acf_archive_add(r->cost, m->expected + j * m->N, m->N, f, (acf_real)m->apart[j], 0, 0);
-}
-
-/* C of all rows; infinite of the row itself, and of rows that have no cell of column j. */
-static void costs(const acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
-    const acf_archive *m = r->m;
-    const acf_real *restrict place = m->place + j * m->N;
-    const uint64_t *restrict ids = m->id;
-    acf_real *restrict cost = r->cost;
     const bool expects = m->apart[j] > 0;
-    for (int64_t i = 0; i < m->N; i++) cost[i] = place[i] == ACF_ARCHIVE_ABSENT ? (acf_real)INFINITY : 0;
-    for (int64_t i = 0; i < m->N; i++)
-        if (ids[i] == id) cost[i] = (acf_real)INFINITY;
+    int64_t n = 0;
     for (int64_t k = 0; k < m->D; k++) {
         if (k == j || !known[k]) continue;
         const acf_real z = acf_archive_place(m, k, x[k]);
         const int32_t code = acf_archive_code(m, k, x[k]);
         const double near = m->near[j * m->D + k], other = m->other[j * m->D + k] * acf_archive_rare(m, k, code);
-        acf_archive_add(cost, m->place + k * m->N, m->N, z, (acf_real)near, (acf_real)other, (acf_real)usual_cost(m, k, z, near, other));
+        r->term[n++] = (acf_recall_term){m->place + k * m->N, z, (acf_real)near, (acf_real)other, (acf_real)usual_cost(m, k, z, near, other)};
         if (expects) acf_archive_coordinates(m, k, z, code, r->row);
     }
-    if (expects) add_expected(r, j, known);
+    if (expects) r->term[n++] = (acf_recall_term){m->expected + j * m->N, acf_archive_expected(m->expect, &r->desk, r->row, known, j), (acf_real)m->apart[j], 0, 0};
+    return n;
 }
 
-/* The donors among rows [from, to), whose weights lie in cost; returns what theirs sum to. */
-static double list_donors(acf_recall *r, int64_t from, int64_t to) {
-    double sum = 0;
-    for (int64_t i = from; i < to; i++) {
-        if (r->cost[i] < NO_WEIGHT) continue;
-        r->donor[r->n] = (int32_t)i, sum += r->weight[r->n++] = (double)r->cost[i];
+/* What C is of those rows that it is finite of. */
+typedef struct range {
+    acf_real least; /* infinite: there is none */
+    double mean;
+    double rows;
+} range;
+
+/* r->cost = C; infinite of the row itself, and of rows that have no cell of column j. Some rows at a time, whose sums stay near the processor for all terms. */
+static range costs(const acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+    const acf_archive *m = r->m;
+    const int64_t terms = list_terms(r, j, x, known);
+    range all = {.least = (acf_real)INFINITY};
+    for (int64_t from = 0; from < m->N; from += STRIP) {
+        const int64_t n = acf_min(STRIP, m->N - from);
+        const acf_real *restrict place = m->place + j * m->N + from;
+        const uint64_t *restrict ids = m->id + from;
+        acf_real *restrict cost = r->cost + from, sum = 0, rows = 0;
+        for (int64_t i = 0; i < n; i++) cost[i] = place[i] == ACF_ARCHIVE_ABSENT ? (acf_real)INFINITY : 0;
+        for (int64_t i = 0; i < n; i++)
+            if (ids[i] == id) cost[i] = (acf_real)INFINITY;
+        for (int64_t k = 0; k < terms; k++) {
+            const acf_recall_term t = r->term[k];
+            acf_archive_add(cost, t.place + from, n, t.z, t.near, t.other, t.absent);
+        }
+#pragma omp simd reduction(+ : sum, rows)
+        for (int64_t i = 0; i < n; i++) {
+            const bool gives = cost[i] < (acf_real)INFINITY;
+            sum += gives ? cost[i] : 0, rows += gives ? ACF_R(1.0) : 0;
+        }
+        const acf_real least = acf_archive_least(cost, n);
+        all.least = least < all.least ? least : all.least;
+        all.mean += (double)sum, all.rows += (double)rows;
     }
+    all.mean /= fmax(all.rows, 1);
+    return all;
+}
+
+/* Lists the rows of N that cost at most so much, and moves their costs to the front; returns how many there are. */
+static int64_t list_donors(acf_real *cost, int32_t *donor, int64_t N, acf_real most) {
+    int64_t n = 0;
+    for (int64_t from = 0; from < N; from += BLOCK) { /* most have none */
+        const int64_t to = acf_min(from + BLOCK, N);
+        int some = 0;
+#pragma omp simd reduction(| : some)
+        for (int64_t i = from; i < to; i++) some |= cost[i] <= most;
+        for (int64_t i = some ? from : to; i < to; i++) { /* without a branch: nobody can tell which row is one */
+            const acf_real c = cost[i];
+            donor[n] = (int32_t)i, cost[n] = c;
+            n += c <= most;
+        }
+    }
+    return n;
+}
+
+/* Of n costs the weights, which sum to 1; returns the sum before. */
+static double weigh(const acf_real *restrict cost, double *restrict weight, int64_t n, acf_real least) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < n; k++) sum += weight[k] = (double)acf_exp(least - cost[k]);
+    const double part = 1 / sum;
+    for (int64_t k = 0; k < n; k++) weight[k] *= part;
     return sum;
 }
 
@@ -305,42 +354,36 @@ static double list_donors(acf_recall *r, int64_t from, int64_t to) {
 static double likeness(const acf_recall *r, int64_t j) {
     const acf_archive *m = r->m;
     const acf_real *place = m->place + j * m->N;
+    const int32_t *donor = r->donor;
+    const double *weight = r->weight;
     double mean = 0, square = 0, same = 0;
     if (m->number[j]) {
+#pragma omp simd reduction(+ : mean, square)
         for (int64_t k = 0; k < r->n; k++) {
-            const double z = (double)place[r->donor[k]];
-            mean += r->weight[k] * z, square += r->weight[k] * z * z;
+            const double z = (double)place[donor[k]];
+            mean += weight[k] * z, square += weight[k] * z * z;
         }
         return -0.5 * log(fmax(square - mean * mean, 0) + LEAST_SPREAD * LEAST_SPREAD);
     }
-    for (int64_t v = m->first[j]; v < m->first[j + 1]; v++) r->part[v - m->first[j]] = 0;
-    for (int64_t k = 0; k < r->n; k++) r->part[m->code[j * m->N + r->donor[k]]] += r->weight[k];
-    for (int64_t v = m->first[j]; v < m->first[j + 1]; v++) same += r->part[v - m->first[j]] * r->part[v - m->first[j]];
+    const int32_t *code = m->code + j * m->N;
+    const int64_t values = m->first[j + 1] - m->first[j];
+    double *part = r->part;
+    for (int64_t v = 0; v < SUMS * values; v++) part[v] = 0;
+    for (int64_t k = 0; k < r->n; k++) part[k % SUMS * values + code[donor[k]]] += weight[k]; /* several, for one would wait for itself */
+    for (int64_t v = 0; v < values; v++) {
+        double sum = 0;
+        for (int64_t k = 0; k < SUMS; k++) sum += part[k * values + v];
+        same += sum * sum;
+    }
     return -log(fmax(1 - same, 0) + LEAST_SPREAD);
 }
 
 bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
-    const int64_t N = r->m->N;
-    acf_real *restrict cost = r->cost, all = 0, rows = 0;
-    double sum = 0;
-    costs(r, j, x, known, id);
-    const acf_real least = acf_archive_least(cost, N);
+    const range all = costs(r, j, x, known, id);
     r->n = 0, r->peak = r->alike = 0;
-    if (!isfinite(least)) return false;
-#pragma omp simd reduction(+ : all, rows)
-    for (int64_t i = 0; i < N; i++) {
-        const bool gives = cost[i] < (acf_real)INFINITY;
-        all += gives ? cost[i] - least : 0, rows += gives ? ACF_R(1.0) : 0;
-    }
-    for (int64_t from = 0; from < N; from += BLOCK) { /* most have none */
-        const int64_t to = acf_min(from + BLOCK, N);
-        int some = 0;
-#pragma omp simd reduction(| : some)
-        for (int64_t i = from; i < to; i++) cost[i] = acf_exp(least - cost[i]), some |= cost[i] >= NO_WEIGHT;
-        if (some) sum += list_donors(r, from, to);
-    }
-    for (int64_t k = 0; k < r->n; k++) r->weight[k] /= sum;
-    r->peak = (double)(all / rows) + log(sum / (double)rows);
+    if (!isfinite(all.least)) return false;
+    r->n = list_donors(r->cost, r->donor, r->m->N, all.least + NO_DONOR);
+    r->peak = all.mean - (double)all.least + log(weigh(r->cost, r->weight, r->n, all.least) / all.rows);
     r->alike = likeness(r, j);
     return true;
 }

@@ -61,13 +61,20 @@ void acf_archive_ready(acf_archive *m);
 
 /* ---- look-ups ------------------------------------------------------------------------------------------------------------- */
 
+/* What rows lose for their distance in one column, or in what is expected of them: see acf_archive_add. */
+typedef struct acf_recall_term {
+    const acf_real *place; /* (N) */
+    acf_real z, near, other, absent;
+} acf_recall_term;
+
 /* One cell's. Used by one thread at a time. */
 typedef struct acf_recall {
     const acf_archive *m;
-    acf_real *cost;   /* (N) C; then e^{least - C} */
+    acf_recall_term *term; /* (D+1) of C */
+    acf_real *cost;   /* (N) C; then room */
     int32_t *donor;   /* (n) rows with a weight; those that are far have none */
     double *weight;   /* (n) their weights, which sum to 1 */
-    double *part;     /* (values of a column) room */
+    double *part;     /* room for sums of a column's classes */
     double *row;      /* (coordinates) of the row that is looked up */
     acf_expect_desk desk;
     int64_t n;

@@ -354,13 +354,13 @@ static void donors_are_near_and_have_the_column(void **state) {
     close_lab(&l);
 }
 
-/* More rows than are weighed together, their last part of them, and many that are too far. */
+/* More rows than are summed or listed together, the last part of them, and many that are too far; also where columns have no distances, as classes. */
 static void many_rows_are_looked_up(void **state) {
     (void)state;
-    static const int64_t size[] = {64, 65, 150, 300};
-    for (int n = 0; n < 4; n++) {
+    static const int64_t size[] = {64, 65, 150, 300, 1024, 1025, 2100};
+    for (int n = 0; n < 7; n++) {
         lab l = large_lab(size[n]);
-        for (int k = 0; k < COLS * COLS; k++) l.m->near[k] *= 2, l.m->other[k] *= 1.5;
+        for (int k = 0; k < COLS * COLS; k++) l.m->near[k] *= 2 * ((k + n) % 3 > 0), l.m->other[k] *= 1.5;
         for (int k = 0; k < ASKED; k++)
             for (int j = 0; j < COLS; j++) check_look(&l, j, asked[k], FIRST_ID + (uint64_t)(size[n] - 1));
         close_lab(&l);

@@ -5,7 +5,7 @@
 #include "model/expect.h"
 
 #include "base/arena.h"
-#include "ops/mog.h"
+#include "ops/cholesky.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* The anchor: see mog.h; formulas in docs/math.md.
  *
- * Workload: 1e2 to 1e4 rows of 2 to 60 columns, 1 to 16 components. Per row and component a Cholesky factor, n³/6 multiply-adds with
- * contiguous dot products, and per modelled value some erfc and exp for each component. */
+ * Workload: 1e2 to 1e4 rows of 2 to 60 columns, 1 to 16 components. Per row and component a Cholesky factor, n³/6 multiply-adds,
+ * and per modelled value some erfc and exp for each component. */
 #include "ops/mog.h"
 
+#include "ops/cholesky.h"
 #include "ops/rowmat.h"
 
 #include <math.h>
@@ -19,16 +20,6 @@ static double dot(const double *a, const double *b, int64_t n) {
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; j++) sum += a[j] * b[j];
     return sum;
-}
-
-int64_t acf_cholesky(double *l, int64_t n, double least) {
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < i; j++) l[i * n + j] = (l[i * n + j] - dot(l + i * n, l + j * n, j)) / l[j * n + j];
-        double pivot = l[i * n + i] - dot(l + i * n, l + i * n, i);
-        if (!(pivot > least)) return i;
-        l[i * n + i] = sqrt(pivot);
-    }
-    return -1;
 }
 
 /* Beyond -30 erfc is near the end of its range: the first terms of its asymptotic series, exact to 1e-8 there and better further out. */

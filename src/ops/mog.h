@@ -88,10 +88,6 @@ typedef struct acf_mog_attrs {
 
 /* ---- for fitting --------------------------------------------------------------------------------------------------------- */
 
-/* l (n,n) row-major, lower: the Cholesky factor of a, whose lower half it holds on entry. Returns the first place whose pivot is not above
- * `least`, -1 when there is none. */
-int64_t acf_cholesky(double *l, int64_t n, double least);
-
 /* log Φ(e), of the lower tail, for any e. */
 double acf_log_normal_cdf(double e);
 

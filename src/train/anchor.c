@@ -6,7 +6,7 @@
 #include "train/anchor.h"
 
 #include "device/cpu.h"
-#include "ops/mog.h"
+#include "ops/cholesky.h"
 #include "train/factor_fit.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "train/factor_fit.h"
 
 #include "device/cpu.h"
-#include "ops/mog.h"
+#include "ops/cholesky.h"
 
 #include <math.h>
 #include <omp.h>
