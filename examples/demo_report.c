@@ -218,7 +218,7 @@ static void put_header_row(const sheet *s, int columns) {
 }
 
 static void put_table(void) {
-    put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are not missing at random: how likely "
+    put("<h2>The table</h2>\n<p>Numbers, whole numbers, categories, grades, a date and an identifier. Cells are not missing completely at random: how likely "
         "a hole is depends on what else is in the row. Hatched cells are holes.</p>\n");
     put_command("acflow synth");
     put("<div class='scroll rows'><table>");
@@ -327,11 +327,14 @@ static const struct {
 };
 enum { METRICS = sizeof metrics / sizeof metrics[0] };
 
-/* Smaller is better, but a coverage should be what it says. NaN is worst. */
+/* By the digits that are shown: smaller is better, but a coverage should be what it says. NaN is worst. */
 static double badness(int method, int metric) {
+    char text[32];
     double v = score(method, -1, metrics[metric].key);
     if (isnan(v)) return INFINITY;
-    return strcmp(metrics[metric].key, "coverage") == 0 ? fabs(v - 0.9) : v;
+    snprintf(text, sizeof text, "%.3f", v);
+    v = strtod(text, NULL);
+    return strcmp(metrics[metric].key, "coverage") == 0 ? round(1000 * fabs(v - 0.9)) : v;
 }
 
 static void put_scores(void) {
@@ -407,10 +410,10 @@ static void put_quality(void) {
 
 static void put_surprises(void) {
     static const char *const context[] = {"patient_id", "age", "sex", "clinic"};
-    put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These are the least probable: typing errors look like "
+    put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These are the farthest below what was expected of them, in nats: typing errors look like "
         "this, and so do patients worth a second look.</p>\n");
     put_command("acflow score");
-    put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>log p</th></tr>\n");
+    put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>surprise</th></tr>\n");
     for (int i = 1; i <= odd.rows; i++) {
         const int row = atoi(at(&odd, i, 0));
         if (row < 1 || row > holes.rows) stop("surprising.csv, line %d: there is no row %d", i + 1, row);
@@ -425,14 +428,14 @@ static void put_surprises(void) {
         put_cell("n", at(&odd, i, 3));
         if (*at(&odd, i, 4)) fprintf(page, "<td class='n'>%s – %s</td>", at(&odd, i, 4), at(&odd, i, 5));
         else put("<td class='n'>–</td>");
-        fprintf(page, "<td class='n'>%.1f</td></tr>\n", atof(at(&odd, i, 6)));
+        fprintf(page, "<td class='n'>%.1f</td></tr>\n", atof(at(&odd, i, 7)));
     }
     put("</table></div>\n");
 }
 
 static void put_training(void) {
-    put("<h2>How it was learned</h2>\n<p>Training hides known cells again and again and learns to say what they held. A tenth of the known cells is held out; the weights that "
-        "predict those best are kept. <code>--steps</code> bounds the time; without it training goes on until the held-out cells have stopped gaining for a while, 5000 steps at most.</p>\n");
+    put("<h2>How it was learned</h2>\n<p>Training hides known cells again and again and learns to say what they held. A tenth of the known cells is held out and tells after how many steps "
+        "they are predicted best. Then, as the table is small, a second model learns from all cells, for twice as many steps; that one is kept. <code>--steps</code> bounds the time; without it training goes on until the held-out cells have stopped gaining for a while, 5000 steps at most.</p>\n");
     put_command("acflow fit");
     put_command("acflow plot training");
     put_picture("training.svg", "loss of training and of held-out cells, step by step");

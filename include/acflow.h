@@ -118,6 +118,7 @@ ACF_API acf_status acf_options_create(acf_options **out);
  * these with how files are read (`separator`, `types`, ...), for one that asks a model that exists. */
 ACF_API acf_status acf_options_create_general(acf_options **out);
 ACF_API acf_status acf_options_create_reading(acf_options **out);
+ACF_API acf_status acf_options_create_images(acf_options **out); /* any program's, and how images are read: for one that knows no tables */
 
 /* Frees the set; NULL is allowed. */
 ACF_API void acf_options_free(acf_options *o);
@@ -145,6 +146,7 @@ typedef struct acf_option_info {
     const char *choices;  /* "a|b|c"; NULL: not a choice */
     const char *help;     /* one line */
     double min, max;      /* of a number; of a text, its bytes; else 0 */
+    int given;            /* else than 0: the set has it from acf_options_set or a command line */
 } acf_option_info;
 
 /* How many options the set has (0 for NULL), and option i = 0, 1, ... of it; its strings are the library's and always valid.
@@ -170,6 +172,18 @@ typedef struct acf_flag {
  * wrong one have been set and argv is in no particular order. */
 ACF_API acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags, int argc, char **argv,
                                      int *n_rest);
+
+/* A name that belongs to another part of the program. */
+typedef struct acf_elsewhere {
+    const char *name, *where; /* "draws", "acflow impute" */
+} acf_elsewhere;
+
+/* acf_options_load for a program with flags: the file may name these too, {"output": "a.csv", "draws": 3, "long": true}, a text or a number for
+ * one that takes a value, true or false for one that takes none. One that the command line has set stays. Their texts live as long as o. A name that is
+ * none of o's and none of the flags', but one of `elsewhere`, is refused with where it belongs. Borrows the lists, which may be NULL when they are
+ * empty. Fails: ACF_EIO, ACF_EUSAGE, ACF_EMEMORY. */
+ACF_API acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_flag *flags, int n_flags, const acf_elsewhere *elsewhere,
+                                          int n_elsewhere);
 
 /* Which of the n names is the word likely to mean? Its index, or -1 when none is near: for "did you mean". */
 ACF_API int acf_nearest_name(const char *word, const char *const *names, int n);
@@ -221,6 +235,14 @@ ACF_API acf_status acf_table_blank(const acf_model *m, int64_t rows, const char 
 ACF_API int acf_table_warnings(const acf_table *t);
 ACF_API const char *acf_table_warning(const acf_table *t, int i);
 
+/* Missing cells of the file that a completed one has values for: those of modelled and of constant columns; 0 for NULL. For a table from memory: all
+ * missing ones. */
+ACF_API int64_t acf_table_holes(const acf_table *t);
+
+/* A sentence about the other missing cells, of identifiers, empty columns and columns that a model does not know, which stay as they are: how many,
+ * in which columns, and what would have them filled in; "" when there are none. Fails: ACF_ESPACE. */
+ACF_API acf_status acf_table_left(const acf_table *t, char *out, size_t cap, size_t *needed);
+
 /* The columns of the file with kind, missing cells, range or levels, and the warnings: as lines for people, or as JSON, which may be edited
  * and given back as the option `schema`. For a table from memory: its columns. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed);
@@ -242,6 +264,12 @@ ACF_API acf_status acf_table_find(const acf_table *t, const char *name, int64_t 
  * Fails: ACF_EUSAGE (no such column, or the value is not finite), ACF_ESPACE. */
 ACF_API acf_status acf_table_format(const acf_table *t, int64_t j, double value, char *out, size_t cap, size_t *needed);
 
+/* The cells as the table's file has them: visit is called with the text of each, without quotes and not ended by a NUL, row after row; 0 and the bytes of an
+ * empty one. Of a matrix or a table from memory, the shortest text of the number. visit returns 0 to go on; anything else ends the pass, which is no failure. Reads the
+ * file once more, so no writer may be open. Fails: ACF_EIO (also: the file has changed), ACF_EDATA, ACF_EMEMORY. */
+typedef int (*acf_cell_callback)(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes);
+ACF_API acf_status acf_table_texts(const acf_table *t, acf_cell_callback visit, void *ctx);
+
 /* ---- completed files ---------------------------------------------------------------------------------------- */
 
 /* What to write. */
@@ -261,8 +289,14 @@ typedef struct acf_writer acf_writer;
 
 /* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which has
  * one writer at a time. Gives *out; end with acf_writer_commit or acf_writer_abort.
- * Fails: ACF_EUSAGE (a plan that says nothing; path is the file the table came from), ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
+ * A device such as /dev/null, or a pipe, is written to as it comes.
+ * Fails: ACF_EUSAGE (a plan that says nothing; path is the file the table came from; a name that ends in .npy for text, or in .csv for a matrix),
+ * ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
 ACF_API acf_status acf_writer_open(const acf_table *t, const char *path, const acf_write_plan *plan, acf_writer **out);
+
+/* What acf_writer_open would refuse of this table, path and plan, without a file: for a program that trains first. Fails: ACF_EUSAGE, ACF_EDATA,
+ * ACF_EMEMORY. */
+ACF_API acf_status acf_writer_check(const acf_table *t, const char *path, const acf_write_plan *plan);
 
 /* The next imputation: values (rows x columns of the table), of which only those of missing cells are used; NaN leaves a hole. low and high
  * (likewise) for a plan with intervals, else NULL. Fails: ACF_EUSAGE (more than planned), ACF_EIO (also: the source has changed), ACF_EDATA. */
@@ -320,7 +354,7 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  *
  * With `recall`, the default, and a table of at most 20,000 rows and 128 columns, held-out cells are also asked whether rows like theirs tell more of them: then unknown cells are
  * looked up in the rows nearest to what is known, besides the networks, and the model, and its file, hold the rows of the table (acf_model_rows). A row is not looked up in itself, which is the one
- * of its number or id. Several cells of a row are asked in turn, in the order of columns: log p and draws then take about as many times as long.
+ * of its number or id, where no cell that both have says otherwise. Several cells of a row are asked in turn, in the order of columns: log p and draws then take about as many times as long.
  *
  * Training that does not come to its end still gives a model: the best one so far. *out is then set beside the status, which is
  *     ACF_EINTERRUPT   the callback ended training
@@ -331,7 +365,8 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * ACF_EMODEL (a checkpoint that does not belong to this table and these options).
  *
  * With the option `checkpoint`, a path, the state of training is kept in that file: before the first step, every
- * `checkpoint-every` seconds and at the end, finished or interrupted; not after divergence, so that the file is from before it. It
+ * `checkpoint-every` seconds and at the end, finished or interrupted; not after divergence, so that the file is from before it. With
+ * `checkpoint-every` -1 it is written only where training is interrupted or memory runs out. It
  * is replaced atomically and never removed: remove it once the model is saved. With `resume`, training goes on from that file, and
  * gives the same model, bit for bit, as if it had never been interrupted; where there is no such file it begins: the same call can
  * be repeated until it is done. Without `resume` a file that exists is refused (ACF_EUSAGE), as it may hold hours of work.
@@ -349,6 +384,7 @@ ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  
 ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
 ACF_API int64_t acf_model_parameters(const acf_model *m); /* of all members */
 ACF_API int64_t acf_model_rows(const acf_model *m); /* of the table it was fitted to that it holds, to look cells up; 0: none, see `recall` at acf_model_fit */
+ACF_API int acf_model_rows_by_id(const acf_model *m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way its rows find themselves, and scores are too good */
 ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
 
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
@@ -393,9 +429,15 @@ ACF_API void acf_session_free(acf_session *s); /* NULL is allowed */
  * the row's number: log P(value) is near this plus the log of the step. */
 ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out);
 
-/* out (rows x columns): log p of each present cell given the others of its row; NaN where missing. The lowest are the most
- * surprising. */
+/* out (rows x columns): log p of each present cell given the others of its row; NaN where missing. Of numbers a density in their column's own unit: to
+ * compare cells of different columns, ask for their surprise. */
 ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
+
+/* logp and surprise (rows x columns): the same, and by how many nats it is below what the model expects log p of this cell to be, E log p(X) - log p(x). It has no
+ * unit, is 0 on average where the model is right, and the largest are the most surprising: which cells look wrong. A level in the table's file that the model never
+ * saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not random. A cell costs about as much
+ * as 15 scores. */
+ACF_API acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
  * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
@@ -622,7 +664,7 @@ typedef struct acf_plot_options { /* all zero, or NULL for it: the figure's own 
     const acf_plot_column *columns; /* (columns of the table) NULL: numbers and codes */
 } acf_plot_options;
 
-/* Which cells are missing: every column with its share of missing cells, the table's rows from left to right (evenly sampled where they are
+/* Which cells are missing: every column, of a table from a file also those that are not modelled, with its share of missing cells, the table's rows from left to right (evenly sampled where they are
  * more than fit), and the most frequent patterns with their share of the rows. */
 ACF_API acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const acf_table *t);
 

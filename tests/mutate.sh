@@ -9,6 +9,8 @@
 #     - text that occurs exactly once in the file
 #     + what it becomes
 #
+# For a file of the command line (src/cli) the suites are scripts of tests/cli, and the mistake is planted in a program of its own.
+#
 # The file is changed in a copy; it, or for a header what includes it, is compiled as the f64 variant is and linked with the
 # other objects of that variant, and the suites are run. A mutant that ends with status 0 has SURVIVED: a test is missing. So has an operation of
 # src/ops/ops_list.h whose backward has no mutant at all. Two run at a time. The last line is "N passed, N failed".
@@ -20,7 +22,7 @@ scratch=$B/mutants
 rm -rf "$scratch"
 mkdir -p "$scratch"
 
-make -s --no-print-directory B="$B" "$B/f64/acflow-test" || exit 1
+make -s --no-print-directory B="$B" "$B/f64/acflow-test" "$B/acflow" || exit 1
 { read -r compile && read -r link; } < <(make -s --no-print-directory B="$B" print-f64)
 objects=()
 for o in "$B"/f64/src/*/*.o "$B"/f64/tests/*/*.o; do
@@ -68,6 +70,20 @@ touched() {
     grep -l -F " $1" "$B"/f64/src/*/*.d "$B"/f64/tests/*/*.d | sed "s|^$B/f64/||; s|\.d\$|.c|"
 }
 
+# A program with the mistake in it, and the scripts that should notice.
+try_cli() {
+    local i=$1 file=$2 dir=$3 linked=() o
+    $compile -w -c "$dir/$file" -o "$dir/changed.o" 2>>"$dir/log" || { verdict FAILED "$i" "does not compile"; return; }
+    for o in "$B"/lib/src/cli/*.o; do
+        [[ -e ${o:$((${#B} + 5)):-2}.c && $o != "$B/lib/${file%.c}.o" ]] && linked+=("$o")
+    done
+    ${compile%% *} "$dir/changed.o" "${linked[@]}" -L"$B" -lacflow -lm -Wl,-rpath,"$PWD/$B" -o "$dir/acflow" 2>>"$dir/log" ||
+        { verdict FAILED "$i" "does not link"; return; }
+    # shellcheck disable=SC2086
+    if ACFLOW=$PWD/$dir/acflow timeout 180 tests/cli/run.sh ${suites[$i]//,/ } >>"$dir/log" 2>&1; then verdict SURVIVED "$i" ""; else verdict caught "$i" ""; fi
+    rm -rf "$dir"
+}
+
 try() {
     local i=$1 file=${files[$1]} old=${olds[$1]} dir=$scratch/$1
     [[ $file == src/*.[ch] && -f $file ]] || { verdict FAILED "$i" "no such source file"; return; }
@@ -78,6 +94,7 @@ try() {
     [[ $rest != *"$old"* ]] || { verdict FAILED "$i" "its text is there more than once"; return; }
     mkdir -p "$dir/$(dirname "$file")"
     printf '%s\n' "${text%%"$old"*}${news[$i]}$rest" >"$dir/$file"
+    [[ $file == src/cli/* ]] && { try_cli "$i" "$file" "$dir"; return; }
     # The changed copy is found before the original. A mistake may leave a variable unused: -w, or the compiler would catch
     # it instead of the tests.
     local first="${compile%% *} -I$dir/src ${compile#* } -w" linked=() again=" " c o source
@@ -98,13 +115,20 @@ try() {
 
 failed=0
 # Red is only worth something where the tests are green without the mistake, and exist.
-all=$(printf '%s\n' "${suites[@]//,/$'\n'}" | sort -u)
+engine=() scripts=()
+for i in "${!files[@]}"; do
+    if [[ ${files[$i]} == src/cli/* ]]; then scripts+=("${suites[$i]}"); else engine+=("${suites[$i]}"); fi
+done
+all=$(printf '%s\n' "${engine[@]//,/$'\n'}" | sort -u)
 known=$("$B/f64/acflow-test" --list)
 for s in $all; do
     [[ $'\n'$known == *$'\n'"$s "* ]] || { echo "FAILED    there is no suite '$s'" && failed=$((failed + 1)); }
 done
 # shellcheck disable=SC2086
-"$B/f64/acflow-test" $all >"$scratch/green.log" 2>&1 || { echo "the tests are red already; see $scratch/green.log" && exit 1; }
+[[ -z $all ]] || "$B/f64/acflow-test" $all >"$scratch/green.log" 2>&1 || { echo "the tests are red already; see $scratch/green.log" && exit 1; }
+# shellcheck disable=SC2046
+[[ ${#scripts[@]} -eq 0 ]] || B=$B tests/cli/run.sh $(printf '%s\n' "${scripts[@]//,/$'\n'}" | sort -u) >"$scratch/green.log" 2>&1 ||
+    { echo "the scripts are red already; see $scratch/green.log" && exit 1; }
 
 for i in "${!files[@]}"; do
     [[ $(jobs -rp | wc -l) -lt 2 ]] || wait -n

@@ -78,7 +78,14 @@ static void options_are_listed(void **state) {
     assert_int_equal(acf_options_at(o, 0, &d), ACF_OK);
     assert_string_equal(d.name, "threads");
     assert_string_equal(d.type, "int");
-    assert_true(d.min == 0 && d.max == 1024);
+    assert_true(d.min == 0 && d.max == 1024 && d.given);
+    acf_options *images;
+    assert_int_equal(acf_options_create_images(&images), ACF_OK);
+    assert_int_equal(acf_options_at(images, 0, &d), ACF_OK);
+    assert_false(d.given);
+    assert_int_equal(acf_options_set(images, "separator", ";"), ACF_EUSAGE); /* no table is read */
+    assert_int_equal(acf_options_set(images, "image-size", "64"), ACF_OK);
+    acf_options_free(images);
     assert_int_equal(acf_options_at(o, n, &d), ACF_EUSAGE);
     assert_int_equal(acf_options_at(o, -1, &d), ACF_EUSAGE);
     assert_int_equal(acf_options_at(NULL, 0, &d), ACF_EUSAGE);
@@ -196,6 +203,13 @@ static void null_is_met_with_a_sentence(void **state) {
     assert_int_equal(acf_options_set(o, "threads", NULL), ACF_EUSAGE);
     assert_int_equal(acf_options_load(NULL, "a"), ACF_EUSAGE);
     assert_int_equal(acf_options_load(o, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_options_load_flags(NULL, "a", NULL, 0, NULL, 0), ACF_EUSAGE);
+    assert_int_equal(acf_options_load_flags(o, NULL, NULL, 0, NULL, 0), ACF_EUSAGE);
+    assert_int_equal(acf_options_load_flags(o, "a", NULL, 1, NULL, 0), ACF_EUSAGE);
+    assert_int_equal(acf_options_load_flags(o, "a", NULL, 0, NULL, 1), ACF_EUSAGE);
+    assert_int_equal(acf_options_load_flags(o, "a", nameless, 1, NULL, 0), ACF_EUSAGE);
+    assert_int_equal(acf_options_load_flags(o, "a", nameless, -1, NULL, 0), ACF_EUSAGE);
+    assert_int_equal(acf_options_create_images(NULL), ACF_EUSAGE);
     assert_int_equal(acf_options_get(NULL, "a", text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_options_get(o, NULL, text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_options_get(o, "threads", NULL, 8, NULL), ACF_EUSAGE);

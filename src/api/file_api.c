@@ -55,6 +55,22 @@ const char *acf_table_warning(const acf_table *t, int i) {
     return i >= 0 && i < acf_table_warnings(t) ? t->frame->notes.text[i] : NULL;
 }
 
+int64_t acf_table_holes(const acf_table *t) {
+    int64_t n = 0;
+    if (!t) return 0;
+    if (t->frame && t->frame->path) return acf_frame_holes(t->frame);
+    for (int64_t i = 0; i < t->N * t->D; i++) n += !acf_tab_present(t->x[i]);
+    return n;
+}
+
+acf_status acf_table_left(const acf_table *t, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(t);
+    ACF_NEED_ROOM(out, cap);
+    acf_text text = acf_text_into(out, cap);
+    if (t->frame && t->frame->path) acf_frame_left(t->frame, &text);
+    return acf_text_done(&text, needed);
+}
+
 static acf_status describe(const acf_table *t, bool json, acf_text *out) {
     const acf_frame *f = t->frame;
     acf_schema *own = NULL;
@@ -107,7 +123,7 @@ static acf_status not_found(const acf_table *t, const char *name) {
     char seen[ACF_EXCERPT_MAX], other[ACF_EXCERPT_MAX];
     acf_text_excerpt(seen, name);
     if (c >= 0)
-        return acf_fail(ACF_EUSAGE, "column '%s' is not modelled (%s); say what it is in 'types' to have it modelled", seen,
+        return acf_fail(ACF_EUSAGE, "column '%s' is not modelled (%s); say what it is in the option 'types' to have it modelled", seen,
                         acf_kind_names[s->column[c].kind]);
     for (int64_t j = 0, best = 0; j < t->D; j++) {
         const char *const one[] = {t->column[j].name};
@@ -143,6 +159,24 @@ acf_status acf_table_format(const acf_table *t, int64_t j, double value, char *o
     return acf_text_done(&text, needed);
 }
 
+/* The public callback says yes or no; inside, a status ends the pass. */
+typedef struct telling {
+    acf_cell_callback visit;
+    void *ctx;
+} telling;
+
+static acf_status tell(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes) {
+    const telling *w = ctx;
+    return w->visit(w->ctx, row, column, text, bytes) ? ACF_EINTERRUPT : ACF_OK;
+}
+
+acf_status acf_table_texts(const acf_table *t, acf_cell_callback visit, void *ctx) {
+    ACF_NEED(t);
+    ACF_NEED(visit);
+    acf_status status = acf_frame_texts(t, tell, &(telling){visit, ctx});
+    return status == ACF_EINTERRUPT ? ACF_OK : status;
+}
+
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 acf_status acf_writer_open(const acf_table *t, const char *path, const acf_write_plan *plan, acf_writer **out) {
@@ -151,6 +185,13 @@ acf_status acf_writer_open(const acf_table *t, const char *path, const acf_write
     ACF_NEED(plan);
     ACF_NEED(out);
     return acf_out_open(t, path, *plan, out);
+}
+
+acf_status acf_writer_check(const acf_table *t, const char *path, const acf_write_plan *plan) {
+    ACF_NEED(t);
+    ACF_NEED(path);
+    ACF_NEED(plan);
+    return acf_out_check(t, path, *plan);
 }
 
 acf_status acf_writer_put(acf_writer *w, const double *values, const double *low, const double *high) {

@@ -106,6 +106,9 @@ static void a_file_is_completed(void **state) {
     assert_int_equal(acf_table_rows(t), ROWS);
     assert_int_equal(acf_table_columns(t), 4);
     assert_int_equal(acf_table_warnings(t), 0);
+    char left[8] = "?";
+    ok(acf_table_left(t, left, sizeof left, NULL));
+    assert_string_equal(left, ""); /* every key is there */
     ok(acf_model_fit(t, o, NULL, NULL, &m));
     ok(acf_model_save(m, path_of("m.safetensors")));
     ok(acf_model_load(path_of("m.safetensors"), o, &loaded));
@@ -114,6 +117,7 @@ static void a_file_is_completed(void **state) {
     assert_int_equal(acf_table_warnings(fresh), 3); /* no key, another order, a kind never seen */
     assert_non_null(strstr(acf_table_warning(fresh, 2), "'middle', row 4"));
     assert_null(acf_table_warning(fresh, 3));
+    assert_int_equal(acf_table_holes(fresh), 5); /* 'middle' is none */
     ok(acf_session_create(loaded, &s));
     double done[16];
     ok(acf_session_draw(s, fresh, NULL, NULL, 7, 0, done));
@@ -193,7 +197,7 @@ static void tables_tell_about_themselves(void **state) {
     assert_int_equal(acf_table_find(t, "dsoe", &j), ACF_EUSAGE);
     assert_string_equal(acf_error(), "the table has no column 'dsoe'; did you mean 'dose'?");
     assert_int_equal(acf_table_find(t, "key", &j), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "column 'key' is not modelled (identifier); say what it is in 'types' to have it modelled");
+    assert_string_equal(acf_error(), "column 'key' is not modelled (identifier); say what it is in the option 'types' to have it modelled");
     ok(acf_table_format(t, 3, 18695.2, text, sizeof text, &needed));
     assert_string_equal(text, "2021-03-09");
     assert_int_equal(needed, 11);
@@ -274,6 +278,9 @@ static void null_is_met_with_a_sentence(void **state) {
     assert_int_equal(acf_writer_put(NULL, &x, NULL, NULL), ACF_EUSAGE);
     assert_int_equal(acf_writer_commit(NULL), ACF_EUSAGE);
     acf_writer_abort(NULL);
+    assert_int_equal(acf_table_left(NULL, text, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_table_left(t, NULL, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_table_holes(NULL), 0);
     assert_int_equal(acf_table_warnings(NULL), 0);
     assert_null(acf_table_warning(NULL, 0));
     assert_null(acf_table_values(NULL));

@@ -54,12 +54,14 @@ typedef struct watch {
     int64_t stop_at, calls, first;
     double begun; /* elapsed at the first call */
     acf_fit_report last;
+    bool seen; /* was there a checkpoint at the last call? */
 } watch;
 
 static int look(void *ctx, const acf_fit_report *r) {
     watch *w = ctx;
     if (!w->calls++) w->first = r->step, w->begun = r->elapsed;
     w->last = *r;
+    w->seen = exists();
     return r->step == w->stop_at;
 }
 
@@ -106,7 +108,7 @@ static void an_interrupted_fit_goes_on(void **state) {
     acf_model *whole, *part, *resumed, *longer;
     watch w = {.stop_at = 17};
     expect(fit(0, options(NULL), NULL, &whole), ACF_OK, "");
-    expect(fit(0, options(WITH(CHECKPOINT)), &w, &part), ACF_EINTERRUPT, "interrupted after step 17; set resume to go on from");
+    expect(fit(0, options(WITH(CHECKPOINT)), &w, &part), ACF_EINTERRUPT, "interrupted after step 17; use the option 'resume' to go on from");
     assert_int_equal(w.last.step, 17);
     assert_non_null(part); /* the best so far */
     assert_says(part, "\"end\": \"interrupted\"");
@@ -125,6 +127,20 @@ static void an_interrupted_fit_goes_on(void **state) {
     acf_model_free(whole), acf_model_free(part), acf_model_free(resumed), acf_model_free(longer);
 }
 
+/* With checkpoint-every -1 the file appears when it is needed, and not before. */
+static void a_checkpoint_may_wait_for_an_interruption(void **state) {
+    (void)state;
+    acf_model *whole, *part, *resumed;
+    watch w = {.stop_at = 17};
+    expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), NULL, &whole), ACF_OK, "");
+    assert_false(exists());
+    expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), &w, &part), ACF_EINTERRUPT, "set resume to go on from");
+    assert_true(exists() && !w.seen);
+    expect(fit(0, options(WITH(RESUME, "checkpoint-every", "-1")), NULL, &resumed), ACF_OK, "");
+    assert_same_model(whole, resumed);
+    acf_model_free(whole), acf_model_free(part), acf_model_free(resumed);
+}
+
 static void without_a_checkpoint_interruption_gives_the_model(void **state) {
     (void)state;
     acf_model *m;
@@ -140,7 +156,7 @@ static void what_exists_is_not_overwritten(void **state) {
     acf_model *m, *again;
     expect(fit(0, options(WITH("resume", "true")), NULL, &m), ACF_EUSAGE, "no checkpoint is named");
     expect(fit(0, options(WITH(RESUME)), NULL, &m), ACF_OK, ""); /* nothing there yet: it begins */
-    expect(fit(0, options(WITH(CHECKPOINT)), NULL, &again), ACF_EUSAGE, "set resume to go on with it, or remove it to begin anew");
+    expect(fit(0, options(WITH(CHECKPOINT)), NULL, &again), ACF_EUSAGE, "use the option 'resume' to go on with it, or remove it to begin anew");
     assert_null(again);
     watch w = {.stop_at = -1};
     expect(fit(0, options(WITH(RESUME)), &w, &again), ACF_OK, "");
@@ -340,7 +356,7 @@ static void survives_without_memory(void **state) {
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 ACF_TESTS(fit_api, WITH_FOLDER(an_interrupted_fit_goes_on), cmocka_unit_test(without_a_checkpoint_interruption_gives_the_model),
-          WITH_FOLDER(what_exists_is_not_overwritten), WITH_FOLDER(a_checkpoint_of_something_else_is_refused),
+          WITH_FOLDER(a_checkpoint_may_wait_for_an_interruption), WITH_FOLDER(what_exists_is_not_overwritten), WITH_FOLDER(a_checkpoint_of_something_else_is_refused),
           cmocka_unit_test(a_wrong_path_is_noticed_at_once), WITH_FOLDER(a_checkpoint_that_fails_does_not_end_training),
           WITH_FOLDER(divergence_gives_the_last_good_model), WITH_FOLDER(a_checkpoint_is_from_before_the_divergence),
           cmocka_unit_test(reports_are_enough_for_a_display), WITH_FOLDER(a_model_describes_itself),

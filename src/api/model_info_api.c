@@ -5,6 +5,12 @@
 
 int64_t acf_model_rows(const acf_model *m) { return m && m->archive ? m->archive->N : 0; }
 
+int acf_model_rows_by_id(const acf_model *m) {
+    for (int64_t i = 0; i < acf_model_rows(m); i++)
+        if (m->archive->id[i] != (uint64_t)i) return 1;
+    return 0;
+}
+
 int64_t acf_model_columns(const acf_model *m) { return m && m->encoder ? m->encoder->D : 0; }
 
 static bool has_column(const acf_model *m, int64_t j) { return j >= 0 && j < acf_model_columns(m); }
@@ -68,11 +74,13 @@ done:
 
 #define WIDTH 20 /* of the first word of a line */
 
-static void column_line(const acf_column *c, int64_t j, acf_text *t) {
+/* With the kind that the file's column has, which only a model of a file knows. */
+static void column_line(const acf_model *m, int64_t j, acf_text *t) {
+    const acf_column *c = &m->encoder->column[j];
     char name[ACF_EXCERPT_MAX];
     acf_text_addf(t, "  %-*s ", WIDTH, c->name ? acf_text_excerpt(name, c->name) : "(no name)");
     if (c->classes) acf_text_addf(t, "category of %d classes", c->classes);
-    else acf_text_add(t, "real");
+    else acf_text_add(t, m->schema ? acf_kind_names[acf_schema_at(m->schema, j)->kind] : "real");
     acf_text_addf(t, ", column %lld\n", (long long)j);
 }
 
@@ -98,7 +106,7 @@ acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t
     }
     if (m->image) image_line(m, &t);
     else acf_text_addf(&t, "columns: %lld\n", (long long)m->encoder->D);
-    for (int64_t j = 0; j < acf_model_columns(m); j++) column_line(&m->encoder->column[j], j, &t);
+    for (int64_t j = 0; j < acf_model_columns(m); j++) column_line(m, j, &t);
     acf_text_add(&t, "options:\n");
     for (int i = 0; i < acf_opts_count(m->config); i++) {
         const acf_option *d = acf_opts_row(m->config, i);

@@ -36,9 +36,32 @@ acf_status acf_options_set(acf_options *o, const char *name, const char *value) 
     return acf_opts_set(o, name, value);
 }
 
+acf_status acf_options_create_images(acf_options **out) {
+    ACF_NEED(out);
+    return acf_opts_create(acf_option_images, acf_option_image_count, out);
+}
+
 acf_status acf_options_load(acf_options *o, const char *path) {
     ACF_NEED(o);
     ACF_NEED(path);
+    return acf_options_load_flags(o, path, NULL, 0, NULL, 0);
+}
+
+/* Neither a name nor a place for a value may be NULL. */
+static acf_status check_flags(const char *function, const acf_flag *flags, int n_flags) {
+    for (int i = 0; i < n_flags; i++)
+        if (!flags[i].name || !flags[i].value) return acf_fail(ACF_EUSAGE, "%s: flag %d has no name or no place for its value", function, i);
+    return ACF_OK;
+}
+
+acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_flag *flags, int n_flags, const acf_elsewhere *elsewhere, int n_elsewhere) {
+    ACF_NEED(o);
+    ACF_NEED(path);
+    if (n_flags != 0) ACF_NEED(flags);
+    if (n_elsewhere != 0) ACF_NEED(elsewhere);
+    if (n_flags < 0 || n_elsewhere < 0)
+        return acf_fail(ACF_EUSAGE, "acf_options_load_flags: counts of %d flags and %d names elsewhere", n_flags, n_elsewhere);
+    ACF_TRY(check_flags(__func__, flags, n_flags));
     char *text;
     size_t n;
     json_t *object;
@@ -47,7 +70,7 @@ acf_status acf_options_load(acf_options *o, const char *path) {
     acf_status status = acf_json_parse(from, text, n, CONFIG_BYTES_MAX, &object);
     acf_release(text);
     if (status != ACF_OK) return status;
-    status = acf_opts_from_json(o, from, object, ACF_FROM_FILE);
+    status = acf_flags_from_json(o, flags, n_flags, elsewhere, n_elsewhere, from, object);
     json_decref(object);
     return status;
 }
@@ -82,7 +105,7 @@ acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out) {
     if (i < 0 || i >= acf_opts_count(o))
         return acf_fail(ACF_EUSAGE, "acf_options_at: option %d of a set that has %d", i, acf_opts_count(o));
     const acf_option *d = acf_opts_row(o, i);
-    *out = (acf_option_info){d->name, type[d->type], d->standard, d->choices, d->help, d->min, d->max};
+    *out = (acf_option_info){d->name, type[d->type], d->standard, d->choices, d->help, d->min, d->max, acf_options_origin(o, d->name) == ACF_FROM_USER};
     return ACF_OK;
 }
 
@@ -93,9 +116,7 @@ acf_status acf_options_parse(acf_options *o, const acf_flag *flags, int n_flags,
     ACF_NEED(n_rest);
     if (n_flags < 0 || argc < 0)
         return acf_fail(ACF_EUSAGE, "acf_options_parse: counts of %d flags and %d arguments", n_flags, argc);
-    for (int i = 0; i < n_flags; i++)
-        if (!flags[i].name || !flags[i].value)
-            return acf_fail(ACF_EUSAGE, "acf_options_parse: flag %d has no name or no place for its value", i);
+    ACF_TRY(check_flags(__func__, flags, n_flags));
     /* argv usually ends in a NULL that is not counted; one inside the count is a mistake of the caller. */
     for (int i = 0; i < argc; i++)
         if (!argv[i]) return acf_fail(ACF_EUSAGE, "acf_options_parse: argument %d is NULL", i);

@@ -1,6 +1,7 @@
 /* Public pictures: see acflow.h. Checks at the door, then plot/; for conditional densities also the questions to the model. */
 #include "api/door.h"
 #include "base/arena.h"
+#include "data/frame.h"
 #include "infer/session.h"
 #include "plot/density.h"
 #include "plot/figures.h"
@@ -24,10 +25,26 @@ static acf_status view(const acf_table *t, const acf_plot_options *o, acf_figure
     return ACF_OK;
 }
 
+/* All columns of the file: who looks for holes looks for an id that is missing and a column that is nearly empty, too. */
+static acf_status missing_of_file(const char *path, const acf_plot_options *o, const acf_table *t) {
+    const acf_frame *f = t->frame;
+    size_t bytes;
+    if (!acf_bytes(f->columns, sizeof(double), &bytes) || !acf_bytes(t->N, bytes, &bytes)) return ACF_EMEMORY;
+    double *x = acf_alloc(bytes, "the holes of a table");
+    acf_figure_column *column = x ? acf_alloc_zero((size_t)f->columns * sizeof *column, "a list of columns") : NULL;
+    acf_status status = column ? acf_frame_pattern(t, x) : ACF_EMEMORY;
+    for (int64_t c = 0; column && c < f->columns; c++) column[c].name = f->name[c];
+    if (!status) status = acf_figure_missing(path, o, &(acf_figure_table){x, t->N, f->columns, column});
+    acf_release(x);
+    acf_release(column);
+    return status;
+}
+
 acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const acf_table *t) {
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
+    if (t->frame && (t->frame->csv || t->frame->npy)) return missing_of_file(path, o, t);
     ACF_TRY(view(t, o, &f));
     acf_status status = acf_figure_missing(path, o, &f);
     acf_release((void *)f.column);
@@ -55,7 +72,7 @@ acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf
     if (n < 0) return acf_fail(ACF_EUSAGE, "acf_plot_pairs: %lld rows of draws", (long long)n);
     if (n > 0) ACF_NEED(drawn);
     if (n_columns < 2 || n_columns > ACF_PAIRS_MAX)
-        return acf_fail(ACF_EUSAGE, "acf_plot_pairs: %d columns; expected 2 to %d", n_columns, ACF_PAIRS_MAX);
+        return acf_fail(ACF_EUSAGE, "%d column%s against each other; expected 2 to %d", n_columns, n_columns == 1 ? "" : "s", ACF_PAIRS_MAX);
     for (int k = 0; k < n_columns; k++)
         if (column[k] < 0 || column[k] >= t->D)
             return acf_fail(ACF_EUSAGE, "acf_plot_pairs: column %lld; the table has 0 to %lld", (long long)column[k], (long long)t->D - 1);
@@ -111,24 +128,54 @@ typedef struct grid {
     int G;
     double *x; /* (G) values of the column */
     double *p; /* (N + 1, G) the answers, the last row with nothing given */
+    bool has_spike;
+    double spike, share[ACF_SERIES_MAX + 1]; /* a value that makes up a tenth of the draws, and its part of those of each row */
 } grid;
 
+/* How many of the n sorted values are equal to the most frequent one but for this. */
+static int64_t next_most(const double *sorted, int64_t n, double but) {
+    int64_t most = 0, run = 0;
+    for (int64_t i = 0; i < n; i++) {
+        run = i && sorted[i] == sorted[i - 1] ? run + 1 : 1;
+        if (sorted[i] != but && run > most) most = run;
+    }
+    return most;
+}
+
+/* A value that is drawn again and again, in a column of many others, none of which is nearly as frequent: where values are rounded, all of them repeat. */
+#define FEW 12
+#define TOWERS 3
+static void find_spike(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
+    double share;
+    const int64_t rows = g->t->N + 1;
+    g->has_spike = acf_values_distinct(sorted, n_sorted, FEW) > FEW && acf_spike_find(sorted, n_sorted, &g->spike, &share) &&
+                   share * (double)n_sorted > TOWERS * (double)next_most(sorted, n_sorted, g->spike);
+    for (int64_t i = 0; g->has_spike && i < rows; i++) {
+        g->share[i] = 0;
+        for (int64_t k = i; k < n; k += rows) g->share[i] += value[k] == g->spike ? (double)rows / (double)n : 0;
+    }
+}
+
 /* Where the densities are: the span of draws for each row and for nothing given, and of what was seen. */
-static acf_status find_span(const grid *g, const acf_table *all, const uint8_t *given, const uint8_t *asked, acf_range *out) {
+static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given, const uint8_t *asked, acf_range *out) {
     const int64_t N = all->N, D = all->D;
     size_t bytes;
-    if (!acf_bytes(N * D + N * (DRAWS + 1), sizeof(double), &bytes)) return ACF_EMEMORY;
-    double *drawn = acf_alloc(bytes, "draws"), *value = drawn ? drawn + N * D : NULL;
+    if (!acf_bytes(N * D + N * (2 * DRAWS + 1), sizeof(double), &bytes)) return ACF_EMEMORY;
+    double *drawn = acf_alloc(bytes, "draws"), *value, *sorted;
     if (!drawn) return ACF_EMEMORY;
+    value = drawn + N * D, sorted = value + N * DRAWS;
     int64_t n = 0;
     acf_status status = ACF_OK;
     for (uint32_t d = 0; d < DRAWS && status == ACF_OK; d++) {
         status = acf_ask_draw(g->s, all, (acf_question){given, asked}, 1, d, drawn);
         for (int64_t i = 0; i < N && status == ACF_OK; i++) value[n++] = drawn[i * D + g->j];
     }
-    for (int64_t i = 0; i < N; i++) value[n++] = all->x[i * D + g->j];
-    n = acf_values_sort(value, n);
-    if (n > 0) *out = acf_range_padded(acf_range_usable(value[0], value[n - 1]), 0.08);
+    memcpy(sorted, value, (size_t)n * sizeof *sorted);
+    int64_t all_n = n;
+    for (int64_t i = 0; i < N; i++) sorted[all_n++] = all->x[i * D + g->j];
+    all_n = acf_values_sort(sorted, all_n);
+    find_spike(g, value, n, sorted, all_n);
+    if (all_n > 0) *out = acf_range_padded(acf_range_usable(sorted[0], sorted[all_n - 1]), 0.08);
     else *out = (acf_range){0, 1};
     acf_release(drawn);
     return status;
@@ -162,7 +209,7 @@ static acf_status name_rows(const grid *g, int times, acf_table *all) {
     return id ? ACF_OK : ACF_EMEMORY;
 }
 
-static acf_status ask_rows(const grid *g, int times, acf_range *span) {
+static acf_status ask_rows(grid *g, int times, acf_range *span) {
     double *x = NULL;
     uint8_t *given, *asked;
     acf_table *all = NULL;
@@ -188,13 +235,14 @@ static acf_status draw_conditional(const char *path, const acf_plot_options *o, 
     acf_range span;
     if (column->classes == 0) ACF_TRY(ask_rows(g, 1, &span));
     for (int k = 0; k < g->G; k++) g->x[k] = column->classes > 0 ? k : span.lo + (span.hi - span.lo) * k / (g->G - 1);
+    if (g->has_spike) g->x[lround((g->spike - span.lo) / (span.hi - span.lo) * (g->G - 1))] = g->spike; /* not between two points */
     ACF_TRY(ask_rows(g, g->G, NULL));
     for (int64_t i = 0; i < N; i++) {
         snprintf(own[i], sizeof own[i], "row %lld", (long long)i + 1);
         label[i] = labels ? labels[i] : own[i];
         truth[i] = g->t->x[i * g->t->D + g->j];
     }
-    return acf_figure_conditional(path, o, &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label});
+    return acf_figure_conditional(path, o, &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label, g->has_spike, g->spike, g->share});
 }
 
 acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,
@@ -214,7 +262,7 @@ acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf
     acf_status status = ACF_EMEMORY;
     size_t bytes;
     double *x = acf_bytes((t->N + 2) * (int64_t)G, sizeof(double), &bytes) ? acf_alloc(bytes, "a density") : NULL;
-    if (x) status = draw_conditional(path, o, &(grid){s, t, column, G, x, x + G}, &f.column[column], labels);
+    if (x) status = draw_conditional(path, o, &(grid){.s = s, .t = t, .j = column, .G = G, .x = x, .p = x + G}, &f.column[column], labels);
     acf_release(x);
     acf_release((void *)f.column);
     return status;

@@ -84,6 +84,7 @@ acf_status acf_file_read(const char *path, size_t max, char **out, size_t *len) 
 
 struct acf_outfile {
     int fd;
+    bool direct;              /* a device or a pipe: written to as it is, there is no temporary file */
     char path[PATH_MAX];      /* the target, links resolved */
     char temp[PATH_MAX + 64]; /* beside it */
 };
@@ -116,15 +117,19 @@ static bool follow(const char *path, char out[PATH_MAX]) {
     return false;
 }
 
-/* Where the bytes will go: the target itself, or what it links to. Refuses what cannot be replaced by renaming: a
- * rename over /dev/null would remove the device. */
-static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode, bool *exists) {
+/* Where the bytes will go: the target itself, or what it links to. A device or a pipe is not replaced, as a rename over /dev/null
+ * would remove it; *mode says what there is, 0 where there is nothing yet. */
+static acf_status resolve(const char *path, char out[PATH_MAX], mode_t *mode) {
     struct stat st;
-    *exists = stat(path, &st) == 0;
-    if (*exists) {
+    *mode = 0;
+    if (stat(path, &st) == 0) {
+        *mode = st.st_mode;
         if (S_ISDIR(st.st_mode)) return acf_fail(ACF_EIO, "cannot write '%s': it is a folder", path);
-        if (!S_ISREG(st.st_mode)) return acf_fail(ACF_EIO, "cannot write '%s': it is not a regular file", path);
-        *mode = st.st_mode & 07777;
+        if ((S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode)) && strlen(path) < PATH_MAX) {
+            strcpy(out, path); /* the pipe behind /dev/stdout has no other name */
+            return ACF_OK;
+        }
+        if (!S_ISREG(st.st_mode)) return acf_fail(ACF_EIO, "cannot write '%s': it is neither a file nor a pipe", path);
         if (realpath(path, out)) return ACF_OK;
     } else if (errno == ENOENT && follow(path, out)) {
         return ACF_OK;
@@ -147,18 +152,18 @@ static int open_temp(acf_outfile *f) {
 acf_status acf_outfile_open(const char *path, acf_outfile **out) {
     acf_outfile *f = acf_alloc(sizeof *f, "a file to write");
     if (!f) return ACF_EMEMORY;
-    bool exists;
-    mode_t mode = 0;
-    acf_status status = resolve(path, f->path, &mode, &exists);
-    if (status == ACF_OK && (f->fd = open_temp(f)) < 0)
-        status = exists || strcmp(path, f->path) == 0
+    mode_t mode;
+    acf_status status = resolve(path, f->path, &mode);
+    f->direct = mode && !S_ISREG(mode);
+    if (status == ACF_OK && (f->fd = f->direct ? open(f->path, O_WRONLY | O_NOCTTY | O_CLOEXEC) : open_temp(f)) < 0)
+        status = mode || strcmp(path, f->path) == 0
                      ? acf_fail(ACF_EIO, "cannot write '%s': %s", path, strerror(errno))
                      : acf_fail(ACF_EIO, "cannot write '%s', a link to '%s': %s", path, f->path, strerror(errno));
     if (status != ACF_OK) {
         acf_release(f);
         return status;
     }
-    if (exists) (void)!fchmod(f->fd, mode); /* a replaced file keeps its permissions where that is allowed */
+    if (mode && !f->direct) (void)!fchmod(f->fd, mode & 07777); /* a replaced file keeps its permissions where that is allowed */
     *out = f;
     return ACF_OK;
 }
@@ -180,7 +185,7 @@ acf_status acf_outfile_write(acf_outfile *f, const void *data, size_t n) {
 void acf_outfile_abort(acf_outfile *f) {
     if (!f) return;
     if (f->fd >= 0) close(f->fd);
-    unlink(f->temp);
+    if (!f->direct) unlink(f->temp);
     acf_release(f);
 }
 
@@ -197,16 +202,17 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
-/* The order matters: data first (fsync), then the name (rename), or a crash leaves the new name on empty blocks. */
+/* The order matters: data first (fsync), then the name (rename), or a crash leaves the new name on empty blocks. A device or a pipe
+ * has neither blocks nor a new name. */
 acf_status acf_outfile_commit(acf_outfile *f) {
-    bool ok = fsync(f->fd) == 0;
+    bool ok = f->direct || fsync(f->fd) == 0;
     int why = errno;
     if (close(f->fd) != 0 && ok) { /* network file systems report a full disk only here */
         ok = false;
         why = errno;
     }
     f->fd = -1;
-    if (ok && rename(f->temp, f->path) != 0) {
+    if (ok && !f->direct && rename(f->temp, f->path) != 0) {
         ok = false;
         why = errno;
     }
@@ -215,7 +221,7 @@ acf_status acf_outfile_commit(acf_outfile *f) {
         acf_outfile_abort(f);
         return status;
     }
-    sync_folder(f->path);
+    if (!f->direct) sync_folder(f->path);
     acf_release(f);
     return ACF_OK;
 }

@@ -2,7 +2,8 @@
  *
  * Used for config files, model headers and results. A new file is written beside its target under a temporary name,
  * synced, renamed over the target, and the folder synced: after a crash there is the old file or the new one. On any
- * failure the old file is as it was and the temporary one is gone. */
+ * failure the old file is as it was and the temporary one is gone. A character device (/dev/null) or a pipe cannot be replaced
+ * and is written to as it comes. */
 #ifndef ACF_BASE_FILE_H
 #define ACF_BASE_FILE_H
 
@@ -15,7 +16,8 @@ acf_status acf_file_read(const char *path, size_t max, char **out, size_t *len);
 /* A file being replaced. */
 typedef struct acf_outfile acf_outfile;
 
-/* Starts replacing `path`, which must be absent or a regular file. A link stays a link, and what it points to is replaced, or
+/* Starts replacing `path`, which must be absent, a regular file, a character device or a pipe; a pipe is waited for until somebody reads
+ * it. A link stays a link, and what it points to is replaced, or
  * made where it is not there yet (as a shell's > does), so that `latest` may be set before the first run.
  * Gives *out; end it with acf_outfile_commit or acf_outfile_abort. Fails: ACF_EIO, ACF_EMEMORY. */
 acf_status acf_outfile_open(const char *path, acf_outfile **out);

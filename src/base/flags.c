@@ -4,6 +4,8 @@
  * globals. */
 #include "base/flags.h"
 
+#include "base/arena.h"
+
 #include <string.h>
 
 #define NAME_ROOM 64
@@ -18,11 +20,16 @@ typedef struct reader {
     int argc, next; /* next: first argument not looked at */
 } reader;
 
-/* Flags come before options of the same name, so a program can replace one of the table's by its own. */
+/* Flags come before options of the same name, so a program can replace one of the table's by its own. -1: there is none. */
+static int flag_at(const acf_flag *flags, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (acf_text_same_name(flags[i].name, name)) return i;
+    return -1;
+}
+
 static const acf_flag *find_flag(const reader *r, const char *name) {
-    for (int i = 0; i < r->n_flags; i++)
-        if (acf_text_same_name(r->flags[i].name, name)) return &r->flags[i];
-    return NULL;
+    const int i = flag_at(r->flags, r->n_flags, name);
+    return i < 0 ? NULL : &r->flags[i];
 }
 
 /* Fails with the nearest of all names, options and flags alike. */
@@ -121,4 +128,75 @@ acf_status acf_flags_parse(acf_options *o, const acf_flag *flags, int n_flags, i
     while (r.next < argc) argv[rest++] = argv[r.next++];
     *n_rest = rest;
     return ACF_OK;
+}
+
+/* ---- config files ----------------------------------------------------------------------------------------------- */
+
+/* A value as the command line would have it: *out is its text, "" for a flag that takes none, NULL where such a one is false. */
+static acf_status flag_from_json(acf_options *o, const acf_flag *f, acf_json_source from, const json_t *j, const char **out) {
+    char number[ACF_NUMBER_MAX];
+    const char *text = number;
+    bool flag;
+    if (!f->takes_value) {
+        ACF_TRY(acf_json_to_bool(from, f->name, j, &flag));
+        *out = flag ? "" : NULL;
+        return ACF_OK;
+    }
+    acf_text t = acf_text_into(number, sizeof number);
+    if (json_is_integer(j)) acf_text_addf(&t, "%lld", (long long)json_integer_value(j));
+    else if (json_is_real(j)) acf_text_real(number, json_real_value(j));
+    else ACF_TRY(acf_json_to_text(from, f->name, j, &text));
+    *out = acf_opts_keep(o, text);
+    return *out ? ACF_OK : ACF_EMEMORY;
+}
+
+/* A name that this program part does not know may be known to another: then the user is told so, and not offered the nearest of these. */
+static acf_status check_elsewhere(const acf_elsewhere *elsewhere, int n, acf_json_source from, const char *name) {
+    char seen[ACF_EXCERPT_MAX];
+    for (int i = 0; i < n; i++)
+        if (acf_text_same_name(elsewhere[i].name, name))
+            return acf_fail(from.status, "%s: '%s' is an option of %s, not of this command", acf_text_excerpt(seen, from.name), elsewhere[i].name, elsewhere[i].where);
+    return ACF_OK;
+}
+
+/* Members that are flags become texts, and are taken out of rest; text and given (n_flags). */
+static acf_status take_flags(acf_options *o, const reader *r, acf_json_source from, json_t *object, json_t *rest, const char **text, bool *given) {
+    const char *key;
+    char seen[ACF_EXCERPT_MAX];
+    json_t *member;
+    json_object_foreach(object, key, member) {
+        const int i = flag_at(r->flags, r->n_flags, key);
+        if (i < 0) continue;
+        if (given[i]) return acf_fail(from.status, "%s: option '%s' is given twice", acf_text_excerpt(seen, from.name), r->flags[i].name);
+        ACF_TRY(flag_from_json(o, &r->flags[i], from, member, &text[i]));
+        given[i] = true;
+        json_object_del(rest, key);
+    }
+    return ACF_OK;
+}
+
+acf_status acf_flags_from_json(acf_options *o, const acf_flag *flags, int n_flags, const acf_elsewhere *elsewhere, int n_elsewhere, acf_json_source from,
+                               const json_t *object) {
+    const reader r = {.options = o, .flags = flags, .n_flags = n_flags};
+    json_t *all = (json_t *)(uintptr_t)object; /* jansson's iteration is not const, but changes nothing */
+    if (n_flags == 0 && n_elsewhere == 0) return acf_opts_from_json(o, from, object, ACF_FROM_FILE);
+    if (!json_is_object(object)) return acf_opts_from_json(o, from, object, ACF_FROM_FILE); /* has the sentence */
+    acf_status status = ACF_OK;
+    const size_t n = (size_t)n_flags + 1;
+    json_t *rest = json_copy(all), *member;
+    const char **text = acf_alloc_zero(n * (sizeof *text + sizeof(bool)), "options"), *key;
+    bool *given = text ? (bool *)(text + n) : NULL;
+    if (!rest || !text) status = rest ? ACF_EMEMORY : acf_fail(ACF_EMEMORY, "out of memory: options");
+    if (status == ACF_OK) status = take_flags(o, &r, from, all, rest, text, given);
+    if (status == ACF_OK) {
+        json_object_foreach(rest, key, member) {
+            if (status == ACF_OK && !acf_opts_find(o, key)) status = check_elsewhere(elsewhere, n_elsewhere, from, key);
+        }
+    }
+    if (status == ACF_OK) status = acf_opts_from_json(o, from, rest, ACF_FROM_FILE);
+    for (int i = 0; status == ACF_OK && i < n_flags; i++)
+        if (given[i] && !*flags[i].value) *flags[i].value = text[i];
+    acf_release(text);
+    json_decref(rest);
+    return status;
 }

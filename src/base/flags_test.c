@@ -115,5 +115,75 @@ static void mistakes_are_named(void **state) {
     acf_opts_free(f.options);
 }
 
-ACF_TESTS(flags, cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),
+/* A line, then a config file: what the reader found. */
+static found read_both(char *line, const char *config) {
+    static const acf_elsewhere elsewhere[] = {{"draws", "impute"}, {"epochs", "fit"}};
+    found f = read_line(line);
+    const acf_flag flags[] = {{"output", 'o', 1, &f.output}, {"json", 0, 0, &f.json}};
+    const acf_json_source from = {"c.json", ACF_EUSAGE};
+    json_t *object;
+    assert_int_equal(acf_json_parse(from, config, strlen(config), 1 << 16, &object), ACF_OK);
+    f.status = acf_flags_from_json(f.options, flags, 2, elsewhere, 2, from, object);
+    json_decref(object);
+    return f;
+}
+
+static void config_files_have_flags_too(void **state) {
+    (void)state;
+    char none[] = "", given[] = "-o line --epochs 3";
+    found f = read_both(none, "{\"output\": \"file\", \"json\": true, \"epochs\": 7}");
+    assert_int_equal(f.status, ACF_OK);
+    assert_string_equal(f.output, "file");
+    assert_string_equal(f.json, "");
+    assert_int_equal(acf_options_int(f.options, "epochs"), 7);
+    assert_int_equal(acf_options_origin(f.options, "epochs"), ACF_FROM_FILE);
+    acf_opts_free(f.options);
+    f = read_both(given, "{\"output\": \"file\", \"json\": false, \"epochs\": 7}"); /* the line wins */
+    assert_int_equal(f.status, ACF_OK);
+    assert_string_equal(f.output, "line");
+    assert_null(f.json);
+    assert_int_equal(acf_options_int(f.options, "epochs"), 3);
+    acf_opts_free(f.options);
+    f = read_both(none, "{\"output\": 12}"); /* numbers as a line would have them */
+    assert_string_equal(f.output, "12");
+    acf_opts_free(f.options);
+    f = read_both(none, "{\"output\": 0.25}");
+    assert_string_equal(f.output, "0.25");
+    acf_opts_free(f.options);
+}
+
+static void wrong_config_files_are_refused_whole(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *sentence;
+    } bad[] = {
+        {"{\"output\": \"a\", \"epochs\": 7, \"draws\": 3}", "c.json: 'draws' is an option of impute, not of this command"},
+        {"{\"output\": \"a\", \"epochs\": 7, \"zebra\": 3}", "c.json: unknown option 'zebra'"},
+        {"{\"output\": \"a\", \"epochs\": 5000}", "c.json: option 'epochs' can't be '5000', expected a whole number from -5 to 1000"},
+        {"{\"epochs\": 7, \"output\": true}", "c.json: 'output' is true or false, expected text"},
+        {"{\"epochs\": 7, \"output\": \"a\", \"json\": \"yes\"}", "c.json: 'json' is text, expected true or false"},
+        {"[]", "c.json: options are an object, like {\"name\": value}"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char none[] = "";
+        found f = read_both(none, bad[i].config);
+        assert_int_equal(f.status, ACF_EUSAGE);
+        assert_string_equal(acf_error(), bad[i].sentence);
+        assert_null(f.output);
+        assert_int_equal(acf_options_int(f.options, "epochs"), 10);
+        acf_opts_free(f.options);
+    }
+    static const acf_option table2[] = {{"note", ACF_OPTION_TEXT, 0, 100, "", "any text", NULL, NULL, 0}};
+    acf_options *o;
+    const char *a = NULL;
+    const acf_flag flags[] = {{"save-model", 0, 1, &a}};
+    json_t *twice = json_pack("{s:s, s:s}", "save-model", "x", "save_model", "y");
+    assert_int_equal(acf_opts_create(table2, 1, &o), ACF_OK);
+    assert_int_equal(acf_flags_from_json(o, flags, 1, NULL, 0, (acf_json_source){"c.json", ACF_EUSAGE}, twice), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "c.json: option 'save-model' is given twice");
+    json_decref(twice);
+    acf_opts_free(o);
+}
+
+ACF_TESTS(flags, cmocka_unit_test(config_files_have_flags_too), cmocka_unit_test(wrong_config_files_are_refused_whole), cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),
           cmocka_unit_test(no_turns_off_and_names_may_begin_with_it), cmocka_unit_test(mistakes_are_named))

@@ -161,9 +161,11 @@
       "after training with held-out cells, fit anew to all cells for twice as many steps as were best; tables of at most "   \
       "200,000 known cells")                                                                                           \
     X("checkpoint", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                  \
-      "file to keep the state of training in, from which it can go on; empty is none")                                 \
-    X("checkpoint-every", REAL, 0, 1e9, "300", NULL, NULL, 0,                                                          \
-      "seconds between checkpoints; 0 writes one only at the end and when training is interrupted")                    \
+      "file to keep the state of training in, from which it can go on; empty: none, but acflow fit keeps it in "       \
+      "MODEL.checkpoint when it is interrupted")                                                                       \
+    X("checkpoint-every", REAL, -1, 1e9, "300", NULL, NULL, 0,                                                         \
+      "seconds between checkpoints; 0 writes one only at the beginning, at the end and when training is interrupted, " \
+      "-1 only when it is interrupted or memory runs out")                                                             \
     X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
     X("start", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                       \
       "model of images that training starts from; what is not set is as it was there; empty is none")                  \

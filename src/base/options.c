@@ -21,6 +21,8 @@ const acf_option acf_option_table[] = {ACF_GENERAL_OPTIONS(ROW) ACF_FILE_OPTIONS
 const int acf_option_count = sizeof acf_option_table / sizeof acf_option_table[0];
 #define ONE(...) +1
 const int acf_option_general = ACF_GENERAL_OPTIONS(ONE);
+const acf_option acf_option_images[] = {ACF_GENERAL_OPTIONS(ROW) ACF_IMAGE_OPTIONS(ROW)};
+const int acf_option_image_count = sizeof acf_option_images / sizeof acf_option_images[0];
 const int acf_option_reading = ACF_GENERAL_OPTIONS(ONE) ACF_FILE_OPTIONS(ONE) ACF_IMAGE_OPTIONS(ONE);
 
 /* One value; which member counts follows from the type. */
@@ -31,9 +33,16 @@ typedef struct value {
     acf_origin origin;
 } value;
 
+/* A text that lives as long as its set. */
+typedef struct kept {
+    struct kept *next;
+    char text[];
+} kept;
+
 struct acf_options {
     const acf_option *table;
     int n;
+    kept *kept;    /* the last one; owned */
     value value[]; /* n of them, in the order of the table */
 };
 
@@ -252,7 +261,20 @@ acf_status acf_opts_create(const acf_option *table, int n, acf_options **out) {
 void acf_opts_free(acf_options *o) {
     if (!o) return;
     for (int i = 0; i < o->n; i++) acf_release(o->value[i].text);
+    for (kept *k = o->kept, *next; k; k = next) {
+        next = k->next;
+        acf_release(k);
+    }
     acf_release(o);
+}
+
+const char *acf_opts_keep(acf_options *o, const char *text) {
+    const size_t n = strlen(text) + 1;
+    kept *k = acf_alloc(sizeof *k + n, "an option");
+    if (!k) return NULL;
+    memcpy(k->text, text, n);
+    k->next = o->kept, o->kept = k;
+    return k->text;
 }
 
 acf_status acf_opts_set_from(acf_options *o, const char *name, const char *text, acf_origin origin) {

@@ -46,12 +46,17 @@ typedef enum acf_origin { ACF_FROM_DEFAULT, ACF_FROM_PRESET, ACF_FROM_ENV, ACF_F
 extern const acf_option acf_option_table[];
 extern const int acf_option_count;
 extern const int acf_option_general; /* the first so many concern any program; */
+extern const acf_option acf_option_images[]; /* those and how images are read */
+extern const int acf_option_image_count;
 extern const int acf_option_reading; /* and so many any that reads a table or images; the others models and training */
 
 /* A set with every option at its default, or at what the environment says. Keeps table. Gives *out; free it with
  * acf_opts_free. Fails: ACF_EMEMORY, ACF_EUSAGE (a wrong value in the environment). */
 acf_status acf_opts_create(const acf_option *table, int n, acf_options **out);
 void acf_opts_free(acf_options *o); /* NULL is allowed */
+
+/* A copy of a text that lives as long as the set. NULL and ACF_EMEMORY when there is no memory. */
+const char *acf_opts_keep(acf_options *o, const char *text);
 
 /* Sets one option from text, as the user's word. Fails: ACF_EUSAGE with the nearest name or the range; ACF_EMEMORY. */
 acf_status acf_opts_set(acf_options *o, const char *name, const char *value);

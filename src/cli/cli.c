@@ -2,20 +2,42 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static cli_level wanted = CLI_WARN;
+
+/* The library speaks of its options by name, as programs set them; who types commands knows them as flags: "the option 'header=no'" becomes "--header no". */
+static void in_flags(const char *from, char *out, size_t cap) {
+    static const char lead[] = "the option '";
+    size_t n = 0;
+    while (*from && n + 1 < cap) {
+        const char *name = from + sizeof lead - 1;
+        const size_t letters = strncmp(from, lead, sizeof lead - 1) == 0 ? strspn(name, "abcdefghijklmnopqrstuvwxyz-") : 0;
+        const char *end = letters && (name[letters] == '=' || name[letters] == '\'') ? strchr(name, '\'') : NULL;
+        if (!end) {
+            out[n++] = *from++;
+            continue;
+        }
+        const int value = (int)(end - name - (ptrdiff_t)letters);
+        n += (size_t)snprintf(out + n, cap - n, "--%.*s%s%.*s", (int)letters, name, value ? " " : "", value ? value - 1 : 0, name + letters + (value ? 1 : 0));
+        from = end + 1;
+    }
+    out[n < cap ? n : cap - 1] = 0;
+}
 
 /* One fprintf a line: stderr is unbuffered, and lines of programs that run side by side should not mix. */
 void cli_say(cli_level level, const char *fmt, ...) {
     if (level > wanted) return;
-    char line[2048]; /* longer than any sentence of the library */
+    char said[2048], line[2048]; /* longer than any sentence of the library */
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    vsnprintf(said, sizeof said, fmt, ap);
     va_end(ap);
+    in_flags(said, line, sizeof line);
     fprintf(stderr, "acflow: %s%s\n", level == CLI_WARN ? "warning: " : "", line);
 }
 
@@ -33,8 +55,20 @@ static void hint(const char *command) {
     if (wanted >= CLI_ERROR) fprintf(stderr, "Try 'acflow %s%s--help'.\n", command, *command ? " " : "");
 }
 
+bool cli_reader_left(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+/* The sentence decides whether standard output is what failed, and not another file beside it. */
+static bool has_enough(void) {
+    static const char begin[] = "cannot write to standard output";
+    return acf_error_status() == ACF_EIO && strncmp(acf_error(), begin, sizeof begin - 1) == 0 && cli_reader_left();
+}
+
 /* The library's sentence already names file, value and range; the command line only adds where to read more. */
 int cli_failed(const char *command) {
+    if (has_enough()) return CLI_ENOUGH;
     cli_say(CLI_ERROR, "%s", acf_error());
     if (acf_error_status() == ACF_EUSAGE) hint(command);
     return acf_status_exit(acf_error_status());
@@ -69,8 +103,8 @@ void cli_print(const char *fmt, ...) {
 int cli_close(int exit_code) {
     /* Most output is still in the buffer: a full disk shows when it is flushed. */
     if (fflush(stdout) != 0 && write_errno == 0) write_errno = errno;
-    if (write_errno == 0) return exit_code;
-    if (write_errno == EPIPE) return exit_code; /* `acflow ... | head` has what it wanted */
+    if (exit_code == CLI_ENOUGH) return 0;
+    if (write_errno == 0 || write_errno == EPIPE) return exit_code;
     cli_say(CLI_ERROR, "cannot write the output: %s", strerror(write_errno));
     return exit_code ? exit_code : acf_status_exit(ACF_EIO);
 }

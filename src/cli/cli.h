@@ -18,6 +18,8 @@ typedef struct cli_command {
     int n_flags;
 } cli_command;
 
+extern const cli_command *const cli_commands[]; /* all of them, then NULL */
+
 extern const cli_command cli_fit, cli_impute, cli_score, cli_sample, cli_eval, cli_gibbs, cli_info, cli_synth, cli_plot;
 
 /* Levels of --log-level, in its order. */
@@ -28,6 +30,10 @@ void cli_say(cli_level level, const char *fmt, ...) __attribute__((format(printf
 
 /* From here on, speak at the level of the option "log-level". */
 void cli_listen(const acf_options *o);
+
+/* `acflow ... | head` ends early and without a word, once head has what it wants: functions return this code then, and the program ends with 0. */
+#define CLI_ENOUGH 141 /* as shells call the end by SIGPIPE */
+bool cli_reader_left(void); /* Is standard output a pipe that nobody reads any more? */
 
 /* Says the library's last error, with a hint to --help when the command line is to blame; returns the exit code. */
 int cli_failed(const char *command);

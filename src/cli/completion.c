@@ -1,6 +1,7 @@
 /* The completion for bash: see manual.h. It needs nothing but bash itself, not the helpers of the package bash-completion.
  *
- * The script is a head, one line for each command (its words, the options that take a file, those with a choice), and a tail that picks
+ * The script is a head, some lines for each command (its words, its first argument where that is a word, too, the options that take a file, those
+ * with a choice), and a tail that picks
  * from them. Words hold letters, digits and dashes alone, so nothing needs quoting. */
 #include "cli/manual.h"
 
@@ -9,7 +10,7 @@
 static const char head[] = "# bash completion for acflow, printed by acflow help --completion\n"
                            "_acflow() {\n"
                            "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-                           "    local words= values= takes=\n"
+                           "    local words= values= takes= first=\n"
                            "    COMPREPLY=()\n"
                            "    # bash takes --name=VALUE for three words\n"
                            "    [ \"$word\" = = ] && word=\n"
@@ -26,6 +27,8 @@ static const char tail[] = "    if [ \"$COMP_CWORD\" = 1 ] || { [ \"$COMP_CWORD\
                            "        return 0\n"
                            "    elif [[ $word == -* ]]; then\n"
                            "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+                           "    elif [ \"$COMP_CWORD\" = 2 ] && [ -n \"$first\" ]; then\n"
+                           "        COMPREPLY=($(compgen -W \"$first\" -- \"$word\"))\n"
                            "    else\n"
                            "        _acflow_files \"$word\"\n"
                            "    fi\n"
@@ -50,18 +53,30 @@ static void put_value(const char *choices, bool file) {
     cli_print("' ;;\n");
 }
 
+static bool is_one_of(const char *word, const char *const *list) {
+    while (*list && strcmp(word, *list) != 0) list++;
+    return *list;
+}
+
 static void put_flag_value(const cli_flag *f) {
     if (!f->metavar) return;
     cli_print("                --%s", f->name);
     if (f->letter) cli_print("|-%c", f->letter);
-    put_value(f->choices, strcmp(f->metavar, "FILE") == 0);
+    put_value(f->choices, is_one_of(f->metavar, (const char *const[]){"FILE", "IMAGES", "MASK", NULL}));
 }
 
-/* Text may be the name of a file: schema and checkpoint are. A list of columns is none, but a file offered there does no harm. */
+/* Text that has words of its own though any other may stand there, and text that is the name of a file; of all other nothing is known. */
 static void put_option_value(const acf_option_info *d) {
+    static const struct {
+        const char *name, *words;
+    } texts[] = {{"device", "auto|cpu|cuda"}, {"separator", "auto|tab|space"}, {"quote", "auto|none"}};
+    static const char *const files[] = {"schema", "checkpoint", "start", NULL};
+    const char *words = d->choices;
     if (strcmp(d->type, "bool") == 0) return;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (strcmp(d->name, texts[i].name) == 0) words = texts[i].words;
     cli_print("                --%s", d->name);
-    put_value(d->choices, strcmp(d->type, "text") == 0);
+    put_value(words, is_one_of(d->name, files));
 }
 
 static int put_command(const cli_command *c) {
@@ -76,7 +91,13 @@ static int put_command(const cli_command *c) {
         cli_print(" --%s", d.name);
         if (strcmp(d.type, "bool") == 0) cli_print(" --no-%s", d.name);
     }
-    cli_print("'\n            case $last in\n");
+    cli_print("'\n");
+    if (c->page->word) {
+        cli_print("            first='");
+        for (int k = 0; c->page->word(k); k++) cli_print("%s%s", k ? " " : "", c->page->word(k));
+        cli_print("'\n");
+    }
+    cli_print("            case $last in\n");
     for (int i = 0; i < n; i++) put_flag_value(&flags[i]);
     for (int i = 0; i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++) put_option_value(&d);
     cli_print("            esac ;;\n");

@@ -31,7 +31,6 @@ static const cli_page page = {
     "  acflow eval draws1.npy draws2.npy --features real.npy\n",
     CLI_ALL};
 
-/* ^C ends training early; the report is then on what was learned so far. */
 static int score(cli_job *job, const char *path) {
     acf_table *truth = NULL, *shown = NULL;
     acf_model *m = NULL;
@@ -41,9 +40,11 @@ static int score(cli_job *job, const char *path) {
     if ((m ? acf_table_read_for(path, m, job->o, &truth) : acf_table_read(path, job->o, &truth)) != ACF_OK) code = cli_failed("eval");
     if (!code && shown_path && (m ? acf_table_read_for(shown_path, m, job->o, &shown) : acf_table_read(shown_path, job->o, &shown)) != ACF_OK)
         code = cli_failed("eval");
-    if (!code) cli_say_warnings(shown ? shown : truth);
+    if (!code) cli_say_warnings(shown ? shown : truth), cli_say_ids(job, m);
+    if (!code && m) code = cli_say_unused(job);
     if (!code && !m && shown) code = cli_fit_table(job, shown, log_path, &m);
-    if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK) code = cli_failed("eval");
+    if (!code && !m) code = cli_eval_table(job, truth, log_path, &e);
+    else if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK) code = cli_failed("eval");
     if (!code) code = cli_put_report("eval", output, json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e, json);
     acf_eval_free(e);
     acf_model_free(m);
@@ -62,13 +63,25 @@ static int score_pictures(cli_job *job, char **argv) {
     return truth_path ? cli_eval_completed(job, &what, argv[0]) : cli_eval_pictures(job, &what, argv[0]);
 }
 
+/* With --features there may be several files. */
+static int check(const cli_job *job, char **argv) {
+    int code = 0;
+    for (int i = 0; i < job->n_rest && !code; i++) {
+        const cli_file files[] = {{CLI_READS, "the input", argv[i]}, {CLI_READS, "--model", model_path}, {CLI_READS, "--holes", shown_path}, {CLI_READS, "--mask", cli_mask_file(mask)},
+                                  {CLI_READS, "--truth", truth_path}, {CLI_READS, "--features", features}, {CLI_WRITES, "-o", cli_destination(output)},
+                                  {CLI_WRITES, "--log", log_path}};
+        code = cli_check_files(job, files, 8);
+    }
+    return code;
+}
+
 static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest < 1) code = cli_usage("eval", "which table, or which images?");
     else if (job.n_rest > 1 && !features) code = cli_usage("eval", "eval takes one table, but there is also '%s'", argv[1]);
-    else if ((code = cli_check_output(output)) != 0) {}
+    else if ((code = check(&job, argv)) != 0) {}
     else if (mask || truth_path || features || acf_images_recognise(argv[0])) code = score_pictures(&job, argv);
     else code = score(&job, argv[0]);
     cli_job_close(&job);

@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static const char *output, *log_path;
 static const cli_flag flags[] = {
@@ -21,8 +19,8 @@ static const cli_page page = {
     "Images are a folder of PNG or JPEG files, one such file, an idx file as MNIST's, or .npy of bytes in 3 or 4 dimensions; --preset says what model.",
     "  acflow fit patients.csv -o patients.safetensors\n"
     "  acflow fit patients.csv -o m.safetensors --types zip=category,id=identifier --missing -999\n"
-    "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000      ^C ends it;\n"
-    "  acflow fit big.csv.gz -o m.safetensors --checkpoint big.ckpt --steps 50000 --resume     goes on\n"
+    "  acflow fit big.csv.gz -o m.safetensors --steps 50000      ^C ends it and keeps m.safetensors.checkpoint;\n"
+    "  acflow fit big.csv.gz -o m.safetensors --steps 50000 --resume      goes on from there\n"
     "  acflow fit faces/ --preset tiny --image-size 32 -o faces.safetensors\n"
     "  acflow fit more/ --start faces.safetensors --seed 2 -o better.safetensors      from a model on\n",
     CLI_ALL};
@@ -31,20 +29,22 @@ static const cli_page page = {
 static int fit(cli_job *job, const char *path) {
     acf_table *t = NULL;
     acf_model *m = NULL;
-    char checkpoint[4096] = "";
     if (acf_table_read(path, job->o, &t) != ACF_OK) return cli_failed("fit");
-    char *text = job->quiet ? NULL : cli_text("fit", (cli_writer)acf_table_describe, t);
-    if (text) fputs(text, stderr);
-    free(text);
+    cli_show_table(job, t);
     int code = cli_fit_table(job, t, log_path, &m);
     if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
     if (!code && !job->quiet && acf_model_rows(m))
         fprintf(stderr, "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-recall leaves them out.\n", output,
                 (long long)acf_model_rows(m));
-    if (!code && acf_options_get(job->o, "checkpoint", checkpoint, sizeof checkpoint, NULL) == ACF_OK && *checkpoint) unlink(checkpoint);
+    if (!code) cli_drop_state(job);
     acf_model_free(m);
     acf_table_free(t);
     return code;
+}
+
+static int check(const cli_job *job, const char *path) {
+    const cli_file files[] = {{CLI_READS, "the table", path}, {CLI_WRITES, "-o", output}, {CLI_WRITES, "--log", log_path}};
+    return cli_check_files(job, files, 3);
 }
 
 static int run(int argc, char **argv) {
@@ -53,8 +53,7 @@ static int run(int argc, char **argv) {
     if (code >= 0) return code;
     if (job.n_rest != 1) code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
     else if (!output) code = cli_usage("fit", "where should the model go? -o FILE");
-    else if (strcmp(output, argv[0]) == 0) code = cli_usage("fit", "the model would overwrite its table '%s'", output);
-    else if ((code = cli_check_output(output)) != 0) {}
+    else if ((code = cli_keep_state(&job, output)) != 0 || (code = check(&job, argv[0])) != 0) {}
     else code = acf_images_recognise(argv[0]) ? cli_fit_pictures(&job, argv[0], output, log_path) : fit(&job, argv[0]);
     cli_job_close(&job);
     return code;

@@ -1,4 +1,5 @@
 /* acflow gibbs: a chain of images, each a redrawn half away from the one before. */
+#include "cli/output.h"
 #include "cli/picture_files.h"
 #include "cli/pictures.h"
 
@@ -21,7 +22,7 @@ static const cli_page page = {
     "from the model; it wanders through what the model holds possible.",
     "  acflow gibbs --model faces.safetensors --steps 50 -o chain.png\n"
     "  acflow gibbs photo.png --model faces.safetensors --steps 200 --animate -o chain.png\n",
-    CLI_READING};
+    CLI_IMAGES};
 
 #define STRIP 10   /* images in a row of the strip */
 #define FRAME_MS 80
@@ -65,6 +66,11 @@ static int chain(const acf_model *m, const acf_options *o, const char *path, lon
     return code;
 }
 
+static int check(const cli_job *job, const char *path) {
+    const cli_file files[] = {{CLI_READS, "the image", path}, {CLI_READS, "--model", model_path}, {CLI_WRITES, "-o", output}};
+    return cli_check_files(job, files, 3);
+}
+
 static int run(int argc, char **argv) {
     cli_job job;
     acf_model *m = NULL;
@@ -77,6 +83,7 @@ static int run(int argc, char **argv) {
     else if ((code = cli_need_png("gibbs", output)) != 0) {}
     else if ((steps_text && !cli_number("gibbs", "steps", steps_text, 1, 10000, &steps)) ||
              (seed_text && !cli_number("gibbs", "seed", seed_text, 0, 9007199254740992, &seed))) code = 2;
+    else if ((code = check(&job, job.n_rest ? argv[0] : NULL)) != 0) {}
     else if (acf_model_load(model_path, job.o, &m) != ACF_OK) code = cli_failed("gibbs");
     else if (!acf_model_is_images(m)) code = cli_usage("gibbs", "'%s' is a model of a table; a chain is one of images", model_path);
     else code = chain(m, job.o, job.n_rest ? argv[0] : NULL, steps, seed);

@@ -53,17 +53,31 @@ static acf_status answer(acf_session *s, const acf_table *t, const plan *p, uint
     return acf_session_summary(s, t, NULL, NULL, seed, INTERVAL_DRAWS, level, 2, NULL, ends);
 }
 
+static acf_write_plan to_write(const plan *p) {
+    return (acf_write_plan){.imputations = (int)p->draws, .stacked = stacked != NULL, .intervals = p->interval != 0};
+}
+
+/* The model's answer; without a model the table itself, in which nothing is to be filled. */
+static acf_status answer_or_copy(acf_session *s, const acf_table *t, const plan *p, uint32_t k, double *values, double *ends) {
+    const size_t cells = (size_t)(acf_table_rows(t) * acf_table_columns(t));
+    if (s) return answer(s, t, p, k, values, ends);
+    if (cells) memcpy(values, acf_table_values(t), cells * sizeof *values);
+    for (size_t i = 0; ends && i < 2 * cells; i++) ends[i] = (double)NAN;
+    return ACF_OK;
+}
+
+/* m NULL: there is no hole to fill. */
 static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     const size_t cells = (size_t)(acf_table_rows(t) * acf_table_columns(t));
     acf_session *s = NULL;
     acf_writer *w = NULL;
     double *values = malloc((cells + !cells) * sizeof *values), *ends = p->interval ? malloc(2 * (cells + !cells) * sizeof *ends) : NULL;
-    const acf_write_plan what = {.imputations = (int)p->draws, .stacked = stacked != NULL, .intervals = p->interval != 0};
+    const acf_write_plan what = to_write(p);
     int code = 0;
     if (!values || (p->interval && !ends)) code = cli_no_memory("the completed table");
-    else if (acf_session_create(m, &s) != ACF_OK || acf_writer_open(t, output ? output : "-", &what, &w) != ACF_OK) code = cli_failed("impute");
+    else if ((m && acf_session_create(m, &s) != ACF_OK) || acf_writer_open(t, cli_destination(output), &what, &w) != ACF_OK) code = cli_failed("impute");
     for (long long k = 0; !code && k < p->draws; k++)
-        if (answer(s, t, p, (uint32_t)k, values, ends) != ACF_OK || acf_writer_put(w, values, ends, ends ? ends + cells : NULL) != ACF_OK)
+        if (answer_or_copy(s, t, p, (uint32_t)k, values, ends) != ACF_OK || acf_writer_put(w, values, ends, ends ? ends + cells : NULL) != ACF_OK)
             code = cli_failed("impute");
     if (code) acf_writer_abort(w);
     else if (acf_writer_commit(w) != ACF_OK) code = cli_failed("impute");
@@ -73,26 +87,63 @@ static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     return code;
 }
 
-static long long count_missing(const acf_table *t) {
+/* Is there a cell that only a model could fill in? Constants fill themselves. */
+static bool needs_model(const acf_table *t) {
     const double *x = acf_table_values(t);
-    long long n = 0;
-    for (int64_t i = 0; i < acf_table_rows(t) * acf_table_columns(t); i++) n += isnan(x[i]) != 0;
-    return n;
+    bool missing = false;
+    for (int64_t i = 0; !missing && i < acf_table_rows(t) * acf_table_columns(t); i++) missing = isnan(x[i]);
+    return missing && acf_table_holes(t) > 0;
+}
+
+/* Which holes will stay, before hours of training. */
+static int say_left(const acf_table *t) {
+    char *text = cli_text("impute", (cli_writer)acf_table_left, t);
+    if (!text) return acf_status_exit(acf_error_status());
+    if (*text) cli_say(CLI_WARN, "%s", text);
+    free(text);
+    return 0;
+}
+
+/* What is known of the table before anything is asked: its columns where a model is to be fitted to it, as fit shows them; else what was noted.
+ * given: there is a model. */
+static int say_table(const cli_job *job, const acf_table *t, bool given) {
+    if (given) cli_say_warnings(t);
+    else if (!cli_show_table(job, t)) return acf_status_exit(acf_error_status());
+    int code = say_left(t);
+    if (!code && !job->quiet && acf_table_holes(t) == 0)
+        fprintf(stderr, "There is nothing to fill in: the table is copied as it is%s.\n", given || save_path ? "" : ", and no model is fitted");
+    return code;
+}
+
+/* Before anything is read, and once the table is: what cannot be written is refused before hours of training. */
+static int check(cli_job *job, const char *path) {
+    const cli_file files[] = {{CLI_READS, "the table", path}, {CLI_READS, "--model", model_path}, {CLI_WRITES, "-o", cli_destination(output)},
+                              {CLI_WRITES, "--save-model", save_path}, {CLI_WRITES, "--log", log_path}};
+    int code = model_path ? 0 : cli_keep_state(job, save_path);
+    return code ? code : cli_check_files(job, files, 5);
+}
+
+static int check_plan(const acf_table *t, const plan *p) {
+    const acf_write_plan what = to_write(p);
+    return acf_writer_check(t, cli_destination(output), &what) == ACF_OK ? 0 : cli_failed("impute");
 }
 
 static int impute(cli_job *job, const char *path, const plan *p) {
     acf_table *t = NULL;
     acf_model *m = NULL;
-    int code = cli_check_output(output);
-    if (!code) code = cli_check_output(save_path);
+    int code = check(job, path);
+    if (!code && model_path) code = cli_say_unused(job);
     if (code) return code;
     if (model_path && acf_model_load(model_path, job->o, &m) != ACF_OK) return cli_failed("impute");
     if ((m ? acf_table_read_for(path, m, job->o, &t) : acf_table_read(path, job->o, &t)) != ACF_OK) code = cli_failed("impute");
-    if (!code) cli_say_warnings(t);
-    if (!code && !m) code = cli_fit_table(job, t, log_path, &m);
+    if (!code) code = say_table(job, t, m != NULL);
+    if (!code) code = check_plan(t, p);
+    const bool needed = needs_model(t);
+    if (!code && !m && (needed || save_path)) code = cli_fit_table(job, t, log_path, &m);
     if (!code && save_path && acf_model_save(m, save_path) != ACF_OK) code = cli_failed("impute");
-    if (!code) code = write_all(m, t, p);
-    if (!code) cli_say(CLI_INFO, "%lld cells filled in %lld rows", count_missing(t), (long long)acf_table_rows(t));
+    if (!code && job->own_state) cli_drop_state(job);
+    if (!code) code = write_all(needed ? m : NULL, t, p);
+    if (!code) cli_say(CLI_INFO, "%lld cells filled in %lld rows", (long long)acf_table_holes(t), (long long)acf_table_rows(t));
     acf_model_free(m);
     acf_table_free(t);
     return code;
@@ -121,7 +172,10 @@ static int inpaint(const cli_job *job, const char *path) {
     if (stacked || interval_text || guess || draw_one || save_path)
         return cli_usage("impute", "--long, --intervals, --best-guess, --draw and --save-model are for tables; images have --draws");
     if (draws_text && !cli_number("impute", "draws", draws_text, 1, 1000, &draws)) return 2;
-    return cli_impute_pictures(job, &(cli_inpaint){path, model_path, mask, output, truth, draws});
+    const cli_file files[] = {{CLI_READS, "the images", path}, {CLI_READS, "--model", model_path}, {CLI_READS, "--mask", cli_mask_file(mask)}, {CLI_READS, "--truth", truth},
+                              {CLI_FILLS, "-o", output}};
+    int code = cli_check_files(job, files, 5);
+    return code ? code : cli_impute_pictures(job, &(cli_inpaint){path, model_path, mask, output, truth, draws});
 }
 
 static int run(int argc, char **argv) {

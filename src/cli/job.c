@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 acf_status cli_page_options(const cli_page *page, acf_options **out) {
     const cli_options which = page->options;
     if (which == CLI_GENERAL) return acf_options_create_general(out);
+    if (which == CLI_IMAGES) return acf_options_create_images(out);
     return which == CLI_READING ? acf_options_create_reading(out) : acf_options_create(out);
 }
 
@@ -80,6 +82,40 @@ int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags) {
     return 0;
 }
 
+/* Every flag and option that some command has, under the first that has it: what a config file may have for another. Gives *out, for free(); its
+ * names are the library's and the commands' own. -1: no memory. */
+static int all_names(acf_elsewhere **out) {
+    int n = 0, room = 0;
+    *out = NULL;
+    for (const cli_command *const *c = cli_commands; *c; c++) {
+        acf_options *o;
+        acf_option_info d;
+        if (cli_page_options((*c)->page, &o) != ACF_OK) return -1;
+        room += (*c)->n_flags + acf_options_count(o);
+        acf_elsewhere *more = realloc(*out, (size_t)room * sizeof *more);
+        if (more) *out = more;
+        for (int i = 0; more && i < (*c)->n_flags; i++) more[n++] = (acf_elsewhere){(*c)->flags[i].name, (*c)->name};
+        for (int i = 0; more && i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++) more[n++] = (acf_elsewhere){d.name, (*c)->name};
+        acf_options_free(o);
+        if (!more) return -1;
+    }
+    return n;
+}
+
+/* The config file: options and flags of the command but --config and --help, which are for the command line. */
+static int load_config(cli_job *job, const acf_flag *flags, int n_flags) {
+    acf_flag own[CLI_FLAGS_MAX];
+    acf_elsewhere *others;
+    int n = 0;
+    for (int i = 0; i < n_flags; i++)
+        if (flags[i].value != &job->config && flags[i].value != &job->help) own[n++] = flags[i];
+    const int n_others = all_names(&others);
+    int code = n_others < 0 ? cli_no_memory("options") : 0;
+    if (!code && acf_options_load_flags(job->o, job->config, own, n, others, n_others) != ACF_OK) code = cli_failed(job->page->name);
+    free(others);
+    return code;
+}
+
 static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, char **argv) {
     acf_flag all[CLI_FLAGS_MAX];
     const char **own[COMMON] = {&job->config, &job->progress, &job->quiet, &job->help};
@@ -92,7 +128,10 @@ static int parse(cli_job *job, const cli_flag *flags, int n_flags, int argc, cha
     cli_listen(job->o);
     if (status != ACF_OK) return cli_failed(job->page->name);
     if (job->help) return cli_show_page(job->page, flags, n_flags);
-    if (job->config && acf_options_load(job->o, job->config) != ACF_OK) return cli_failed(job->page->name);
+    if (job->config) {
+        const int code = load_config(job, all, n);
+        if (code) return code;
+    }
     if (job->quiet && acf_options_set(job->o, "log-level", "error") != ACF_OK) return cli_failed(job->page->name);
     cli_listen(job->o);
     static const char *const modes[] = {"auto", "bar", "json", "none"};
@@ -135,6 +174,22 @@ bool cli_number(const char *command, const char *flag, const char *text, long lo
     return false;
 }
 
+static bool is_off(const acf_options *o, const acf_option_info *d) {
+    char value[8];
+    return strcmp(d->type, "bool") == 0 && acf_options_get(o, d->name, value, sizeof value, NULL) == ACF_OK && strcmp(value, "false") == 0;
+}
+
+/* The options of any command and of reading files come first, and count for a model that is given, too; so does the seed of draws. */
+int cli_say_unused(const cli_job *job) {
+    acf_options *reading;
+    acf_option_info d;
+    if (acf_options_create_reading(&reading) != ACF_OK) return cli_failed(job->page->name);
+    for (int i = acf_options_count(reading); i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
+        if (d.given && strcmp(d.name, "seed") != 0) cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
+    acf_options_free(reading);
+    return 0;
+}
+
 /* ---- text and tables ------------------------------------------------------------------------------------------------------ */
 
 char *cli_text(const char *command, cli_writer write, const void *object) {
@@ -148,8 +203,66 @@ char *cli_text(const char *command, cli_writer write, const void *object) {
     return NULL;
 }
 
+bool cli_show_table(const cli_job *job, const acf_table *t) {
+    char *text = job->quiet ? NULL : cli_text(job->page->name, (cli_writer)acf_table_describe, t);
+    if (text) fputs(text, stderr);
+    free(text);
+    return job->quiet || text;
+}
+
 void cli_say_warnings(const acf_table *t) {
     for (int i = 0; i < acf_table_warnings(t); i++) cli_say(CLI_WARN, "%s", acf_table_warning(t, i));
+}
+
+void cli_say_ids(const cli_job *job, const acf_model *m) {
+    char id[4096] = "";
+    if (acf_model_rows(m) == 0 || acf_options_get(job->o, "id", id, sizeof id, NULL) != ACF_OK) return;
+    if (*id && !acf_model_rows_by_id(m))
+        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by their numbers, and here rows go by --id %s: one that it was fitted to would be looked up in itself, and score too well. Fit with --id, too", id);
+    if (!*id && acf_model_rows_by_id(m))
+        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by an id, and here rows go by their numbers: one that it was fitted to would be looked up in itself, and score too well. Say --id here, too");
+}
+
+/* ---- the state of a training ------------------------------------------------------------------------------------------------ */
+
+#define STATE_ENDING ".checkpoint"
+
+/* Is the option at its default? */
+static bool is_default(const acf_options *o, const char *name) {
+    acf_option_info info;
+    char value[64];
+    for (int i = 0; i < acf_options_count(o); i++)
+        if (acf_options_at(o, i, &info) == ACF_OK && strcmp(info.name, name) == 0)
+            return acf_options_get(o, name, value, sizeof value, NULL) == ACF_OK && strtod(value, NULL) == strtod(info.standard, NULL);
+    return false;
+}
+
+int cli_keep_state(cli_job *job, const char *model) {
+    char path[4096] = "", resume[8] = "";
+    struct stat st;
+    if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) != ACF_OK || acf_options_get(job->o, "resume", resume, sizeof resume, NULL) != ACF_OK)
+        return cli_failed(job->page->name);
+    const bool go_on = strcmp(resume, "true") == 0;
+    if (*path) return 0;
+    if (!model || (stat(model, &st) == 0 && !S_ISREG(st.st_mode)))
+        return go_on ? cli_usage(job->page->name, "--resume goes on from a checkpoint; which one? --checkpoint FILE") : 0;
+    if (snprintf(path, sizeof path, "%s" STATE_ENDING, model) >= (int)sizeof path) return 0; /* saving the model will say that its name is too long */
+    const bool there = lstat(path, &st) == 0;
+    if (there && !go_on)
+        return cli_usage(job->page->name, "'%s' has the state of a training of this model that was interrupted: --resume goes on with it; remove it to begin anew", path);
+    if (!there && go_on) {
+        cli_say(CLI_ERROR, "there is nothing to go on from: '%s', where a training of this model is kept when it is interrupted, does not exist; begin without --resume", path);
+        return acf_status_exit(ACF_EIO);
+    }
+    job->own_state = true;
+    /* Who asks for another pace than the usual gets it; else the file appears only when it is needed. */
+    if (is_default(job->o, "checkpoint-every") && acf_options_set(job->o, "checkpoint-every", "-1") != ACF_OK) return cli_failed(job->page->name);
+    return acf_options_set(job->o, "checkpoint", path) == ACF_OK ? 0 : cli_failed(job->page->name);
+}
+
+void cli_drop_state(const cli_job *job) {
+    char path[4096] = "";
+    if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path) unlink(path);
 }
 
 /* ---- training -------------------------------------------------------------------------------------------------------------- */
@@ -163,6 +276,15 @@ static void on_signal(int sig) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (!interrupted) interrupted = 1, interrupted_at = (sig_atomic_t)now.tv_sec;
     else if ((sig_atomic_t)now.tv_sec - interrupted_at > 1) signal(sig, SIG_DFL), raise(sig);
+}
+
+static char farewell[4352];
+
+/* Where there is nothing to end in good order. */
+static void on_signal_at_once(int sig) {
+    (void)sig;
+    (void)!write(STDERR_FILENO, farewell, strlen(farewell));
+    _exit(acf_status_exit(ACF_EINTERRUPT));
 }
 
 typedef struct show {
@@ -233,14 +355,21 @@ static int report(void *ctx, const acf_fit_report *r) {
     return interrupted;
 }
 
-/* What became of the training, said. */
-static int ended(cli_job *job, acf_status status, bool model) {
+/* What is left of a training that is interrupted. */
+static void say_left(const cli_job *job, char *out, size_t cap) {
     char path[4096] = "";
+    if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path)
+        snprintf(out, cap, "interrupted; its state is in '%s': the same command with --resume goes on", path);
+    else snprintf(out, cap, "interrupted, and nothing was kept; with --checkpoint FILE the next time it could go on");
+}
+
+/* What became of the training, said. */
+static int ended(cli_job *job, acf_status status) {
+    char left[4224];
     if (status == ACF_OK) return 0;
     if (status != ACF_EINTERRUPT) return cli_failed(job->page->name);
-    if (acf_options_get(job->o, "checkpoint", path, sizeof path, NULL) == ACF_OK && *path)
-        cli_say(CLI_ERROR, "interrupted; its state is in '%s': the same command with --resume goes on", path);
-    else cli_say(CLI_ERROR, "interrupted%s; with --checkpoint FILE the next time it could go on", model ? "" : " before there was a model");
+    say_left(job, left, sizeof left);
+    cli_say(CLI_ERROR, "%s", left);
     return acf_status_exit(status);
 }
 
@@ -251,31 +380,64 @@ static void say_gpu(const cli_job *job) {
     fprintf(stderr, "working on %s\n", used);
 }
 
-/* One of t and im is NULL. */
-static int fit(cli_job *job, const acf_table *t, const acf_images *im, const char *log, acf_model **out) {
+/* What is trained on, and what comes of it: a model of a table or of images, or what an evaluation finds. */
+typedef struct course {
+    const acf_table *t;   /* one of t and im is NULL */
+    const acf_images *im;
+    acf_model **model;    /* one of these two is NULL, too */
+    acf_evaluation **evaluation;
+} course;
+
+static acf_status take(const course *c, const acf_options *o, show *s) {
+    if (c->evaluation) return acf_eval_run(c->t, NULL, NULL, o, report, s, c->evaluation);
+    return c->im ? acf_model_fit_images(c->im, o, report, s, c->model) : acf_model_fit(c->t, o, report, s, c->model);
+}
+
+static void catch_signals(void (*handler)(int)) {
+    signal(SIGINT, handler);
+    signal(SIGTERM, handler);
+}
+
+/* Did a write to it fail, now (errno says why) or earlier? NULL is allowed. */
+static bool close_log(FILE *f) {
+    const bool before = f && ferror(f);
+    errno = 0;
+    if (f && fclose(f) != 0) return true;
+    errno = EIO;
+    return before;
+}
+
+static int train(cli_job *job, const course *c, const char *log) {
     const char *mode = job->progress ? job->progress : "auto";
-    show s = {.json = strcmp(mode, "json") == 0, .unit = im ? "images" : "rows"};
+    show s = {.json = strcmp(mode, "json") == 0, .unit = c->im ? "images" : "rows"};
     s.bar = strcmp(mode, "bar") == 0 || (strcmp(mode, "auto") == 0 && !job->quiet && isatty(STDERR_FILENO));
     if (log && !(s.log = fopen(log, "w"))) {
         cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
         return acf_status_exit(ACF_EIO);
     }
-    if (t) say_gpu(job);
+    if (c->t) say_gpu(job);
     interrupted = 0;
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
-    acf_status status = im ? acf_model_fit_images(im, job->o, report, &s, out) : acf_model_fit(t, job->o, report, &s, out);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    if (c->evaluation) {
+        strcpy(farewell, "acflow: ");
+        say_left(job, farewell + strlen(farewell), sizeof farewell - 16);
+        strcat(farewell, "\n");
+    }
+    catch_signals(c->evaluation ? on_signal_at_once : on_signal);
+    acf_status status = take(c, job->o, &s);
+    catch_signals(SIG_DFL);
     if (s.bar && s.shown > 0) fputc('\n', stderr);
-    const bool log_failed = s.log && fclose(s.log) != 0;
-    int code = ended(job, status, *out != NULL);
+    const bool log_failed = close_log(s.log);
+    const int why = errno;
+    int code = ended(job, status);
     if (!code && log_failed) {
-        cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
+        cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(why));
         code = acf_status_exit(ACF_EIO);
     }
     return code;
 }
 
-int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out) { return fit(job, t, NULL, log, out); }
-int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out) { return fit(job, NULL, im, log, out); }
+int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out) { return train(job, &(course){.t = t, .model = out}, log); }
+int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out) { return train(job, &(course){.im = im, .model = out}, log); }
+int cli_eval_table(cli_job *job, const acf_table *truth, const char *log, acf_evaluation **out) {
+    return train(job, &(course){.t = truth, .evaluation = out}, log);
+}

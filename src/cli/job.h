@@ -16,12 +16,13 @@ typedef struct cli_flag {
 } cli_flag;
 
 /* Which options of the table a command has. */
-typedef enum cli_options { CLI_GENERAL, CLI_READING, CLI_ALL } cli_options;
+typedef enum cli_options { CLI_GENERAL, CLI_IMAGES, CLI_READING, CLI_ALL } cli_options;
 
 /* A subcommand's page. */
 typedef struct cli_page {
     const char *name, *usage, *about, *examples;
     cli_options options;
+    const char *(*word)(int k); /* what its first argument may be, word k = 0, 1, ... until NULL, for the completion; NULL: a file */
 } cli_page;
 
 #define CLI_FLAGS_MAX 24 /* of a command, with those that every one has */
@@ -32,6 +33,7 @@ typedef struct cli_job {
     acf_options *o;
     const char *config, *quiet, *progress, *help; /* NULL: not given */
     int n_rest;                                   /* arguments, moved to the front of argv */
+    bool own_state;                               /* the checkpoint stands beside the model, where cli_keep_state put it */
 } cli_job;
 
 /* The command's own flags, then those every one has; returns how many. */
@@ -48,18 +50,36 @@ int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags);
 int cli_job_open(cli_job *job, const cli_page *page, const cli_flag *flags, int n_flags, int argc, char **argv);
 void cli_job_close(cli_job *job);
 
+/* Shows what the columns of a table that a model is fitted to were taken for, and its warnings, unless --quiet. False, and said, without memory. */
+bool cli_show_table(const cli_job *job, const acf_table *t);
+
 /* Says a table's warnings. */
 void cli_say_warnings(const acf_table *t);
+
+/* Before rows are scored: warns where they go by ids and the model's by numbers, or the other way. */
+void cli_say_ids(const cli_job *job, const acf_model *m);
 
 /* Text of any length from the library; free it. NULL, and said, when there is none. */
 typedef acf_status (*cli_writer)(const void *object, char *out, size_t cap, size_t *needed);
 char *cli_text(const char *command, cli_writer write, const void *object);
+
+/* Before a model is trained that will be saved at `model`: with no --checkpoint, what is kept of it when it is interrupted, or memory runs out, goes to
+ * MODEL.checkpoint, and --resume goes on from there. That file is refused where it is there and nobody wants it to go on, and where it is not there and
+ * somebody does. model NULL, a device or a pipe: nothing is kept. Returns 0 or the exit code, having said why. */
+int cli_keep_state(cli_job *job, const char *model);
+/* The model is saved: its checkpoint has done its service. */
+void cli_drop_state(const cli_job *job);
 
 /* Trains on t with the job's options, showing progress on stderr; ^C and SIGTERM end it after the step, and a second ^C at once. The model
  * of an interrupted run is given too. log: a file that gets every report as a line of JSON; NULL: none. Returns 0 or the exit code (130:
  * interrupted), having said why. */
 int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out);
 int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out);
+/* The same within an evaluation, which fits to what it does not hide. A signal ends it at once: there is nothing to save. */
+int cli_eval_table(cli_job *job, const acf_table *truth, const char *log, acf_evaluation **out);
+
+/* Warns of options of models and of training that the command line has, and that do nothing where a model is given. */
+int cli_say_unused(const cli_job *job);
 
 /* A number within the text, whole, from least to most; false, and said, when it is not. */
 bool cli_number(const char *command, const char *flag, const char *text, long long least, long long most, long long *out);

@@ -1,6 +1,6 @@
 /* acflow, the command line: picks the subcommand and runs it.
  *
- * A new subcommand is one file, one declaration in cli.h and one entry in `commands`; help, man page, completion, "did you
+ * A new subcommand is one file, one declaration in cli.h and one entry in `cli_commands`; help, man page, completion, "did you
  * mean" and dispatch follow from the list. */
 #include "cli/manual.h"
 
@@ -9,17 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_gibbs, &cli_info, &cli_synth, &cli_plot};
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+const cli_command *const cli_commands[] = {&cli_fit, &cli_impute, &cli_score, &cli_sample, &cli_eval, &cli_gibbs, &cli_info, &cli_synth, &cli_plot, NULL};
+enum { N_COMMANDS = sizeof cli_commands / sizeof cli_commands[0] - 1 };
 
 static const cli_command *find(const char *name) {
     for (int i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+        if (strcmp(cli_commands[i]->name, name) == 0) return cli_commands[i];
     return NULL;
 }
 
 static const cli_program program = {
-    commands, N_COMMANDS, "one model of a table, or of images, that answers every conditional question about it",
+    cli_commands, N_COMMANDS, "one model of a table, or of images, that answers every conditional question about it",
     "Exit codes: 0 ok, 1 internal error, 2 usage, 3 data or files, 4 model file, 5 device or memory,\n"
     "6 training diverged, 130 interrupted.\n",
     "  acflow impute table.csv -o complete.csv           fill the holes of a table\n"
@@ -31,7 +31,7 @@ static const cli_program program = {
 /* The first page a new user sees: what it is, the commands, and lines that work. */
 static int general_help(void) {
     cli_print("acflow: %s\n\nUsage: acflow COMMAND [OPTIONS]\n\n", program.about);
-    for (int i = 0; i < N_COMMANDS; i++) cli_print("  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    for (int i = 0; i < N_COMMANDS; i++) cli_print("  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     cli_print("  %-8s %s\n", "help", "show this page, or that of a command");
     cli_print("\n"
               "  -h, --help     show this page\n"
@@ -44,7 +44,7 @@ static int general_help(void) {
 /* Fails with the command that was probably meant; "help" is one of them. */
 static int unknown(const char *word) {
     const char *names[N_COMMANDS + 1];
-    for (int i = 0; i < N_COMMANDS; i++) names[i] = commands[i]->name;
+    for (int i = 0; i < N_COMMANDS; i++) names[i] = cli_commands[i]->name;
     names[N_COMMANDS] = "help";
     int near = acf_nearest_name(word, names, N_COMMANDS + 1);
     if (near < 0) return cli_usage("", "unknown command '%s'", word);
@@ -58,7 +58,7 @@ static int print_for_make(int argc, char **argv) {
     if (argc > 1 + man) return cli_usage("", "help %s takes %s, but there is also '%s'", what, man ? "one command" : "nothing", argv[1 + man]);
     if (strcmp(what, "--completion") == 0) return cli_print_completion(&program);
     if (strcmp(what, "--commands") == 0) {
-        for (int i = 0; i < N_COMMANDS; i++) cli_print("%s\n", commands[i]->name);
+        for (int i = 0; i < N_COMMANDS; i++) cli_print("%s\n", cli_commands[i]->name);
         return 0;
     }
     if (!man) return cli_usage("", "help takes a command, but there is '%s'", what);
@@ -103,5 +103,6 @@ static void spin_less(char **argv) {
 int main(int argc, char **argv) {
     spin_less(argv);
     signal(SIGPIPE, SIG_IGN); /* a reader that leaves early is no reason to die half-way: cli_close decides */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is a full disk: the write fails, and its sentence is said */
     return cli_close(dispatch(argc, argv));
 }

@@ -4,11 +4,12 @@
 #include "cli/output.h"
 #include "cli/picture_files.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define LOG2 0.69314718055994530942
 #define SHEET_ROWS 16  /* images on a contact sheet at most */
@@ -70,14 +71,13 @@ int cli_fit_pictures(cli_job *job, const char *path, const char *output, const c
     acf_options *all = NULL;
     acf_images *im = NULL;
     acf_model *m = NULL;
-    char checkpoint[4096] = "";
     int code = acf_options_for_images(job->o, &all) == ACF_OK ? cli_images("fit", path, NULL, all, &im) : cli_failed("fit");
     char *text = code || job->quiet ? NULL : cli_text("fit", (cli_writer)acf_images_describe, im);
     if (text) fputs(text, stderr);
     free(text);
     if (!code) code = cli_fit_images(job, im, log, &m);
     if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
-    if (!code && acf_options_get(job->o, "checkpoint", checkpoint, sizeof checkpoint, NULL) == ACF_OK && *checkpoint) unlink(checkpoint);
+    if (!code) cli_drop_state(job);
     acf_model_free(m);
     acf_images_free(im);
     acf_options_free(all);
@@ -89,6 +89,11 @@ int cli_fit_pictures(cli_job *job, const char *path, const char *output, const c
 static bool ends_in_png(const char *path) {
     const size_t n = strlen(path);
     return n > 4 && strcasecmp(path + n - 4, ".png") == 0;
+}
+
+const char *cli_mask_file(const char *mask) {
+    const char *dot = mask ? strrchr(mask, '.') : NULL;
+    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0) ? mask : NULL;
 }
 
 int cli_need_png(const char *command, const char *path) {
@@ -146,6 +151,38 @@ static int paint(const work *w, const cli_job *job, const cli_inpaint *ask, uint
     return put_images(w, ask->output, "guess", level);
 }
 
+/* Is `name` what comes of an image called `base`: base.N.png with N up to draws, or base.guess.png? */
+static bool is_answer(const char *name, const char *base, long long draws) {
+    const size_t n = strlen(base);
+    char *end;
+    if (strncmp(name, base, n) != 0 || name[n] != '.') return false;
+    if (strcmp(name + n, ".guess.png") == 0) return true;
+    const long long k = strtoll(name + n + 1, &end, 10);
+    return name[n + 1] >= '1' && name[n + 1] <= '9' && k <= draws && strcmp(end, ".png") == 0;
+}
+
+/* No file that was read may be one that will be written into the folder. */
+static int check_names(const work *w, const cli_inpaint *ask) {
+    const char *const read[] = {ask->path, ask->model, cli_mask_file(ask->mask), ask->truth};
+    struct stat folder, here;
+    int code = 0;
+    for (int k = 0; k < 4 && !code; k++) {
+        char at[PATH_MAX], name[400];
+        if (!read[k] || stat(ask->output, &folder) != 0 || !realpath(read[k], at)) continue;
+        char *slash = strrchr(at, '/');
+        const char *last = slash + 1;
+        *slash = 0;
+        if (stat(*at ? at : "/", &here) != 0 || here.st_dev != folder.st_dev || here.st_ino != folder.st_ino) continue;
+        bool taken = strcmp(last, "sheet.png") == 0;
+        for (int64_t i = 0; i < w->shape[0] && !taken; i++) {
+            if (acf_images_file_name(w->im, i, name, sizeof name, NULL) != ACF_OK) return cli_failed(w->command);
+            taken = is_answer(last, name, ask->draws);
+        }
+        if (taken) code = cli_usage(w->command, "'%s' would be overwritten: -o '%s' gets a file of that name; give another folder", read[k], ask->output);
+    }
+    return code;
+}
+
 /* *out: images to show in the last column, as many as there are; NULL: none are given. */
 static int open_truth(const work *w, const cli_job *job, const char *path, acf_images **out) {
     int64_t shape[4];
@@ -165,6 +202,7 @@ int cli_impute_pictures(const cli_job *job, const cli_inpaint *ask) {
     int code = open_work(&w, "impute", job->o, ask->path, ask->model, ask->mask);
     if (!code) code = open_truth(&w, job, ask->truth, &truth);
     if (!code) code = cli_make_folder("impute", ask->output, ask->path);
+    if (!code) code = check_names(&w, ask);
     if (!code) {
         c.rows = w.shape[0] < SHEET_ROWS ? w.shape[0] : SHEET_ROWS;
         level = malloc((size_t)w.size), c.level = malloc((size_t)((SHEET_DRAWS + 2) * c.rows * w.P * w.shape[3]));

@@ -8,6 +8,9 @@
 /* Reads images for a model, or with the job's options where m is NULL, and says what the user should know of them. */
 int cli_images(const char *command, const char *path, const acf_model *m, const acf_options *o, acf_images **out);
 
+/* The mask where it is a picture's file, for cli_check_files; NULL where it is the text of a mixture, or not given. */
+const char *cli_mask_file(const char *mask);
+
 /* Trains and saves. */
 int cli_fit_pictures(cli_job *job, const char *path, const char *output, const char *log);
 

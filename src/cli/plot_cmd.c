@@ -1,6 +1,7 @@
 /* acflow plot: pictures of tables, models and training. */
-#include "cli/job.h"
+#include "cli/output.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ static const cli_flag flags[] = {
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
+static const char *kind_name(int k);
+
 static const cli_page page = {
     "plot", "KIND [FILE] -o PICTURE [OPTIONS]",
     "KIND is\n"
@@ -39,7 +42,7 @@ static const cli_page page = {
     "  acflow plot images faces/ -o sheet.png\n"
     "  acflow plot masks --masks paper-celeba --image-size 64 -o masks.png\n"
     "  acflow plot masks faces/ --masks 'left + rect:0.1-0.5' -o faces.png\n",
-    CLI_READING};
+    CLI_READING, kind_name};
 
 /* What a figure is made of. */
 typedef struct scene {
@@ -156,11 +159,16 @@ static int plot_conditional(scene *v) {
         if (!model_path) return cli_usage("plot", "by which model? --model FILE");
         if (acf_model_load(model_path, v->job->o, &v->m) != ACF_OK || acf_session_create(v->m, &v->s) != ACF_OK ||
             acf_table_blank(v->m, 1, given, &rows) != ACF_OK) code = cli_failed("plot");
+        cli_say_warnings(rows);
         snprintf(label[n++], 32, "%.31s", given);
     }
     for (int i = 0; i < n; i++) labels[i] = label[i];
-    if (!code && acf_table_find(rows, column, &j) != ACF_OK) code = cli_failed("plot");
+    if (!code && acf_table_find(v->t ? v->t : rows, column, &j) != ACF_OK) code = cli_failed("plot");
+    if (!code && given && !isnan(acf_table_values(rows)[j])) code = cli_usage("plot", "column '%s' is both given and asked for; leave it out of --given", column);
+    acf_plot_column *texts = !code && !v->t ? column_texts(rows) : NULL; /* without a table those of the model */
+    if (texts) v->o.columns = texts;
     if (!code && acf_plot_conditional(output, &v->o, v->s, rows, j, labels) != ACF_OK) code = cli_failed("plot");
+    if (texts) free_texts(rows, texts);
     acf_table_free(rows);
     return code;
 }
@@ -207,7 +215,7 @@ static int plot_training(scene *v) {
     size_t n = 0, cap = 0;
     int code = 0;
     if (!f) {
-        cli_say(CLI_ERROR, "cannot open '%s'", v->path);
+        cli_say(CLI_ERROR, "cannot open '%s': %s", v->path, strerror(errno));
         return acf_status_exit(ACF_EIO);
     }
     for (; !code && fgets(line, sizeof line, f); n++) {
@@ -272,6 +280,8 @@ static const struct {
     int (*plot)(scene *v);
 } kinds[] = {{"missing", plot_missing}, {"imputed", plot_imputed}, {"conditional", plot_conditional}, {"pairs", plot_pairs}, {"training", plot_training}, {"images", plot_images}, {"masks", plot_masks}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static const char *kind_name(int k) { return k < KINDS ? kinds[k].name : NULL; }
 #define KINDS_LISTED "missing, imputed, conditional, pairs, training, images or masks"
 
 static int draw(cli_job *job, int argc, char **argv) {
@@ -293,6 +303,11 @@ static int draw(cli_job *job, int argc, char **argv) {
     return code;
 }
 
+static int check(const cli_job *job, const char *path) {
+    const cli_file files[] = {{CLI_READS, "the input", path}, {CLI_READS, "--model", model_path}, {CLI_WRITES, "-o", output}};
+    return cli_check_files(job, files, 3);
+}
+
 static int run(int argc, char **argv) {
     cli_job job;
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
@@ -300,7 +315,7 @@ static int run(int argc, char **argv) {
     if (job.n_rest < 1) code = cli_usage("plot", "which picture? " KINDS_LISTED);
     else if (job.n_rest > 2) code = cli_usage("plot", "one file at a time, but there is also '%s'", argv[2]);
     else if (!output) code = cli_usage("plot", "where should the picture go? -o FILE.png or FILE.svg");
-    else code = draw(&job, job.n_rest, argv);
+    else if ((code = check(&job, job.n_rest > 1 ? argv[1] : NULL)) == 0) code = draw(&job, job.n_rest, argv);
     cli_job_close(&job);
     return code;
 }

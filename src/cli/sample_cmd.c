@@ -1,4 +1,5 @@
 /* acflow sample: new rows, or images, from a model. */
+#include "cli/output.h"
 #include "cli/pictures.h"
 
 #include <stdlib.h>
@@ -29,9 +30,11 @@ static int draw(const acf_model *m, long long rows, long long seed) {
     const acf_write_plan plan = {.imputations = 1};
     double *x = malloc((size_t)rows * (size_t)acf_model_columns(m) * sizeof *x);
     if (!x) return cli_no_memory("the rows");
-    bool ok = acf_table_blank(m, rows, given, &t) == ACF_OK && acf_session_create(m, &s) == ACF_OK &&
-              acf_session_draw(s, t, NULL, NULL, (uint64_t)seed, 0, x) == ACF_OK &&
-              acf_writer_open(t, output ? output : "-", &plan, &w) == ACF_OK && acf_writer_put(w, x, NULL, NULL) == ACF_OK;
+    bool ok = acf_table_blank(m, rows, given, &t) == ACF_OK;
+    if (ok) cli_say_warnings(t);
+    ok = ok && acf_writer_check(t, cli_destination(output), &plan) == ACF_OK && acf_session_create(m, &s) == ACF_OK &&
+         acf_session_draw(s, t, NULL, NULL, (uint64_t)seed, 0, x) == ACF_OK &&
+         acf_writer_open(t, cli_destination(output), &plan, &w) == ACF_OK && acf_writer_put(w, x, NULL, NULL) == ACF_OK;
     if (!ok) acf_writer_abort(w);
     ok = ok && acf_writer_commit(w) == ACF_OK;
     int code = ok ? 0 : cli_failed("sample");
@@ -47,6 +50,12 @@ static int draw_images(const acf_model *m, long long images, long long seed) {
     return cli_sample_pictures(m, images, seed, output);
 }
 
+/* Images may go to a folder, and whose model it is, is not known yet. */
+static int check(const cli_job *job) {
+    const cli_file files[] = {{CLI_READS, "--model", model_path}, {CLI_FILLS, "-o", cli_destination(output)}};
+    return cli_check_files(job, files, 2);
+}
+
 static int run(int argc, char **argv) {
     cli_job job;
     acf_model *m = NULL;
@@ -57,7 +66,9 @@ static int run(int argc, char **argv) {
     else if (!model_path) code = cli_usage("sample", "from which model? --model FILE");
     else if ((rows_text && !cli_number("sample", "rows", rows_text, 1, 100000000, &rows)) ||
              (seed_text && !cli_number("sample", "seed", seed_text, 0, 9007199254740992, &seed))) code = 2;
+    else if ((code = check(&job)) != 0) {}
     else if (acf_model_load(model_path, job.o, &m) != ACF_OK) code = cli_failed("sample");
+    else if (!acf_model_is_images(m) && (code = cli_check_output(output)) != 0) {}
     else code = acf_model_is_images(m) ? draw_images(m, rows_text ? rows : 16, seed) : draw(m, rows, seed);
     acf_model_free(m);
     cli_job_close(&job);

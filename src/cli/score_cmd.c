@@ -11,7 +11,7 @@ static const cli_flag flags[] = {
     {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
     {"of", 0, "COLUMNS", "log p of these columns, such as age,sex; default: all that are not given", &of_text},
     {"given", 0, "COLUMNS", "given these; default: nothing", &given_text},
-    {"cells", 0, NULL, "instead of rows, the most surprising observed cells, each given the rest of its row", &cells},
+    {"cells", 0, NULL, "instead of rows, the most surprising cells, each given the rest of its row", &cells},
     {"top", 0, "N", "so many of them (20)", &top_text},
     {"mask", 0, "MASK", "of images, what is asked for given the rest: a PNG whose white is, or a mixture such as left; default: all of it", &mask},
     {"output", 'o', "FILE", "where the scores go; - or nothing is standard output", &output},
@@ -21,7 +21,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "score", "TABLE|IMAGES --model MODEL [OPTIONS]",
     "Writes log p of every row as CSV: of all its observed cells, or of some columns given others. A density in the table's own units, in nats;\n"
-    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, and what was expected there.\n\n"
+    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, what was expected there, and by how many nats they are below what such a cell should have.\n\n"
     "Of images: log p of each in nats, and bits per dimension; with --mask of the hidden part given the rest.",
     "  acflow score new.csv --model m.safetensors -o scores.csv\n"
     "  acflow score new.csv --model m.safetensors --of income --given age,education\n"
@@ -76,14 +76,52 @@ static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
 /* ---- cells ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct found {
-    double logp;
+    double logp, surprise;
     int64_t cell;
+    char *text; /* as the file has it; owned */
 } found;
 
+/* What looks most wrong first; of equals, as in the table. */
 static int by_surprise(const void *a, const void *b) {
     const found *p = a, *q = b;
-    if (p->logp != q->logp) return p->logp < q->logp ? -1 : 1;
+    if (p->surprise != q->surprise) return p->surprise > q->surprise ? -1 : 1;
     return (p->cell > q->cell) - (p->cell < q->cell);
+}
+
+static int by_cell(const void *a, const void *b) {
+    const found *p = a, *q = b;
+    return (p->cell > q->cell) - (p->cell < q->cell);
+}
+
+/* The listed cells, in the order of the table, while its file is read once more. */
+typedef struct reading {
+    found *list;
+    size_t n, at;
+    int64_t columns;
+    bool no_memory;
+} reading;
+
+/* Columns of the file may stand in another order than those of the table, so the texts of a row are looked for among all of its cells. */
+static int take_text(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes) {
+    reading *r = ctx;
+    while (r->at < r->n && r->list[r->at].cell / r->columns < row) r->at++;
+    if (r->at == r->n) return 1;
+    for (size_t k = r->at; k < r->n && r->list[k].cell / r->columns == row; k++) {
+        if (r->list[k].cell % r->columns != column) continue;
+        char *copy = malloc(bytes + 1);
+        if (!copy) return r->no_memory = true;
+        memcpy(copy, text, bytes), copy[bytes] = 0;
+        r->list[k].text = copy;
+    }
+    return 0;
+}
+
+static int take_texts(const acf_table *t, found *list, size_t n) {
+    reading r = {.list = list, .n = n, .columns = acf_table_columns(t)};
+    qsort(list, n, sizeof *list, by_cell);
+    int code = acf_table_texts(t, take_text, &r) == ACF_OK ? 0 : cli_failed("score");
+    qsort(list, n, sizeof *list, by_surprise);
+    return r.no_memory ? cli_no_memory("the cells") : code;
 }
 
 static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
@@ -116,28 +154,33 @@ static int expect(acf_session *s, const acf_table *t, const found *list, size_t 
     return code;
 }
 
+static void put_cell(FILE *f, const acf_table *t, const found *c, const double expected[3]) {
+    const int64_t D = acf_table_columns(t), j = c->cell % D;
+    fprintf(f, "%lld,", (long long)(c->cell / D + 1));
+    cli_put_field(f, acf_table_name(t, j) ? acf_table_name(t, j) : "");
+    fputc(',', f);
+    cli_put_field(f, c->text ? c->text : "");
+    for (int e = 0; e < 3; e++) put_value(f, t, j, acf_table_classes(t, j) && e ? (double)NAN : expected[e]);
+    fprintf(f, ",%.6g,%.6g\n", c->logp, c->surprise);
+}
+
 static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *f) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t), size = N * D;
     double *lp = malloc((size_t)(3 * size) * sizeof *lp), (*to)[3] = NULL;
     found *list = malloc((size_t)size * sizeof *list);
     size_t n = 0;
     int code = lp && list ? 0 : cli_no_memory("the scores");
-    if (!code && acf_session_cells(s, t, lp) != ACF_OK) code = cli_failed("score");
+    if (!code && acf_session_surprise(s, t, lp, lp + size) != ACF_OK) code = cli_failed("score");
     for (int64_t k = 0; !code && k < size; k++)
-        if (!isnan(lp[k])) list[n++] = (found){lp[k], k};
+        if (!isnan(lp[k])) list[n++] = (found){lp[k], lp[size + k], k, NULL};
     if (!code) qsort(list, n, sizeof *list, by_surprise);
     if (n > (size_t)top) n = (size_t)top;
     if (!code && !(to = malloc((n + 1) * sizeof *to))) code = cli_no_memory("the scores");
+    if (!code) code = take_texts(t, list, n);
     if (!code) code = expect(s, t, list, n, lp, to);
-    if (!code) fputs("row,column,value,expected,low,high,logp\n", f);
-    for (size_t k = 0; !code && k < n; k++) {
-        const int64_t j = list[k].cell % D;
-        fprintf(f, "%lld,", (long long)(list[k].cell / D + 1));
-        cli_put_field(f, acf_table_name(t, j) ? acf_table_name(t, j) : "");
-        put_value(f, t, j, acf_table_values(t)[list[k].cell]);
-        for (int e = 0; e < 3; e++) put_value(f, t, j, acf_table_classes(t, j) && e ? (double)NAN : to[k][e]);
-        fprintf(f, ",%.6g\n", list[k].logp);
-    }
+    if (!code) fputs("row,column,value,expected,low,high,logp,surprise\n", f);
+    for (size_t k = 0; !code && k < n; k++) put_cell(f, t, &list[k], to[k]);
+    for (size_t k = 0; list && k < n; k++) free(list[k].text);
     free(to);
     free(list);
     free(lp);
@@ -152,13 +195,18 @@ static int score(cli_job *job, const char *path, long long top) {
     int code = 0;
     if (acf_model_load(model_path, job->o, &m) != ACF_OK || acf_table_read_for(path, m, job->o, &t) != ACF_OK ||
         acf_session_create(m, &s) != ACF_OK) code = cli_failed("score");
-    if (!code) cli_say_warnings(t);
+    if (!code) cli_say_warnings(t), cli_say_ids(job, m);
     if (!code && (code = cli_output_open(&out, output)) == 0)
         code = cli_output_close(&out, cells ? score_cells(s, t, top, out.file) : score_rows(s, t, out.file));
     acf_session_free(s);
     acf_table_free(t);
     acf_model_free(m);
     return code;
+}
+
+static int check(const cli_job *job, const char *path) {
+    const cli_file files[] = {{CLI_READS, "the input", path}, {CLI_READS, "--model", model_path}, {CLI_READS, "--mask", cli_mask_file(mask)}, {CLI_WRITES, "-o", cli_destination(output)}};
+    return cli_check_files(job, files, 4);
 }
 
 static int run(int argc, char **argv) {
@@ -170,12 +218,11 @@ static int run(int argc, char **argv) {
     else if (!model_path) code = cli_usage("score", "by which model? --model FILE");
     else if (mask || acf_images_recognise(argv[0])) {
         if (cells || given_text || of_text || top_text) code = cli_usage("score", "--of, --given, --cells and --top are for tables; images have --mask");
-        else code = cli_score_pictures(&job, argv[0], model_path, mask, output);
+        else if ((code = check(&job, argv[0])) == 0) code = cli_score_pictures(&job, argv[0], model_path, mask, output);
     } else if (cells && (given_text || of_text)) code = cli_usage("score", "--cells scores every cell given the rest: without --of and --given");
     else if (top_text && !cells) code = cli_usage("score", "--top goes with --cells");
     else if (top_text && !cli_number("score", "top", top_text, 1, 1000000, &top)) code = 2;
-    else if (output && strcmp(output, argv[0]) == 0) code = cli_usage("score", "the scores would overwrite their table '%s'", output);
-    else code = score(&job, argv[0], top);
+    else if ((code = check(&job, argv[0])) == 0) code = score(&job, argv[0], top);
     cli_job_close(&job);
     return code;
 }

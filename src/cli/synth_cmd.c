@@ -1,5 +1,5 @@
 /* acflow synth: tables whose truth is known. */
-#include "cli/job.h"
+#include "cli/output.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@ static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the table goes; - or nothing is standard output", &output},
     {"rows", 'n', "N", "how many rows (1000)", &rows_text},
     {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"holes", 0, "KIND", "mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself", &holes_text, "none|mcar|mar|mnar"},
-    {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2)", &rate_text},
+    {"holes", 0, "KIND", "none; mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself (none; mcar where there is a --rate)", &holes_text, "none|mcar|mar|mnar"},
+    {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2); without --holes they are anywhere", &rate_text},
     {"truth", 0, "FILE", "the same table without holes", &truth},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -21,14 +21,14 @@ static const cli_page page = {
     "clinic, twelve columns of every kind. Without a set, lists them.",
     "  acflow synth clinic -n 2000 --holes mar --rate 0.2 --truth truth.csv -o clinic.csv\n"
     "  acflow synth moons > moons.csv\n",
-    CLI_GENERAL};
+    CLI_GENERAL, acf_synth_name};
 
 static int list(void) {
     for (int i = 0; acf_synth_name(i); i++) cli_print("%-14s %s\n", acf_synth_name(i), acf_synth_about(i));
     return 0;
 }
 
-static int make(const char *set) {
+static int make(const cli_job *job, const char *set) {
     static const char *const kinds[] = {"none", "mcar", "mar", "mnar"};
     acf_synth_options o = {.seed = 1};
     long long rows = 1000, seed = 1;
@@ -43,10 +43,12 @@ static int make(const char *set) {
     for (int i = 0; holes_text && i < 4; i++)
         if (strcmp(holes_text, kinds[i]) == 0) kind = i;
     if (kind < 0) return cli_usage("synth", "--holes is '%s'; expected none, mcar, mar or mnar", holes_text);
-    if (truth && output && strcmp(truth, output) == 0) return cli_usage("synth", "the table and its truth are the same file, '%s'", truth);
-    if (truth && acf_synth_write(set, rows, &o, truth) != ACF_OK) return cli_failed("synth");
+    const cli_file files[] = {{CLI_WRITES, "-o", cli_destination(output)}, {CLI_WRITES, "--truth", truth}};
+    const int code = cli_check_files(job, files, 2);
+    if (code) return code;
+    if (truth && acf_synth_write(set, rows, &o, cli_destination(truth)) != ACF_OK) return cli_failed("synth");
     o.holes = (acf_holes)kind, o.rate = kind ? rate : 0;
-    return acf_synth_write(set, rows, &o, output ? output : "-") == ACF_OK ? 0 : cli_failed("synth");
+    return acf_synth_write(set, rows, &o, cli_destination(output)) == ACF_OK ? 0 : cli_failed("synth");
 }
 
 static int run(int argc, char **argv) {
@@ -54,7 +56,7 @@ static int run(int argc, char **argv) {
     int code = cli_job_open(&job, &page, flags, FLAGS, argc, argv);
     if (code >= 0) return code;
     if (job.n_rest > 1) code = cli_usage("synth", "synth makes one table, but there is also '%s'", argv[1]);
-    else code = job.n_rest ? make(argv[0]) : list();
+    else code = job.n_rest ? make(&job, argv[0]) : list();
     cli_job_close(&job);
     return code;
 }

@@ -2,13 +2,27 @@
  * command line, times as many rows as are asked for. */
 #include "data/frame.h"
 #include "data/match.h"
+#include "data/number.h"
 
 #include <math.h>
 #include <string.h>
 
-/* One item of "age=40,sex=F" into row (D). Values are read as the cells of a file are, so what may stand there may be given here; only a
- * level that was never seen is refused, because a question about it has no answer. The last = counts, as a name may hold one. */
-static acf_status give(const acf_schema *s, const char *item, size_t n, double *row) {
+/* A number that no cell of the training table came near to: it stands, as whoever gives it may know better, but the answer is an extrapolation. */
+static acf_status note_range(acf_frame *f, const acf_field_spec *c, const char *item, double v) {
+    char seen[ACF_EXCERPT_MAX], ends[2][ACF_NUMBER_FIXED_MAX];
+    if (!acf_kind_is_numeric(c->kind) || (v >= c->min && v <= c->max)) return ACF_OK;
+    for (int k = 0; k < 2; k++) {
+        acf_text t = acf_text_into(ends[k], sizeof ends[k]);
+        acf_cell_write(c, k ? c->max : c->min, &t);
+    }
+    return acf_notes_addf(&f->notes, "'%s' is outside of what the model has seen, %s to %s; it is taken as given, but little is known there",
+                          acf_text_excerpt(seen, item), ends[0], ends[1]);
+}
+
+/* One item of "age=40,sex=F" into row (D), and its text as it is, to be written again. Values are read as the cells of a file are, so what may stand there may be
+ * given here; only a level that was never seen is refused, because a question about it has no answer. The last = counts, as a name may hold one. */
+static acf_status give(acf_frame *f, const char *item, size_t n, double *row) {
+    const acf_schema *s = f->schema;
     char name[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
     size_t at = n;
     while (at > 0 && item[at - 1] != '=') at--;
@@ -22,20 +36,23 @@ static acf_status give(const acf_schema *s, const char *item, size_t n, double *
     if (c->place < 0)
         return acf_fail(ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
                         c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
-    if (acf_cell_read(s, c, item + at, n - at, &row[c->place]) == ACF_CELL_PRESENT) return ACF_OK;
+    if (f->given[j]) return acf_fail(ACF_EUSAGE, "column '%s' is given twice", acf_text_excerpt(seen, name));
     t = acf_text_into(name, sizeof name);
     acf_text_add_bytes(&t, item, n);
-    return acf_fail(ACF_EUSAGE, "'%s': expected %s", acf_text_excerpt(seen, name),
-                    acf_cell_expected(c, expected));
+    if (acf_cell_read(s, c, item + at, n - at, &row[c->place]) != ACF_CELL_PRESENT)
+        return acf_fail(ACF_EUSAGE, "'%s': expected %s", acf_text_excerpt(seen, name), acf_cell_expected(c, expected));
+    if (!(f->given[j] = acf_text_keep(f->texts, item + at, n - at))) return ACF_EMEMORY;
+    return note_range(f, c, name, row[c->place]);
 }
 
 /* The first row is made, the others are copies: draws differ by their row numbers. */
-static acf_status blank_cells(const acf_schema *s, int64_t rows, const char *given, double *x) {
+static acf_status blank_cells(acf_frame *f, int64_t rows, const char *given, double *x) {
+    const acf_schema *s = f->schema;
     double *row = x; /* there is always room for one */
     for (int64_t j = 0; j < s->D; j++) row[j] = (double)NAN;
     for (const char *p = given ? given : ""; *p;) {
         size_t n = strcspn(p, ",");
-        ACF_TRY(give(s, p, n, row));
+        ACF_TRY(give(f, p, n, row));
         p += n + (p[n] == ',');
     }
     for (int64_t i = 1; i < rows; i++) memcpy(x + i * s->D, row, (size_t)s->D * sizeof *x);
@@ -54,7 +71,9 @@ acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *gi
     if (!column) goto done;
     f->id = -1;
     ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
-    ACF_TRY_DONE(blank_cells(f->schema, rows, given, x));
+    ACF_TRY_DONE(acf_text_arena(&f->texts));
+    if (!(f->given = acf_alloc_zero((size_t)known->n * sizeof *f->given, "what is given"))) goto done;
+    ACF_TRY_DONE(blank_cells(f, rows, given, x));
     acf_schema_columns(f->schema, column);
     status = acf_tab_take(x, rows, known->D, column, &t);
     x = NULL;

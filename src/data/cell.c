@@ -112,12 +112,12 @@ static double round_decimals(double v, int decimals) {
 double acf_cell_round(const acf_field_spec *c, double v) {
     switch (c->kind) {
     case ACF_KIND_REAL: return c->digits ? round_digits(v, c->digits) : c->decimals < 0 ? v : round_decimals(v, c->decimals);
-    case ACF_KIND_INTEGER: return clamp(floor(v + 0.5), c->min, c->max);
+    case ACF_KIND_INTEGER: return clamp(c->digits ? round_digits(floor(v + 0.5), c->digits) : floor(v + 0.5), c->min, c->max);
     case ACF_KIND_ORDINAL: return c->value[nearest_level(c, v)];
     case ACF_KIND_CATEGORY: return clamp(floor(v + 0.5), 0, (double)(acf_spec_classes(c) - 1));
     case ACF_KIND_DATE:
     case ACF_KIND_TIME: {
-        double step = acf_when_step(c->when);
+        double step = c->step > 0 ? c->step : acf_when_step(c->when);
         return clamp(floor(v / step + 0.5) * step, c->min, c->max);
     }
     default: return v;

@@ -82,6 +82,29 @@ static void integers(void **state) {
     writes(s, 41.4, "41.0");
     writes(s, -0.4, "0.0");
     acf_schema_free(s);
+    s = schema("\"kind\": \"integer\", \"min\": 1000, \"max\": 9.87e30, \"decimals\": 0, \"digits\": 3");
+    writes(s, 2.9928980893730784e25, "2.99e+25"); /* as many digits as the column has */
+    writes(s, 123456, "123000");
+    writes(s, 1e31, "9.87e+30");
+    acf_schema_free(s);
+}
+
+/* Where every time is on the hour, so is what is filled in. */
+static void times_have_steps(void **state) {
+    (void)state;
+    acf_schema *s = schema("\"kind\": \"time\", \"format\": \"YYYY-MM-DD HH:MM:SS\", \"min\": \"2021-01-01 03:00:00\", \"max\": \"2021-02-01 05:00:00\", "
+                           "\"step\": 3600");
+    double noon;
+    const char text[] = "2021-01-15 12:00:00";
+    assert_true(acf_when_read(s->column[0].when, text, sizeof text - 1, &noon));
+    writes(s, noon + 1700, "2021-01-15 12:00:00");
+    writes(s, noon - 1900, "2021-01-15 11:00:00");
+    writes(s, 0, "2021-01-01 03:00:00");
+    reads(s, "2021-01-15 12:00:07", ACF_CELL_PRESENT, noon + 7); /* observed is observed */
+    acf_schema_free(s);
+    s = schema("\"kind\": \"time\", \"format\": \"HH:MM\", \"min\": \"00:00\", \"max\": \"23:59\"");
+    writes(s, 8 * 3600 + 42 * 60 + 7, "08:42");
+    acf_schema_free(s);
 }
 
 static void ordinals(void **state) {
@@ -173,5 +196,5 @@ static void numbers_of_matrices(void **state) {
     acf_schema_free(s);
 }
 
-ACF_TESTS(cell, cmocka_unit_test(reals), cmocka_unit_test(integers), cmocka_unit_test(ordinals), cmocka_unit_test(categories),
+ACF_TESTS(cell, cmocka_unit_test(reals), cmocka_unit_test(integers), cmocka_unit_test(times_have_steps), cmocka_unit_test(ordinals), cmocka_unit_test(categories),
           cmocka_unit_test(dates), cmocka_unit_test(what_is_not_modelled_is_kept), cmocka_unit_test(numbers_of_matrices))

@@ -76,7 +76,7 @@ void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes,
         size_t n = width_of(acf_text_excerpt(name, s->column[j].name));
         if (n > wide) wide = n < NAME_WIDTH ? n : NAME_WIDTH;
     }
-    acf_text_addf(out, "%s%s%lld rows, %lld columns, %lld modelled\n\n", file, *file ? ": " : "", (long long)s->rows, (long long)s->n,
+    acf_text_addf(out, "%s%s%lld row%s, %lld column%s, %lld modelled\n\n", file, *file ? ": " : "", (long long)s->rows, s->rows == 1 ? "" : "s", (long long)s->n, s->n == 1 ? "" : "s",
                   (long long)s->D);
     padded(out, "column", wide + 2);
     acf_text_add(out, "kind        missing         holds\n");

@@ -197,7 +197,7 @@ static acf_status shape_column(shaping *s, int64_t j, double *value, int64_t n) 
     if (e->column[j].classes > 0 || n == 0) return ACF_OK;
     qsort(value, (size_t)n, sizeof *value, by_value);
     if (s->how->dequantise) {
-        e->resolution[j] = acf_resolution_find(value, n);
+        e->resolution[j] = acf_resolution_find(value, n, s->t->column[j].clock);
         ACF_TRY(acf_repertoire_find(value, n, e->resolution[j], &e->repertoire[j]));
     }
     set_range(e, j, s->least[j], s->most[j]);

@@ -299,6 +299,19 @@ static acf_table *shape_table(void) {
     return table(x, SHAPE_N, SHAPE_D, shape_columns);
 }
 
+/* Times that were read off on the hour are drawn on the hour. */
+static void clocks_are_decoded_in_their_steps(void **state) {
+    (void)state;
+    static double x[2 * SHAPE_N];
+    for (int i = 0; i < SHAPE_N; i++)
+        x[2 * i] = x[2 * i + 1] = 3600 * floor(5000 * acf_rng_uniform((acf_place){8, (uint64_t)i, ACF_STREAM_TEST, 0, 0}));
+    acf_table *t = table(x, SHAPE_N, 2, (const acf_column[]){{.name = "when", .clock = true}, {.name = "number"}});
+    acf_encoder *e = shaped(t, NULL, NULL);
+    assert_true(acf_resolution_step(e->resolution[0]) == 3600 && acf_resolution_step(e->resolution[1]) == 200);
+    for (double z = -2; z < 2; z += 0.37) assert_true(fmod(acf_decode(e, 0, (acf_real)z), 3600) == 0);
+    acf_encoder_free(e), acf_tab_free(t);
+}
+
 static void columns_are_understood(void **state) {
     (void)state;
     acf_table *t = shape_table();
@@ -456,7 +469,7 @@ static void memory_may_run_out(void **state) {
     acf_tab_free(t);
 }
 
-ACF_TESTS(encode, cmocka_unit_test(few_values_are_all_that_is_decoded), cmocka_unit_test(columns_are_understood), cmocka_unit_test(decoded_values_could_be_observed),
+ACF_TESTS(encode, cmocka_unit_test(few_values_are_all_that_is_decoded), cmocka_unit_test(columns_are_understood), cmocka_unit_test(clocks_are_decoded_in_their_steps), cmocka_unit_test(decoded_values_could_be_observed),
           cmocka_unit_test(noise_is_uniform_and_keyed), cmocka_unit_test(slopes_are_those_of_encoding),
           cmocka_unit_test(large_columns_are_sampled), cmocka_unit_test(moments_and_counts), cmocka_unit_test(hard_columns_are_exact),
           cmocka_unit_test(values_go_and_come_back), cmocka_unit_test(densities_are_in_the_users_units),

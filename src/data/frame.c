@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "data/match.h"
+#include "data/resolution.h"
 #include "data/typing.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 
 #define MATRIX_ROWS 256 /* read at a time */
+#define LEFT_SHOWN 8    /* columns whose holes stay that are named, before the rest is counted */
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
@@ -23,8 +25,11 @@ void acf_frame_free(acf_frame *f) {
     acf_schema_free(f->schema);
     acf_release(f->spec);
     acf_release(f->name);
+    acf_release(f->holes);
+    acf_release(f->given);
     acf_arena_free(f->texts);
     acf_notes_clear(&f->notes);
+    acf_release(f->strangers.cell);
     acf_release(f->path);
     acf_release(f);
 }
@@ -38,7 +43,8 @@ static acf_status make_lists(acf_frame *f, int64_t columns) {
     f->columns = columns;
     f->spec = acf_alloc(specs, "the columns of a file");
     f->name = f->spec ? acf_alloc_zero(names, "the columns of a file") : NULL;
-    return f->name ? acf_text_arena(&f->texts) : ACF_EMEMORY;
+    f->holes = f->name ? acf_alloc_zero(specs, "the columns of a file") : NULL;
+    return f->holes ? acf_text_arena(&f->texts) : ACF_EMEMORY;
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
@@ -64,7 +70,7 @@ static acf_status take_names(acf_frame *f, acf_record header, acf_tally *taken) 
         if (!(f->name[j] = acf_text_keep(f->texts, h->text, h->length))) return ACF_EMEMORY;
         if (other >= 0)
             return acf_fail(ACF_EDATA,
-                            "%s: columns %lld and %lld are both named '%s'; rename one, or say header=no if the first line is data",
+                            "%s: columns %lld and %lld are both named '%s'; rename one, or use the option 'header=no' if the first line is data",
                             acf_frame_path(f), (long long)taken->entry[other].first + 1, (long long)j + 1,
                             acf_text_excerpt(seen, f->name[j]));
         ACF_TRY(acf_tally_add(taken, h->text, h->length, j));
@@ -213,7 +219,7 @@ static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
 static acf_status wrong_cell(const acf_frame *f, const incoming *in, const acf_field_spec *spec) {
     char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
     return acf_fail(ACF_EDATA,
-                    "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to 'missing' if it stands for a "
+                    "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' if it stands for a "
                     "missing value",
                     acf_frame_path(f), in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
                     acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
@@ -225,6 +231,20 @@ static void note_kept(finding *found, const incoming *in) {
     if (found->kept++) return;
     shown(in, found->shown);
     found->first = in->row;
+}
+
+/* Few as a rule, but a column of another file may have nothing else. */
+static acf_status add_stranger(acf_strangers *s, int64_t cell) {
+    if (s->n == s->room) {
+        const int64_t room = s->room ? 2 * s->room : 64;
+        int64_t *more = acf_alloc((size_t)room * sizeof *more, "levels that are not known");
+        if (!more) return ACF_EMEMORY;
+        if (s->n) memcpy(more, s->cell, (size_t)s->n * sizeof *more);
+        acf_release(s->cell);
+        s->cell = more, s->room = room;
+    }
+    s->cell[s->n++] = cell;
+    return ACF_OK;
 }
 
 /* Is a constant column something else here? */
@@ -250,18 +270,29 @@ static acf_status fill_id(filling *w, const incoming *in) {
     return ACF_OK;
 }
 
-/* One cell into its place. Columns that are not modelled are read too: a constant that is none any more is worth a note. */
+/* Is the cell of a column that the model does not know a hole? */
+static bool is_marker(const filling *w, const incoming *in) {
+    if (!in->field) return isnan(in->number);
+    return acf_markers_has(&w->f->schema->markers, in->field->text, in->field->length);
+}
+
+/* One cell into its place. Columns that are not modelled are read too: holes are counted, and a constant that is none any more is worth a note. */
 static acf_status fill_cell(filling *w, const incoming *in) {
     int64_t place = w->f->spec[in->c];
     if (in->c == w->f->id) ACF_TRY(fill_id(w, in));
-    if (place < 0) return ACF_OK;
+    if (place < 0) {
+        w->f->holes[in->c] += is_marker(w, in);
+        return ACF_OK;
+    }
     const acf_field_spec *spec = &w->f->schema->column[place];
     double v;
     acf_cell_state is = in->field ? acf_cell_read(w->f->schema, spec, in->field->text, in->field->length, &v)
                                   : acf_cell_read_number(spec, in->number, &v);
     if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
+    w->f->holes[in->c] += is == ACF_CELL_MISSING;
     bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL || (spec->kind == ACF_KIND_CONSTANT && differs(spec, in));
     if (is == ACF_CELL_KEPT && odd) note_kept(&w->found[place], in);
+    if (is == ACF_CELL_KEPT && odd && spec->place >= 0) ACF_TRY(add_stranger(&w->f->strangers, in->row * w->f->schema->D + spec->place));
     if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
     return ACF_OK;
 }
@@ -284,8 +315,29 @@ static acf_status fill_from_row(void *ctx, int64_t row, const double *x) {
 
 static acf_status fill_rows(filling *w) { return w->f->npy ? acf_frame_matrix_rows(w->f, fill_from_row, w) : fill_from_text(w); }
 
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The step of a column of times, that imputed ones are multiples of. */
+static acf_status find_step(const filling *w, acf_field_spec *c) {
+    double *value = acf_alloc((size_t)acf_max(w->rows, 1) * sizeof *value, "the times of a column");
+    int64_t n = 0;
+    if (!value) return ACF_EMEMORY;
+    for (int64_t i = 0; i < w->rows; i++) {
+        const double v = w->x[i * w->f->schema->D + c->place];
+        if (acf_tab_present(v)) value[n++] = v;
+    }
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    const double step = acf_resolution_clock(value, n);
+    acf_release(value);
+    c->step = step > acf_when_step(c->when) ? step : 0;
+    return ACF_OK;
+}
+
 /* The range of dates and times, in which imputed ones stay. */
-static void find_ranges(const filling *w) {
+static acf_status find_ranges(const filling *w) {
     acf_schema *s = w->f->schema;
     for (int64_t j = 0; j < s->n; j++) {
         acf_field_spec *c = &s->column[j];
@@ -295,7 +347,9 @@ static void find_ranges(const filling *w) {
             if (v < c->min) c->min = v;
             if (v > c->max) c->max = v;
         }
+        if (c->kind == ACF_KIND_TIME) ACF_TRY(find_step(w, c));
     }
+    return ACF_OK;
 }
 
 /* A note for each column in which cells were kept. Only for a model's schema: when the schema is new, typing.c has said what is left out. */
@@ -303,15 +357,16 @@ static acf_status say_kept(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
         const acf_field_spec *c = &w->f->schema->column[j];
         const finding *found = &w->found[j];
+        static const char *const words[2][2] = {{"cells hold values", "cell holds a value"}, {"cells hold something else", "cell holds something else"}},
+                                *const they[2] = {"they are kept as they are and count", "it is kept as it is and counts"};
         char name[ACF_EXCERPT_MAX];
         if (!found->kept) continue;
         ACF_TRY(acf_notes_addf(&w->f->notes,
                                c->kind == ACF_KIND_CONSTANT
-                                   ? "column '%s' was constant when the model was made; now %lld cells hold something else (the first: '%s', "
+                                   ? "column '%s' was constant when the model was made; now %lld %s (the first: '%s', "
                                      "row %lld), which is kept and not used"
-                                   : "column '%s': %lld cells hold values that the model never saw (the first: '%s', row %lld); they are kept as "
-                                     "they are and count as missing",
-                               acf_text_excerpt(name, c->name), (long long)found->kept, found->shown, (long long)found->first + 1));
+                                   : "column '%s': %lld %s that the model never saw (the first: '%s', row %lld); %s as missing",
+                               acf_text_excerpt(name, c->name), (long long)found->kept, words[c->kind == ACF_KIND_CONSTANT][found->kept == 1], found->shown, (long long)found->first + 1, they[found->kept == 1]));
     }
     return ACF_OK;
 }
@@ -334,8 +389,8 @@ static acf_status say_repeated(const filling *w) {
     for (int64_t i = 1; i < w->rows; i++) repeated += sorted[i] == sorted[i - 1];
     acf_release(sorted);
     if (!repeated) return ACF_OK;
-    return acf_notes_addf(&w->f->notes, "column '%s': %lld rows have the id of another row, and get the same random numbers as that one",
-                          acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated);
+    return acf_notes_addf(&w->f->notes, "column '%s': %lld row%s the id of another row, and get the same random numbers as that one",
+                          acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated, repeated == 1 ? " has" : "s have");
 }
 
 /* Fills x and makes the table around it. Takes f over when it succeeds. fresh: the schema was made from this file. */
@@ -354,7 +409,7 @@ static acf_status fill(acf_frame *f, int64_t rows, bool fresh, acf_table **out) 
     if (!column || (f->id >= 0 && !w.id)) goto done;
     ACF_TRY_DONE(fill_rows(&w));
     ACF_TRY_DONE(say_repeated(&w));
-    if (fresh) find_ranges(&w);
+    if (fresh) ACF_TRY_DONE(find_ranges(&w));
     else ACF_TRY_DONE(say_kept(&w));
     acf_schema_columns(s, column);
     status = acf_tab_take(w.x, rows, s->D, column, &t);
@@ -428,6 +483,7 @@ static acf_status read_known(acf_frame *f, const acf_wishes *w, const acf_schema
     bool *skip = acf_alloc_zero((size_t)f->columns * sizeof *skip, "reading a table");
     if (!skip) goto done;
     ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
+    f->known = true;
     for (int64_t i = 0; i < w->added.list.n; i++)
         ACF_TRY_DONE(acf_markers_add(&f->schema->markers, w->added.list.entry[i].text, w->added.list.entry[i].length));
     ACF_TRY_DONE(acf_match(f, w));
@@ -480,4 +536,41 @@ acf_status acf_frame_read_for(const char *path, const acf_wishes *w, const acf_s
     acf_status status = read_known(f, w, known, out);
     if (status) acf_frame_free(f);
     return status;
+}
+
+/* ---- holes ------------------------------------------------------------------------------------------------------ */
+
+/* What column c of the file is; NULL: the model does not know it. */
+static const acf_field_spec *spec_at(const acf_frame *f, int64_t c) { return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]]; }
+
+/* Has the column something to write into a hole? */
+static bool is_filled(const acf_field_spec *spec) { return spec && (spec->place >= 0 || spec->kind == ACF_KIND_CONSTANT); }
+
+int64_t acf_frame_holes(const acf_frame *f) {
+    int64_t n = 0;
+    for (int64_t c = 0; c < f->columns; c++)
+        if (is_filled(spec_at(f, c))) n += f->holes[c];
+    return n;
+}
+
+/* Only an identifier could be filled in, if the user says what else it is; an empty column has nothing to learn from. */
+void acf_frame_left(const acf_frame *f, acf_text *out) {
+    char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
+    acf_text list = acf_text_into(words, sizeof words);
+    int64_t cells = 0, columns = 0;
+    const acf_field_spec *first = NULL;
+    for (int64_t c = 0; c < f->columns; c++) {
+        const acf_field_spec *spec = spec_at(f, c);
+        if (!f->holes[c] || is_filled(spec)) continue;
+        cells += f->holes[c];
+        if (spec && spec->kind == ACF_KIND_IDENTIFIER && !first) first = spec;
+        if (columns++ < LEFT_SHOWN)
+            acf_text_addf(&list, "%s%s (%s) %lld", columns > 1 ? ", " : "", acf_text_excerpt(name, f->name[c]),
+                          spec ? acf_kind_names[spec->kind] : "not in the model", (long long)f->holes[c]);
+    }
+    if (!cells) return;
+    if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
+    acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
+    if (first && !f->known)
+        acf_text_addf(out, "; say what such a column is in the option 'types', as in %s=category, to have it filled in", acf_text_excerpt(name, first->name));
 }

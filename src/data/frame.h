@@ -16,6 +16,11 @@
 #include "data/npy.h"
 #include "data/wishes.h"
 
+/* Cells of modelled columns that hold a level the schema does not know: i·D + j of the table, rising. */
+typedef struct acf_strangers {
+    int64_t *cell, n, room;
+} acf_strangers;
+
 typedef struct acf_frame {
     char *path;         /* as the user gave it; NULL: no file (acf_frame_blank). Everything here is owned */
     acf_csv *csv;       /* its reader, for a file of text; */
@@ -25,7 +30,11 @@ typedef struct acf_frame {
     int64_t *spec;      /* (columns) its place in the schema; -1: the model does not know it, and it is left alone */
     char **name;        /* (columns) */
     acf_arena *texts;   /* the names */
+    char **given;       /* (columns of the schema) of a table without a file: the texts that were given, NULL for others; NULL: it has one */
     acf_notes notes;
+    int64_t *holes;     /* (columns) its missing cells in this file */
+    bool known;         /* the schema is a model's: what the columns are can no longer be said */
+    acf_strangers strangers;
     int64_t id;         /* column whose text keys a row's draws (option `id`); -1: none */
 } acf_frame;
 
@@ -40,7 +49,8 @@ acf_status acf_frame_read(const char *path, const acf_wishes *w, acf_table **out
 acf_status acf_frame_read_for(const char *path, const acf_wishes *w, const acf_schema *known, acf_table **out);
 
 /* A table without a file: `rows` rows of missing cells but for those that `given` says ("age=40,sex=F"; NULL or "": none), the same
- * in every row. Fails: ACF_EUSAGE (a name or value that the schema does not know), ACF_ESHAPE (rows < 0), ACF_EMEMORY. */
+ * in every row. A number outside of the observed range is taken, and noted. Fails: ACF_EUSAGE (a name or value that the schema does not know, a column
+ * that is given twice), ACF_ESHAPE (rows < 0), ACF_EMEMORY. */
 acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *given, acf_table **out);
 
 void acf_frame_free(acf_frame *f); /* NULL is allowed */
@@ -48,6 +58,21 @@ void acf_frame_free(acf_frame *f); /* NULL is allowed */
 /* Calls visit for every row of a matrix, x (columns), until one fails. Only where f->npy is set. */
 typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
 acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx);
+
+/* Missing cells of columns that have something to write there: those that are modelled, and constants. */
+int64_t acf_frame_holes(const acf_frame *f);
+
+/* "41 missing cells stay as they are: uid (identifier) 41 ...": the other missing cells, and what would have them filled in; nothing where
+ * there are none. */
+void acf_frame_left(const acf_frame *f, acf_text *out);
+
+/* Calls visit with the text of every cell of the table as its file has it, without quotes, row after row, until one fails: of a matrix the shortest text of
+ * the number, of a table without a file that of its value. t as acf_out_open wants it: no writer has it open. Fails as reading does, and as visit. */
+typedef acf_status (*acf_text_visit)(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes);
+acf_status acf_frame_texts(const acf_table *t, acf_text_visit visit, void *ctx);
+
+/* x (N, columns of the file): NaN in its holes, also of columns that are not modelled, some number elsewhere. Only where t has a file; as above. */
+acf_status acf_frame_pattern(const acf_table *t, double *x);
 
 /* The file's name in sentences. */
 const char *acf_frame_path(const acf_frame *f);

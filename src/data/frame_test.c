@@ -88,7 +88,7 @@ static void nasty_files_are_refused(void **state) {
     (void)state;
     acf_frame_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA, "FILE: it has 2 columns and no rows; expected at least one");
     acf_frame_lab_refused("a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
-                          "FILE: columns 1 and 3 are both named 'a'; rename one, or say header=no if the first line is data");
+                          "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is data");
     acf_frame_lab_refused("a,b\nNA,?\n,\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
     acf_frame_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
 }
@@ -274,12 +274,73 @@ static void strangers_are_carried_along_or_refused(void **state) {
     const char *file = "age,sex,name,source,weight\n44,M,n1,here,1.5\n45,F,n2,here,2.5\n46,F,n3,here,7\n47,F,n4,here,8\n48,F,n5,here,8\n"
                        "49,F,n6,here,8\n50,F,n7,here,8\n51,F,n8,here,8\n52,F,n9,here,8\n53,M,n10,here,4\n";
     acf_frame_lab_refused(file, NULL, known(), ACF_EDATA,
-                          "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or say "
-                          "weight=identifier in 'types' to carry it along");
+                          "FILE, column 5 ('weight'): the model does not know this column (real); it has 'age', 'sex'. Remove it, or use "
+                          "the option 'types=weight=identifier' to carry it along");
     acf_table *t = acf_frame_lab_read(file, OPTIONS("types=weight=identifier"), known());
     assert_int_equal(t->frame->notes.n, 5);
     assert_note(t, 2, "column 3 ('name') (identifier) is not a column of the model; it is carried along");
     assert_note(t, 3, "column 4 ('source') (constant) is not a column of the model; it is carried along");
+    acf_tab_free(t);
+}
+
+/* Which holes stay, and what would have them filled in. */
+static void assert_left(const acf_table *t, int64_t holes, const char *sentence) {
+    char text[2048];
+    acf_text out = acf_text_into(text, sizeof text);
+    acf_frame_left(t->frame, &out);
+    assert_string_equal(text, sentence);
+    assert_int_equal(acf_frame_holes(t->frame), holes);
+}
+
+static void holes_are_counted(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read(mixed, NULL, NULL);
+    assert_left(t, 5, "4 missing cells stay as they are: note (empty) 4");
+    acf_tab_free(t);
+    const char *ids = "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\nu7,z7,41,kg,\nu8,z8,41,kg,\n"
+                      "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
+    t = acf_frame_lab_read(ids, NULL, NULL);
+    assert_left(t, 2,
+                "15 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, note (empty) 12; say what such a column is in the option 'types', as in "
+                "uid=category, to have it filled in");
+    acf_tab_free(t);
+    /* a word that is kept is no hole; for a model, what the columns are is settled */
+    t = acf_frame_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n", OPTIONS("types=name=identifier"), known());
+    assert_left(t, 2, "4 missing cells stay as they are: id (identifier) 1, name (not in the model) 1, gone (not in the model) 2");
+    acf_tab_free(t);
+    t = acf_frame_lab_read("id,age,sex,unit\n7,44,M,kg\n8,45,F,kg\n", NULL, known());
+    assert_left(t, 0, "");
+    acf_tab_free(t);
+    t = acf_frame_lab_read("id,age,sex,unit\n7,44,M,kg\nNA,45,F,kg\n", NULL, known());
+    assert_left(t, 0, "1 missing cell stays as it is: id (identifier) 1");
+    acf_tab_free(t);
+    char many[4096];
+    acf_text wide = acf_text_into(many, sizeof many);
+    for (int j = 0; j < 11; j++) acf_text_addf(&wide, "e%d,", j);
+    for (int i = 0; i < 3; i++) acf_text_addf(&wide, "%s,,,,,,,,,,,%d.5", i ? "\n" : "x\n", i);
+    t = acf_frame_lab_read(many, OPTIONS("header=yes"), NULL);
+    assert_left(t, 0,
+                "33 missing cells stay as they are: e0 (empty) 3, e1 (empty) 3, e2 (empty) 3, e3 (empty) 3, e4 (empty) 3, e5 (empty) 3, e6 (empty) 3, e7 (empty) 3 "
+                "and 3 more columns");
+    acf_tab_free(t);
+}
+
+/* The step of times, where all have one; it is in the schema, and comes back. */
+static void times_have_the_step_of_all_cells(void **state) {
+    (void)state;
+    char text[1024];
+    acf_text out = acf_text_into(text, sizeof text);
+    acf_text_add(&out, "when,quarter,odd,day\n");
+    for (int i = 0; i < 20; i++)
+        acf_text_addf(&out, "2021-03-%02d %02d:00:00,%02d:%02d,%02d:%02d,2021-03-%02d\n", 1 + i, i * 7 % 24, i * 5 % 24, i % 4 * 15, i, i * 7 % 60, 1 + i);
+    acf_table *t = acf_frame_lab_read(text, NULL, NULL);
+    const acf_field_spec *c = t->frame->schema->column;
+    assert_true(c[0].step == 3600 && c[1].step == 900 && c[2].step == 0 && c[3].step == 0);
+    assert_true(t->column[0].clock && t->column[1].clock && t->column[2].clock && !t->column[3].clock);
+    acf_schema *copy;
+    assert_int_equal(acf_schema_copy(t->frame->schema, &copy), ACF_OK);
+    assert_true(copy->column[0].step == 3600 && copy->column[2].step == 0);
+    acf_schema_free(copy);
     acf_tab_free(t);
 }
 
@@ -317,7 +378,7 @@ static void wrong_cells_are_named(void **state) {
     (void)state;
     acf_frame_lab_refused("id,age,sex,unit\n99,41,M,kg\n98,\"forty\n one\",F,kg\n", NULL, known(), ACF_EDATA,
                           "FILE, line 3, column 2 ('age'): 'forty? one' is not a number, which this column (integer) holds; correct it, or add it to "
-                          "'missing' if it stands for a missing value");
+                          "the option 'missing' if it stands for a missing value");
     acf_table *t = acf_frame_lab_read("id,age,sex,unit\n99,41,M,kg\n98,never,F,kg\n", OPTIONS("missing=never"), known());
     assert_cell(t, 1, 0, (double)NAN);
     acf_tab_free(t);
@@ -396,6 +457,8 @@ static void blank_tables_have_what_is_given(void **state) {
         {"sexx=M", "there is no column 'sexx'; the model has 'age', 'sex'"},
         {"age=old", "'age=old': expected a number"},
         {"sex=Q", "'sex=Q': expected a level that the model has seen"},
+        {"age=40,sex=F,age=50", "column 'age' is given twice"},
+        {"sex=F,sex=F", "column 'sex' is given twice"},
         {"age=40,id=7", "column 'id' is an identifier and not modelled: it cannot be given"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -403,6 +466,72 @@ static void blank_tables_have_what_is_given(void **state) {
         assert_string_equal(acf_error(), wrong[i][1]);
     }
     assert_int_equal(acf_frame_blank(known(), -1, NULL, &t), ACF_ESHAPE);
+}
+
+/* What is given is given, and a number that was never near is worth a note. */
+static void numbers_out_of_range_are_taken_and_noted(void **state) {
+    (void)state;
+    static const struct {
+        const char *given, *note;
+        double value;
+    } cases[] = {{"age=25", NULL, 25}, {"age=41", NULL, 41}, {"age=37.5", NULL, 37.5},
+                 {"age=1000", "'age=1000' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there", 1000},
+                 {"sex=M,age=-3", "'age=-3' is outside of what the model has seen, 25 to 41; it is taken as given, but little is known there", -3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        acf_table *t;
+        assert_int_equal(acf_frame_blank(known(), 2, cases[i].given, &t), ACF_OK);
+        assert_cell(t, 1, 0, cases[i].value);
+        assert_int_equal(t->frame->notes.n, cases[i].note ? 1 : 0);
+        if (cases[i].note) assert_note(t, 0, cases[i].note);
+        acf_tab_free(t);
+    }
+}
+
+/* ---- cells as the file has them ---------------------------------------------------------------------------------- */
+
+/* "row,column:text " for each cell, in the order they come. */
+static acf_status write_down(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes) {
+    acf_text *t = ctx;
+    acf_text_addf(t, "%d,%d:", (int)row, (int)column);
+    acf_text_add_bytes(t, text, bytes);
+    acf_text_add(t, " ");
+    return ACF_OK;
+}
+
+static void texts_are_those_of_the_file(void **state) {
+    (void)state;
+    char out[512];
+    acf_table *t = acf_frame_lab_read("sex,age,id,unit\n\"M\",041,9,kg\nQ,?,8,kg\n", NULL, known());
+    for (int k = 0; k < 2; k++) { /* as often as one likes */
+        acf_text text = acf_text_into(out, sizeof out);
+        assert_int_equal(acf_frame_texts(t, write_down, &text), ACF_OK);
+        assert_string_equal(out, "0,1:M 0,0:041 1,1:Q 1,0:? ");
+    }
+    assert_int_equal(t->frame->strangers.n, 1); /* Q of row 1 */
+    assert_int_equal(t->frame->strangers.cell[0], 3);
+    acf_tab_free(t);
+    const double x[4] = {1.5, 7, (double)NAN, 0.1};
+    assert_int_equal(acf_tab_create(x, NULL, 2, 2, NULL, &t), ACF_OK);
+    acf_text text = acf_text_into(out, sizeof out);
+    assert_int_equal(acf_frame_texts(t, write_down, &text), ACF_OK);
+    assert_string_equal(out, "0,0:1.5 0,1:7 1,0: 1,1:0.1 ");
+    acf_tab_free(t);
+}
+
+/* Of all columns, the identifier and the empty one, too; a word that is kept is no hole. */
+static void holes_are_those_of_the_file(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read(mixed, NULL, NULL);
+    static const char *const holes[] = {".....x.", ".x...x.", "..xxxxx", ".....x."}; /* id age sex visit unit note score */
+    double x[4 * 7];
+    assert_int_equal(acf_frame_pattern(t, x), ACF_OK);
+    for (int c = 0; c < 4 * 7; c++)
+        if (isnan(x[c]) != (holes[c / 7][c % 7] == 'x')) fail_msg("row %d, column %d", c / 7, c % 7);
+    acf_tab_free(t);
+    t = acf_frame_lab_read("id,age,sex,unit,extra\n99,41,Q,kg,n1\n98,?,F,kg,?\n", OPTIONS("types=extra=identifier"), known()); /* one the model does not know */
+    assert_int_equal(acf_frame_pattern(t, x), ACF_OK);
+    for (int c = 0; c < 2 * 5; c++) assert_int_equal(isnan(x[c]) != 0, c == 6 || c == 9);
+    acf_tab_free(t);
 }
 
 /* ---- ids -------------------------------------------------------------------------------------------------------- */
@@ -492,7 +621,8 @@ ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_
           cmocka_unit_test(schema_files_say_what_columns_are),
           cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
           WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
-          WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(without_names_places_count),
+          WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted), cmocka_unit_test(times_have_the_step_of_all_cells),
+          WITH_MODEL(without_names_places_count),
           cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named), WITH_MODEL(unseen_values_are_kept_and_said),
-          WITH_MODEL(a_model_has_settled_its_types), cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given),
+          WITH_MODEL(a_model_has_settled_its_types), cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given), WITH_MODEL(texts_are_those_of_the_file), WITH_MODEL(holes_are_those_of_the_file), WITH_MODEL(numbers_out_of_range_are_taken_and_noted),
           WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))

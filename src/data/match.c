@@ -81,8 +81,8 @@ static acf_status match_names(acf_frame *f) {
 static acf_status match_places(acf_frame *f, bool has_header) {
     const acf_schema *s = f->schema;
     if (f->columns != s->n)
-        return acf_fail(ACF_EDATA, "%s: it has %lld columns and the model was made from %lld; without names on both sides they must be as many",
-                        acf_frame_path(f), (long long)f->columns, (long long)s->n);
+        return acf_fail(ACF_EDATA, "%s: it has %lld column%s and the model was made from %lld; without names on both sides they must be as many",
+                        acf_frame_path(f), (long long)f->columns, f->columns == 1 ? "" : "s", (long long)s->n);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
     if (!s->named && !has_header) return ACF_OK;
     return acf_notes_addf(&f->notes, "%s has no column names; columns were taken in the order of the %s", s->named ? "this file" : "the model",
@@ -127,7 +127,7 @@ acf_status acf_match_strangers(acf_frame *f, const acf_wishes *w, const acf_prof
         list_columns(f->schema, &t);
         if (acf_kind_is_modelled(kind))
             return acf_fail(ACF_EDATA,
-                            "%s, %s: the model does not know this column (%s); it has %s. Remove it, or say %s=identifier in 'types' to "
+                            "%s, %s: the model does not know this column (%s); it has %s. Remove it, or use the option 'types=%s=identifier' to "
                             "carry it along",
                             acf_frame_path(f), acf_field_text(where, f->name[c], c), acf_kind_names[kind], columns,
                             acf_text_excerpt(name, f->name[c]));

@@ -17,7 +17,7 @@ static int by_value(const void *a, const void *b) {
 static acf_repertoire found(double *x) {
     acf_repertoire p;
     qsort(x, N, sizeof *x, by_value);
-    assert_int_equal(acf_repertoire_find(x, N, acf_resolution_find(x, N), &p), ACF_OK);
+    assert_int_equal(acf_repertoire_find(x, N, acf_resolution_find(x, N, false), &p), ACF_OK);
     return p;
 }
 

@@ -21,7 +21,7 @@ static double uniform(int i, double lo, double hi) {
 
 static double step_of(double *x, int64_t n) {
     qsort(x, (size_t)n, sizeof *x, by_value);
-    return acf_resolution_step(acf_resolution_find(x, n));
+    return acf_resolution_step(acf_resolution_find(x, n, false));
 }
 
 enum { N = 400 };
@@ -105,6 +105,37 @@ static void repeats_get_a_step(void **state) {
     assert_true(step_of(x, N) == 0);
 }
 
+/* n times, each a multiple of step behind `from`, in seconds. */
+static void make_times(double *x, int64_t n, double from, double step, int spread) {
+    for (int64_t i = 0; i < n; i++) x[i] = from + step * floor(uniform((int)i, 0, spread));
+    qsort(x, (size_t)n, sizeof *x, by_value);
+}
+
+/* Clocks are read off in minutes, quarters and hours; without a clock the same numbers have the steps of any others. */
+static void clocks_have_steps_of_their_own(void **state) {
+    (void)state;
+    static const double steps[] = {86400, 43200, 21600, 10800, 7200, 3600, 1800, 900, 600, 300, 120, 60, 30, 15, 10, 5, 1, 0.1};
+    const double from = 18700 * 86400.0;
+    double x[N];
+    for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
+        make_times(x, N, from, steps[k], 1000);
+        const double found = acf_resolution_step(acf_resolution_find(x, N, true)), exact = acf_resolution_clock(x, N);
+        if (found != steps[k]) fail_msg("step %g, found %g", steps[k], found);
+        if (exact != (steps[k] >= 15 ? steps[k] : 0)) fail_msg("step %g, of all cells %g", steps[k], exact);
+    }
+    make_times(x, N, from, 3600, 1000);
+    assert_true(step_of(x, N) == 200); /* numbers, for all that is known */
+    x[N - 1] += 120;                   /* one that is off is no reason for the model, but one for rounding to it */
+    assert_true(acf_resolution_step(acf_resolution_find(x, N, true)) == 3600 && acf_resolution_clock(x, N) == 120);
+    for (int i = 0; i < N; i++) x[i] = from + 3600.0 * i + 100 * (i % 2); /* two minutes off in half of them: no hours, though floats would be */
+    assert_true(acf_resolution_clock(x, N) == 0 && acf_resolution_step(acf_resolution_find(x, N, true)) == 50);
+    /* of few values hours and minutes alone are believed */
+    double few[3] = {8 * 3600, 12 * 3600, 16 * 3600}, near[3] = {8 * 3600, 8 * 3600, 8 * 3600 + 120};
+    assert_true(acf_resolution_clock(few, 3) == 3600 && acf_resolution_step(acf_resolution_find(few, 3, true)) == 3600);
+    assert_true(acf_resolution_clock(near, 3) == 60 && acf_resolution_step(acf_resolution_find(near, 3, true)) == 60);
+    assert_true(acf_resolution_clock(few, 1) == 0 && acf_resolution_clock(few, 0) == 0);
+}
+
 /* Rounding is reading: the double of "0.3", not 3 * 0.1. */
 static void rounds_to_what_is_written(void **state) {
     (void)state;
@@ -123,4 +154,4 @@ static void rounds_to_what_is_written(void **state) {
 
 ACF_TESTS(resolution, cmocka_unit_test(finds_what_values_were_rounded_to), cmocka_unit_test(leaves_measurements_alone),
           cmocka_unit_test(some_cells_may_be_off), cmocka_unit_test(few_values_get_plain_steps), cmocka_unit_test(repeats_get_a_step),
-          cmocka_unit_test(rounds_to_what_is_written))
+          cmocka_unit_test(clocks_have_steps_of_their_own), cmocka_unit_test(rounds_to_what_is_written))

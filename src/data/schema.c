@@ -72,7 +72,7 @@ const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place) {
 void acf_schema_columns(const acf_schema *s, acf_column *out) {
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *c = &s->column[j];
-        if (c->place >= 0) out[c->place] = (acf_column){c->name, acf_spec_classes(c)};
+        if (c->place >= 0) out[c->place] = (acf_column){c->name, acf_spec_classes(c), c->kind == ACF_KIND_TIME};
     }
 }
 

@@ -58,6 +58,7 @@ typedef struct acf_field_spec {
     int digits;      /* above 0: numbers are written with an exponent where that is shorter, and so many significant digits */
     bool comma;      /* a decimal comma */
     acf_when when;   /* date, time */
+    double step;     /* time: seconds that every observed cell is a multiple of, where those are more than the format's own; 0: they are not */
 
     acf_tally levels; /* ordinal and category: the texts with their counts, in the order of ranks or classes; constant: its text */
     double *value;    /* ordinal (levels.n): the number each level stands for: itself, or its rank 0, 1, ... for texts */

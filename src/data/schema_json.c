@@ -71,6 +71,7 @@ static json_t *column_to_json(const acf_field_spec *c) {
     put(&to, "observed", json_integer(c->observed));
     put(&to, "missing", json_integer(c->missing));
     if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) put(&to, "format", json_string(acf_when_pattern(c->when, pattern)));
+    if (c->step > 0) put(&to, "step", number_of(c->step));
     if (acf_kind_is_numeric(c->kind)) put_range(&to, c);
     if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) put_form(&to, c);
     if (c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_CATEGORY) {
@@ -219,6 +220,16 @@ static acf_status get_format(const place *at, const json_t *o, acf_field_spec *c
     return ACF_OK;
 }
 
+/* Found in the data: a schema file that says another is not followed. */
+static acf_status get_step(const place *at, const json_t *o, acf_field_spec *c) {
+    double step;
+    if (c->kind != ACF_KIND_TIME || !json_object_get(o, "step")) return ACF_OK;
+    ACF_TRY(acf_json_real(at->from, o, "step", &step));
+    if (!(step > 0 && step <= 86400)) return acf_fail(at->from.status, "%s: 'step' is %g, expected seconds above 0, at most 86400", at->from.name, step);
+    c->step = step;
+    return ACF_OK;
+}
+
 static acf_status get_kind(const place *at, const json_t *o, acf_kind *out) {
     const char *text;
     char seen[ACF_EXCERPT_MAX];
@@ -283,7 +294,7 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
 /* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
     static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "decimals", "fixed", "digits", "comma",
-                                       "format", "levels", "counts", "pooled", "value", "quoted", "other", "markers"};
+                                       "format", "step", "levels", "counts", "pooled", "value", "quoted", "other", "markers"};
     ACF_TRY(known_keys(at, o, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_kind(at, o, &c->kind));
     if (c->kind == ACF_KIND_AUTO && json_object_get(o, "levels")) c->kind = ACF_KIND_CATEGORY;
@@ -295,6 +306,7 @@ static acf_status read_column(const place *at, const json_t *o, acf_schema *s, a
     ACF_TRY(get_markers(at, o, "markers", s, c));
     if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) ACF_TRY(get_form(at, o, c));
     if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) ACF_TRY(get_format(at, o, c));
+    ACF_TRY(get_step(at, o, c));
     if (c->kind == ACF_KIND_ORDINAL || c->kind == ACF_KIND_CATEGORY) ACF_TRY(get_levels(at, o, s, c));
     if (c->kind == ACF_KIND_CONSTANT) ACF_TRY(get_constant(at, o, c));
     return acf_kind_is_numeric(c->kind) ? get_range(at, o, c) : ACF_OK;

@@ -87,6 +87,8 @@ static void wrong_columns_are_refused(void **state) {
             "m: column 1 ('a'): 'format' is 'HH:MM', expected a pattern of a date such as YYYY-MM-DD or D/M/YYYY");
     refused("\"kind\": \"date\", \"format\": \"YYYY-MM-DD\", \"min\": \"2020-01-32\", \"max\": \"2020-01-02\"",
             "m: column 1 ('a'): 'min' is '2020-01-32', expected a date like YYYY-MM-DD");
+    refused("\"kind\": \"time\", \"format\": \"HH:MM\", \"step\": 0", "m: column 1 ('a'): 'step' is 0, expected seconds above 0, at most 86400");
+    refused("\"kind\": \"time\", \"format\": \"HH:MM\", \"step\": \"hour\"", "m: column 1 ('a'): 'step' is text, expected a number");
     refused("\"kind\": \"constant\"", "m: column 1 ('a'): 'value' is missing");
     refused("\"kind\": \"identifier\"", "m: no column of it is modelled");
     refused("\"kind\": \"category\", \"levels\": [\"x\"], \"counts\": [1]}, {\"name\": \"a\", \"kind\": \"empty\", \"observed\": 0, \"missing\": 9",

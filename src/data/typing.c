@@ -14,6 +14,7 @@
 #define TWO_VALUES_CELLS 20      /* from so many cells on, two whole numbers are two categories */
 #define TEXT_CELLS 10            /* with fewer cells a text column is never taken for an identifier */
 #define NEARLY_ALL 0.9
+#define COUNTABLE 9007199254740992.0 /* 2^53: beyond, a double no longer tells a whole number from the next */
 
 /* A column under way. */
 typedef struct typing {
@@ -195,6 +196,12 @@ static int64_t scale_size(const acf_profile_column *c) {
     return c->numbers.beyond ? 0 : n;
 }
 
+/* 4.8e+30 is whole by accident: what is written with an exponent has significant digits, and no last whole one. A 1e+05 among others, as R
+ * writes 100000, says nothing. */
+static bool is_measured(const acf_profile_column *c) {
+    return c->exponents > 0 && (2 * c->exponents > c->numeric || c->max > COUNTABLE || c->min < -COUNTABLE);
+}
+
 /* Whole numbers only: 0.5 and 1.0 may be all a sensor knows, but between two measured values there are others. */
 static acf_kind judge_numbers(const acf_profile_column *c, const char *name) {
     if (c->whole < c->numeric) return ACF_KIND_REAL;
@@ -205,7 +212,7 @@ static acf_kind judge_numbers(const acf_profile_column *c, const char *name) {
     int64_t values = scale_size(c);
     if (values == 2 && ((c->min == 0 && c->max == 1) || c->observed >= TWO_VALUES_CELLS)) return ACF_KIND_CATEGORY;
     if (values >= 3 && c->observed >= SCALE_CELLS * values) return ACF_KIND_ORDINAL;
-    return ACF_KIND_INTEGER;
+    return is_measured(c) ? ACF_KIND_REAL : ACF_KIND_INTEGER;
 }
 
 /* A text that (nearly) every row has for itself names the row; the model could learn nothing from it, and filling it in would be lying. */
@@ -232,8 +239,65 @@ static acf_status note_doubt(typing *t) {
     if (t->c->numeric || is_constant(t->c) || acf_when_verdict_of(&t->c->when, &ignore) != ACF_WHEN_EITHER) return ACF_OK;
     return acf_notes_addf(t->notes,
                           "%s: dates like '%s' may have the day or the month first, so they are read as text (%s); "
-                          "say dmy or mdy in 'types' to have dates",
+                          "say dmy or mdy in the option 'types' to have dates",
                           t->where, t->c->words.entry[0].text, acf_kind_names[t->out->kind]);
+}
+
+/* Bytes of a currency's or percent sign, a blank or an apostrophe at p; 0: there is something else. */
+static size_t sign_at(const char *p) {
+    static const char *const signs[] = {"$", "%", "€", "£", "¥", " ", "\302\240", "'"};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (strncmp(p, signs[i], strlen(signs[i])) == 0) return strlen(signs[i]);
+    return 0;
+}
+
+/* Do marks separate thousands, three digits behind each? Behind the last mark, of another kind, is what follows the point; `point` gets it, 0 for none. */
+static bool is_grouped(const char *digits, char *point) {
+    const char *last = digits + strlen(digits);
+    while (last > digits && *last != '.' && *last != ',') last--;
+    const char other = *last == '.' ? ',' : '.';
+    *point = *last == '.' || *last == ',' ? *last : 0;
+    if (!*point) return true;
+    if (!strchr(digits, other) && strchr(digits, *point) == last) return true; /* one mark: a point, whichever it is */
+    const char group = strchr(digits, other) ? other : *point;
+    if (group == *point) *point = 0;
+    for (const char *p = strchr(digits, group); p; p = strchr(p + 1, group))
+        if (strspn(p + 1, "0123456789") != 3) return false;
+    return true;
+}
+
+/* Would a text be a number without a sign ($12.50, 53 %) or marks between thousands (1.234,56)? */
+static bool is_signed_number(const acf_tally_entry *e) {
+    char digits[64], plain[64], point;
+    size_t n = 0, m = 0;
+    acf_number v;
+    for (size_t i = 0, sign; i < e->length; i += sign ? sign : 1) {
+        sign = sign_at(e->text + i);
+        if (n + 1 == sizeof digits) return false;
+        if (!sign) digits[n++] = e->text[i];
+    }
+    digits[n] = 0;
+    if (!is_grouped(digits, &point)) return false;
+    for (size_t i = 0; i < n; i++)
+        if (digits[i] == point || (digits[i] != '.' && digits[i] != ',')) plain[m++] = digits[i] == ',' ? '.' : digits[i];
+    return m < e->length && acf_number_parse(plain, m, &v);
+}
+
+/* Prices and shares that are text by a sign alone are worth a sentence: as numbers they say more. */
+static acf_status note_signs(typing *t) {
+    const acf_tally *words = &t->c->words;
+    char seen[ACF_EXCERPT_MAX];
+    int64_t cells = 0, fit = 0, first = -1;
+    if (t->out->kind != ACF_KIND_CATEGORY && t->out->kind != ACF_KIND_IDENTIFIER) return ACF_OK;
+    for (int64_t i = 0; i < words->n; i++) {
+        cells += words->entry[i].count;
+        if (!is_signed_number(&words->entry[i])) continue;
+        fit += words->entry[i].count;
+        if (first < 0) first = i;
+    }
+    if (fit == 0 || (double)fit < NEARLY_ALL * (double)cells || 2 * fit < t->c->numeric) return ACF_OK;
+    return acf_notes_addf(t->notes, "%s: cells like '%s' are numbers with a sign or with marks between thousands, so they are read as text (%s); without these they "
+                          "are read as numbers", t->where, acf_text_excerpt(seen, words->entry[first].text), acf_kind_names[t->out->kind]);
 }
 
 /* ---- from a kind to a column ------------------------------------------------------------------------------------ */
@@ -263,7 +327,7 @@ static acf_status words_among_numbers(typing *t) {
     for (int64_t i = 0; i < c->words.n; i++) ACF_TRY(add_level(&t->out->other, &c->words.entry[i]));
     return acf_notes_addf(t->notes,
                           "%s: %lld of %lld cells are no numbers (the first: '%s', row %lld); they are kept as they are and count as "
-                          "missing for the model. Name them in 'missing' to have them filled in, or say category in 'types'",
+                          "missing for the model. Name them in the option 'missing' to have them filled in, or say category in the option 'types'",
                           t->where, (long long)(c->observed - c->numeric), (long long)c->observed,
                           acf_text_excerpt(seen, c->words.entry[0].text), (long long)c->words.entry[0].first + 1);
 }
@@ -347,6 +411,7 @@ static acf_status type_column(typing *t, const char *name) {
     bool wished = t->wish && t->wish->kind != ACF_KIND_AUTO && c->observed > 0;
     out->kind = wished ? t->wish->kind : acf_typing_kind(c, name, &out->when);
     if (!wished) ACF_TRY(note_doubt(t));
+    if (!wished) ACF_TRY(note_signs(t));
     ACF_TRY(form(t, wished));
     widen(out, t->wish);
     return ACF_OK;
@@ -362,7 +427,7 @@ static acf_status nothing_left(const char *file, const acf_schema *s) {
         return acf_fail(ACF_EDATA, "%s: all cells are missing: there is nothing to learn from", file);
     return acf_fail(ACF_EDATA,
                     "%s: there is no column to model: %lld hold one value only, %lld are identifiers, %lld are empty. "
-                    "If one should be modelled after all, name its type in 'types', such as %s=category",
+                    "If one should be modelled after all, name its type in the option 'types', such as %s=category",
                     file, (long long)count[ACF_KIND_CONSTANT], (long long)count[ACF_KIND_IDENTIFIER], (long long)count[ACF_KIND_EMPTY],
                     s->column[0].name);
 }

@@ -36,8 +36,51 @@ static void numbers_are_real_or_whole(void **state) {
     is(column("x", "%d.25", 300, 100), "real");
     is(column("x", "%d", 300, 100), "integer");
     is(column("x", "%d.0", 300, 100), "integer"); /* pandas writes integers with holes so */
-    is(column("x", "%de2", 300, 100), "integer");
     is(column("x", "-%d", 300, 100), "integer");
+}
+
+/* Whole by accident: 4.8e+30. A round number with an exponent among others says nothing. */
+static void exponents_are_of_measurements(void **state) {
+    (void)state;
+    is(column("x", "%de2", 300, 100), "real");
+    is(column("x", "4.8%de+30", 300, 100), "real");
+    is(column("x", "%de2", 200, 20), "ordinal"); /* a scale is one, however it is written */
+    char few[4096], huge[4096];
+    acf_text a = acf_text_into(few, sizeof few), b = acf_text_into(huge, sizeof huge);
+    acf_text_add(&a, "x,keep\n"), acf_text_add(&b, "x,keep\n");
+    for (int i = 0; i < 100; i++) {
+        acf_text_addf(&a, i < 50 ? "%de+05,%d.5\n" : "1234%d,%d.5\n", i + 1, i * i % 97); /* half of them, as R writes 100000 */
+        acf_text_addf(&b, i < 1 ? "%de+25,%d.5\n" : "1234%d,%d.5\n", i + 1, i * i % 97);  /* one that no whole number is near */
+    }
+    is(few, "integer");
+    is(huge, "real");
+    acf_table *t = acf_frame_lab_read(column("x", "4.8%de+30", 300, 10), AUTO, NULL);
+    assert_int_equal(t->frame->schema->column[0].digits, 3);
+    acf_tab_free(t);
+}
+
+/* The note of the first column; "" when there is none. */
+static void noted(const char *file, const char *note) {
+    acf_table *t = acf_frame_lab_read(file, AUTO, NULL);
+    if (*note && !t->frame->notes.n) fail_msg("no note; expected '%s'", note);
+    assert_string_equal(t->frame->notes.n ? t->frame->notes.text[0] : "", note);
+    acf_tab_free(t);
+}
+
+static void signs_are_noted(void **state) {
+    (void)state;
+#define SIGNED(cell) "column 1 ('x'): cells like '" cell "' are numbers with a sign or with marks between thousands, so they are read as text (category); without these they are read as numbers"
+    noted(column("x", "$%d.50", 300, 30), SIGNED("$0.50"));
+    noted(column("x", "%d%%", 300, 30), SIGNED("0%"));
+    noted(column("x", "-%d €", 300, 30), SIGNED("-0 €"));
+    noted(column("x", "1.1%02d.234", 300, 30), SIGNED("1.100.234"));
+    noted(column("x", "\"1,1%02d.5\"", 300, 30), SIGNED("1,100.5"));
+    noted(column("x", "\"1.1%02d,5\"", 300, 30), SIGNED("1.100,5"));
+    noted(column("x", "192.168.0.%d", 300, 30), ""); /* no thousands */
+    noted(column("x", "1.%d.3", 300, 30), "");
+    noted(column("x", "a%d%%", 300, 30), "");
+    noted(column("x", "0%d", 300, 30), ""); /* a code */
+    noted(column("x", "%d-%%", 300, 30), "");
 }
 
 static void few_whole_numbers_are_a_scale(void **state) {
@@ -150,7 +193,7 @@ static void doubtful_dates_are_noted(void **state) {
     acf_table *t = acf_frame_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", NULL, NULL);
     assert_int_equal(t->frame->notes.n, 1);
     assert_string_equal(t->frame->notes.text[0], "column 1 ('x'): dates like '05/03/2021' may have the day or the month first, so they are read as "
-                                                 "text (category); say dmy or mdy in 'types' to have dates");
+                                                 "text (category); say dmy or mdy in the option 'types' to have dates");
     acf_tab_free(t);
     t = acf_frame_lab_read("x,y\n05/03/2021,1.5\n01/02/2021,2.5\n", (const char *const[]){"types=x=mdy", NULL}, NULL);
     assert_int_equal(t->frame->notes.n, 0);
@@ -174,7 +217,7 @@ static void words_among_numbers_are_kept(void **state) {
     assert_int_equal(t->frame->notes.n, 1);
     assert_string_equal(t->frame->notes.text[0],
                         "column 1 ('x'): 5 of 100 cells are no numbers (the first: 'over', row 8); they are kept as they are and count as missing "
-                        "for the model. Name them in 'missing' to have them filled in, or say category in 'types'");
+                        "for the model. Name them in the option 'missing' to have them filled in, or say category in the option 'types'");
     assert_true(acf_tab_row(t, 6)[0] == 6 && !acf_tab_present(acf_tab_row(t, 7)[0]));
     acf_tab_free(t);
     f = acf_text_into(text, sizeof text);
@@ -271,7 +314,7 @@ static void wishes_are_granted(void **state) {
     acf_frame_lab_refused(file, (const char *const[]){"types=b=time", NULL}, NULL, ACF_EDATA,
                           "FILE, column 2 ('b'): it cannot be read as time: no cell looks like one; a schema file can name its format");
     acf_frame_lab_refused(file, (const char *const[]){"types=b=real", NULL}, NULL, ACF_EDATA,
-                          "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to 'missing' if "
+                          "FILE, line 2, column 2 ('b'): 'x' is not a number, which this column (real) holds; correct it, or add it to the option 'missing' if "
                           "it stands for a missing value");
     acf_frame_lab_refused(file, (const char *const[]){"types=nowhere=real", NULL}, NULL, ACF_EUSAGE,
                           "option 'types' names column 'nowhere', which FILE does not have");
@@ -284,13 +327,13 @@ static void without_a_column_to_model_it_is_refused(void **state) {
     acf_frame_lab_refused("a,b\n?,\nNA,-\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
     acf_frame_lab_refused("id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n", NULL, NULL, ACF_EDATA,
                           "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be modelled after "
-                          "all, name its type in 'types', such as id=category");
+                          "all, name its type in the option 'types', such as id=category");
     acf_frame_lab_refused("id,unit,x\n1,kg,5\n", NULL, NULL, ACF_EDATA,
                           "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be modelled after "
-                          "all, name its type in 'types', such as id=category");
+                          "all, name its type in the option 'types', such as id=category");
 }
 
-ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(few_whole_numbers_are_a_scale),
+ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
           cmocka_unit_test(two_whole_numbers_are_categories), cmocka_unit_test(keys_are_identifiers),
           cmocka_unit_test(codes_are_not_numbers), cmocka_unit_test(texts_are_categories_or_identifiers),
           cmocka_unit_test(long_texts_are_prose),

@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define CELL_MAX (2 * ACF_LEVEL_BYTES_MAX + 2) /* a level, every byte of it a quote */
@@ -164,11 +165,13 @@ static acf_status source_rows(acf_writer *w, row r, const double *value, const d
 /* Without a source an identifier has nothing to say. */
 static bool is_shown(const acf_field_spec *c) { return c->place >= 0 || c->kind == ACF_KIND_CONSTANT; }
 
-/* What the table itself has wins over what was put: an observed value is not drawn. */
+/* What the table itself has wins over what was put: an observed value is not drawn. What a user gave is written as it was given, rounded to nothing. */
 static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row *r) {
     double own = c->place >= 0 ? acf_tab_row(w->t, r->i)[c->place] : (double)NAN;
     bool observed = !isnan(own);
-    if (observed) ACF_TRY(value_field(w, c, own));
+    const char *given = w->f && w->f->given ? w->f->given[c - w->schema->column] : NULL;
+    if (given) ACF_TRY(field(w, given, strlen(given), c->quoted));
+    else if (observed) ACF_TRY(value_field(w, c, own));
     else if (can_fill(c, r)) ACF_TRY(value_field(w, c, c->place >= 0 ? r->value[c->place] : 0));
     else ACF_TRY(bytes(w, "NA", 2));
     return has_interval(w, c) ? interval(w, c, r, observed) : ACF_OK;
@@ -335,6 +338,28 @@ static acf_status check_target(const acf_writer *w, const char *path) {
     return acf_fail(ACF_EUSAGE, "the output '%s' is the input; choose another name", path);
 }
 
+/* Does the name, but for .gz, end so? */
+static bool ends_in(const char *path, const char *ending) {
+    size_t n = strlen(path), k = strlen(ending);
+    if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
+    return n > k && strncasecmp(path + n - k, ending, k) == 0;
+}
+
+/* A matrix is completed as a matrix and text as text, so a name that promises the other would hold what no program expects there. */
+static acf_status check_ending(const acf_writer *w, const char *path) {
+    static const char *const text[] = {".csv", ".tsv", ".tab", ".txt"};
+    const bool matrix = w->f && w->f->npy;
+    char seen[ACF_EXCERPT_MAX];
+    for (int k = 0; matrix && k < 4; k++)
+        if (ends_in(path, text[k]))
+            return acf_fail(ACF_EUSAGE, "the output would be a matrix, as '%s' is, and '%s' is the name of a text; let it end in .npy", acf_frame_path(w->f),
+                            acf_text_excerpt(seen, path));
+    if (!matrix && ends_in(path, ".npy"))
+        return acf_fail(ACF_EUSAGE, "the output would be text, as the table is, and '%s' is the name of a matrix; let it end in .csv",
+                        acf_text_excerpt(seen, path));
+    return ACF_OK;
+}
+
 /* A new column must not have the name of one that is there. */
 static acf_status check_new_names(const acf_writer *w) {
     static const char *const tails[] = {".low", ".high"};
@@ -354,16 +379,29 @@ static acf_status check_new_names(const acf_writer *w) {
 }
 
 /* Everything that can be refused is, before the target is touched. */
-static acf_status begin(acf_writer *w, const char *path) {
-    const acf_dialect plain = {.separator = ',', .quote = '"', .header = true};
+static acf_status prepare(acf_writer *w, const char *path) {
     ACF_TRY(check_target(w, path));
+    ACF_TRY(check_ending(w, path));
     if (!w->f) ACF_TRY(acf_memory_schema(w->t, &w->own));
     w->schema = w->f ? w->f->schema : w->own;
+    return check_new_names(w);
+}
+
+static acf_status begin(acf_writer *w, const char *path) {
+    const acf_dialect plain = {.separator = ',', .quote = '"', .header = true};
+    ACF_TRY(prepare(w, path));
     w->dialect = w->f && w->f->csv ? *acf_csv_dialect(w->f->csv) : plain;
-    ACF_TRY(check_new_names(w));
     ACF_TRY(acf_sink_open(path, &w->sink));
     ACF_TRY(w->f && w->f->npy ? matrix_header(w) : w->f && w->f->csv ? source_header(w) : memory_header(w));
     return w->plan.stacked ? rows(w, 0, NULL, NULL, NULL) : ACF_OK;
+}
+
+acf_status acf_out_check(const acf_table *t, const char *path, acf_write_plan plan) {
+    acf_writer w = {.t = t, .f = t->frame, .plan = plan};
+    ACF_TRY(check_plan(plan));
+    acf_status status = prepare(&w, path);
+    acf_schema_free(w.own);
+    return status;
 }
 
 acf_status acf_out_open(const acf_table *t, const char *path, acf_write_plan plan, acf_writer **out) {

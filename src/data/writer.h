@@ -18,9 +18,12 @@
 
 /* path "-": standard output, as it comes. A name that ends in .gz is compressed. Keeps t, whose file nobody else may write meanwhile.
  * Gives *out; end with acf_out_commit or acf_out_abort.
- * Fails: ACF_EUSAGE (the output is the source; a plan without imputations), ACF_EDATA (a column is called NAME.low already), ACF_EIO,
+ * Fails: ACF_EUSAGE (the output is the source; a matrix under the name of a text, or the other way; a plan without imputations), ACF_EDATA (a column is called NAME.low already), ACF_EIO,
  * ACF_EMEMORY. */
 acf_status acf_out_open(const acf_table *t, const char *path, acf_write_plan plan, acf_writer **out);
+
+/* What acf_out_open would refuse, but for what only writing shows. Fails: ACF_EUSAGE, ACF_EDATA, ACF_EMEMORY. */
+acf_status acf_out_check(const acf_table *t, const char *path, acf_write_plan plan);
 
 /* The next imputation: value, low, high (N,D); NaN where there is none. low and high are NULL unless the plan has intervals. */
 acf_status acf_out_put(acf_writer *w, const double *value, const double *low, const double *high);

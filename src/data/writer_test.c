@@ -183,6 +183,9 @@ static void blank_tables_are_written(void **state) {
     assert_int_equal(acf_frame_blank(model->frame->schema, 2, "c=b", &t), ACF_OK);
     assert_string_equal(acf_frame_lab_write(t, plain, acf_frame_lab_constant), "x,c,u\n0.30,b,k\n0.30,b,k\n");
     acf_tab_free(t);
+    assert_int_equal(acf_frame_blank(model->frame->schema, 1, "x=9.12500", &t), ACF_OK); /* as it was given, whatever the column has */
+    assert_string_equal(acf_frame_lab_write(t, plain, acf_frame_lab_constant), "x,c,u\n9.12500,a,k\n");
+    acf_tab_free(t);
     acf_tab_free(model);
 }
 
@@ -219,6 +222,49 @@ static void matrices_stay_matrices(void **state) {
     acf_tab_free(t);
     acf_frame_lab_close(&l);
     unlink(in), unlink(out);
+}
+
+static void refuses_name(const acf_table *t, const char *path, const char *says) {
+    acf_writer *w;
+    assert_int_equal(acf_out_check(t, path, plain), says ? ACF_EUSAGE : ACF_OK);
+    if (!says) return;
+    if (!strstr(acf_error(), says)) fail_msg("%s: %s", path, acf_error());
+    assert_int_equal(acf_out_open(t, path, plain, &w), ACF_EUSAGE);
+}
+
+/* A name must not promise what the file will not hold; where it promises nothing it may be any. */
+static void names_say_what_is_in_a_file(void **state) {
+    (void)state;
+    const double x[4] = {1, 2, 3, 4};
+    char in[] = "/tmp/acflow-matrix-XXXXXX";
+    acf_frame_lab l;
+    acf_table *t;
+    close(mkstemp(in));
+    acf_frame_lab_open(&l, "", NULL);
+    assert_int_equal(acf_npy_write(in, x, 2, 2), ACF_OK);
+    assert_int_equal(acf_frame_read(in, l.wishes, &t), ACF_OK);
+    static const char *const text[] = {"/tmp/y.csv", "/tmp/y.CSV", "/tmp/y.tsv", "/tmp/y.txt", "/tmp/y.tab.gz"};
+    for (int k = 0; k < 5; k++) refuses_name(t, text[k], "is the name of a text; let it end in .npy");
+    refuses_name(t, "/tmp/y.npy", NULL), refuses_name(t, "/tmp/y.npy.gz", NULL), refuses_name(t, "/tmp/y", NULL), refuses_name(t, "-", NULL);
+    acf_tab_free(t);
+    t = acf_frame_lab_read("x,y\n1.5,a\n?,b\n", NULL, NULL);
+    refuses_name(t, "/tmp/y.npy", "is the name of a matrix; let it end in .csv");
+    refuses_name(t, "/tmp/y.NPY.gz", "is the name of a matrix");
+    refuses_name(t, "/tmp/y.csv", NULL), refuses_name(t, "/tmp/npy", NULL);
+    acf_tab_free(t);
+    acf_frame_lab_close(&l);
+    unlink(in);
+}
+
+/* What opening refuses is known before, without a file. */
+static void a_check_refuses_what_opening_would(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("x,x.low\n1.5,1\n?,2\n2.5,3\n", NULL, NULL);
+    assert_int_equal(acf_out_check(t, "/nowhere/at/all", plain), ACF_OK); /* nothing is opened */
+    assert_int_equal(acf_out_check(t, "-", with_intervals), ACF_EDATA);
+    assert_non_null(strstr(acf_error(), "intervals need a column 'x.low'"));
+    assert_int_equal(acf_out_check(t, "-", (acf_write_plan){0, 0, 0}), ACF_EUSAGE);
+    acf_tab_free(t);
 }
 
 /* ---- pipes ---------------------------------------------------------------------------------------------------------- */
@@ -490,7 +536,8 @@ ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte), cmoc
           cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes), cmocka_unit_test(imputations_are_stacked),
           cmocka_unit_test(intervals_stand_behind_their_column), cmocka_unit_test(new_columns_need_new_names),
           cmocka_unit_test(tables_from_memory_are_plain_csv), cmocka_unit_test(blank_tables_are_written),
-          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(gzip_is_written), cmocka_unit_test(pipes_work),
+          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_say_what_is_in_a_file), cmocka_unit_test(a_check_refuses_what_opening_would),
+          cmocka_unit_test(gzip_is_written), cmocka_unit_test(pipes_work),
           cmocka_unit_test(the_output_is_not_the_input),
           cmocka_unit_test(a_full_disk_leaves_nothing), cmocka_unit_test(a_changed_source_is_noticed), cmocka_unit_test(plans_are_kept),
           cmocka_unit_test(memory_may_run_out), cmocka_unit_test(real_tables_come_back), cmocka_unit_test(mice_reads_the_stacked_format))

@@ -25,6 +25,8 @@
 #define FIRST_PASSES 6        /* of Newton's method for a column's first fit; later fits begin where the last ended */
 #define CHUNK 512             /* rows predicted at a time */
 #define POSTERIOR 0x80000000u /* added to the column of a random number that belongs to no cell */
+#define TIED 0x40000000u      /* likewise of one that decides between donors that are equally close */
+#define TIE 1e-9              /* predictions of a standardised number that differ by less are the same but for rounding */
 
 /* A column as a predictor, and as what is predicted. */
 typedef struct target {
@@ -342,20 +344,42 @@ static int by_prediction(const void *p, const void *q) {
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* The first of the DONORS neighbours of v among n sorted donors. */
-static int64_t nearest(const donor *d, int64_t n, double v) {
+/* DONORS neighbours, from `begin` on, and the donors that are as good: [first,end) of the sorted ones, of which [near,far) are closer than the others.
+ * Those are all that are as far as the last neighbour, on both sides: without a predictor that varies, every donor is one of them. */
+typedef struct neighbours {
+    int64_t begin, first, near, far, end;
+} neighbours;
+
+/* The first of n sorted donors whose prediction is not below v. */
+static int64_t from_on(const donor *d, int64_t n, double v) {
     int64_t lo = 0, hi = n;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
         if (d[mid].prediction < v) lo = mid + 1;
         else hi = mid;
     }
-    int64_t first = lo, end = lo; /* [first,end) grows towards the closer side */
+    return lo;
+}
+
+static neighbours nearest(const donor *d, int64_t n, double v) {
+    int64_t first = from_on(d, n, v), end = first; /* [first,end) grows towards the closer side */
     while (end - first < DONORS && end - first < n) {
         if (end == n || (first > 0 && v - d[first - 1].prediction <= d[end].prediction - v)) first--;
         else end++;
     }
-    return first;
+    const double most = fmax(v - d[first].prediction, d[end - 1].prediction - v);
+    neighbours w = {first, from_on(d, n, v - most - TIE), from_on(d, n, v - most + TIE), from_on(d, n, v + most - TIE), from_on(d, n, v + most + TIE)};
+    w.far = acf_max(w.near, w.far);
+    return w;
+}
+
+/* One of the neighbours among n donors, each as likely; if that is one of those that are equally far, then any of these. */
+static int64_t lender(const acf_baseline *b, neighbours w, int64_t n, uint64_t row, int64_t j) {
+    const int64_t closer = w.far - w.near;
+    int64_t pick = w.begin + acf_rng_below(place(b, row, j), acf_min(DONORS, n));
+    if (pick >= w.near && pick < w.far) return pick;
+    pick = w.first + acf_rng_below(place(b, row, j + TIED), w.end - w.first - closer);
+    return pick < w.near ? pick : pick + closer;
 }
 
 static void predict_donors(acf_baseline *b, const target *g, donor *d) {
@@ -384,8 +408,8 @@ static acf_status draw_number(acf_baseline *b, int64_t j) {
         gather(b, g, false, g->hole + from, n, b->rows);
         acf_ridge_predict(coef, bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
-            int64_t row = g->hole[from + i], first = nearest(d, g->n_fit, b->answer[i]);
-            int64_t pick = first + acf_rng_below(place(b, acf_tab_id(b->t, row), j), acf_min(DONORS, g->n_fit));
+            int64_t row = g->hole[from + i];
+            int64_t pick = lender(b, nearest(d, g->n_fit, b->answer[i]), g->n_fit, acf_tab_id(b->t, row), j);
             take(b, row, j, acf_tab_row(b->t, d[pick].row)[j]);
         }
     }

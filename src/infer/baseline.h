@@ -8,7 +8,7 @@
  *
  * (regress.h). Predictors are standardised numbers and one indicator a class. Draws go on from there: the same sweeps, but a number
  * takes the value of an observed cell whose prediction is close (predictive mean matching, as mice does: a draw is always a value
- * that occurs), a class is drawn by its probability. Nothing has to be chosen, and nothing is random but by seed.
+ * that occurs; of cells that are equally close one is taken by lot), a class is drawn by its probability. Nothing has to be chosen, and nothing is random but by seed.
  *
  * Bounded work: a regression sees at most 20,000 rows, evenly spaced, and 100 predictors, those that go along with the column most;
  * a class column has at most 30 indicators, for its most frequent classes; the others are drawn as often as they occur and never

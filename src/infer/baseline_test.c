@@ -149,6 +149,49 @@ static void draws_are_values_that_occur(void **state) {
     free_world(w);
 }
 
+/* Where nothing tells the holes apart, draws have the distribution of the observed cells: of all, or of those of the same class. A normal column is in
+ * units of its deviation, so a Wasserstein distance of 0.1 is little; five donors alone are ten times as far. */
+static void ties_are_broken_by_lot(void **state) {
+    (void)state;
+    enum { M = 1000, H = M / 2 };
+    for (int columns = 1; columns <= 2; columns++) {
+        double x[2 * M], out[2 * M], drawn[H], seen[H], scratch[4 * M], mean[2] = {0};
+        for (int i = 0; i < M; i++) {
+            const int class = i / 2 % 2;
+            x[i * columns] = i % 2 ? NAN : normal(i, 50) + (columns == 2 ? 3 * class : 0);
+            if (columns == 2) x[i * columns + 1] = class;
+        }
+        acf_table *t = table_of(x, M, columns, (const acf_column[]){{.classes = 0}, {.classes = 2}});
+        acf_baseline *b = baseline_of(t, 1);
+        assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
+        for (int k = 0; k < H; k++) seen[k] = x[2 * k * columns], drawn[k] = out[(2 * k + 1) * columns], mean[k % 2] += drawn[k] / (H / 2);
+        const double far = acf_metric_wasserstein(seen, drawn, H, 1, scratch);
+        if (!(far < 0.15)) fail_msg("%d columns: draws are %g away from what was observed", columns, far);
+        if (columns == 2) acf_assert_close(mean[1] - mean[0], 3, 0.3, "the classes' distance");
+        acf_baseline_free(b);
+        acf_tab_free(t);
+    }
+}
+
+/* Cells that are closer come first: one in five draws takes each of the four nearest, and one any of the many that are equally far. */
+static void what_is_closer_comes_first(void **state) {
+    (void)state;
+    enum { M = 900, NEAR = 4 };
+    double x[2 * M], out[2 * M], near = 0, holes = 0;
+    for (int i = 0; i < M; i++) {
+        const bool hole = i >= M / 2, close = i < NEAR;
+        x[2 * i] = hole ? 1 : close ? 1 : 100; /* the predictor: holes are like the first four */
+        x[2 * i + 1] = hole ? NAN : close ? 10 + 1e-3 * i : 1000 + i % 7;
+    }
+    acf_table *t = table_of(x, M, 2, NULL);
+    acf_baseline *b = baseline_of(t, 1);
+    assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
+    for (int i = M / 2; i < M; i++) holes++, near += out[2 * i + 1] < 100;
+    acf_assert_close(near / holes, 0.8, 0.06, "draws from the four nearest");
+    acf_baseline_free(b);
+    acf_tab_free(t);
+}
+
 static void the_seed_decides_and_nothing_else(void **state) {
     (void)state;
     world *w = make_world();
@@ -413,7 +456,8 @@ static void is_as_good_as_what_people_use(void **state) {
 }
 
 ACF_TESTS(baseline, cmocka_unit_test(means_and_modes), cmocka_unit_test(points_are_nearly_the_best_there_are),
-          cmocka_unit_test(draws_have_the_right_spread), cmocka_unit_test(draws_are_values_that_occur),
+          cmocka_unit_test(draws_have_the_right_spread), cmocka_unit_test(draws_are_values_that_occur), cmocka_unit_test(ties_are_broken_by_lot),
+          cmocka_unit_test(what_is_closer_comes_first),
           cmocka_unit_test(the_seed_decides_and_nothing_else), cmocka_unit_test(sweeps_work_together),
           cmocka_unit_test(predictions_stay_in_range), cmocka_unit_test(odd_tables_are_completed),
           cmocka_unit_test(wide_tables_and_many_classes), cmocka_unit_test(rare_classes_are_drawn),

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 const acf_metric acf_metrics[] = {
@@ -17,17 +18,23 @@ const int acf_metric_count = METRICS;
 
 #define NAME_WIDTH 26 /* of the first column of a table of text */
 #define FIELD_WIDTH 9 /* of the others */
-#define SHOWN 1000    /* what is less than a part of so many is not seen, and nobody wins by it */
 #define WINS_SHOWN 8  /* columns named for a score, before the rest is counted */
 
 static double score_of(const acf_evaluation *e, int method, int metric, int64_t column) {
     return *(const double *)((const char *)acf_evaluation_scores(e, method, column) + acf_metrics[metric].at);
 }
 
-/* How bad a score is, in the thousandths that the report shows: itself, or a coverage's distance from what it should be. */
+/* A score as the report shows it: three decimals; a number too long for them in few digits. */
+static void write_score(acf_text *t, double v) { acf_text_addf(t, fabs(v) < 1000 ? "%.3f" : "%.3g", v); }
+
+/* How bad a score is, by the digits that are shown: nobody wins by what is not seen. Itself, or a coverage's distance from what it should be, in
+ * thousandths. */
 static double badness(const acf_evaluation *e, int method, int metric, int64_t column) {
-    const double v = round(SHOWN * score_of(e, method, metric, column));
-    return metric == COVERAGE ? fabs(v - SHOWN * ACF_EVAL_LEVEL) : v;
+    char text[32];
+    acf_text t = acf_text_into(text, sizeof text);
+    write_score(&t, score_of(e, method, metric, column));
+    const double v = strtod(text, NULL); /* as it was written: in the same locale */
+    return metric == COVERAGE ? round(1000 * fabs(v - ACF_EVAL_LEVEL)) : v;
 }
 
 int acf_evaluation_winner(const acf_evaluation *e, int metric, int64_t column) {
@@ -48,12 +55,11 @@ static void add_left(acf_text *t, const char *s, int width) {
     acf_text_addf(t, "%*s", width > 0 ? width : 0, "");
 }
 
-/* Three decimals, to the right; a number too long for them in few digits. */
 static void add_score(acf_text *t, double v, int width, bool star) {
     char text[32];
     acf_text n = acf_text_into(text, sizeof text);
     if (isnan(v)) acf_text_add(&n, "-");
-    else acf_text_addf(&n, fabs(v) < 1000 ? "%s%.3f" : "%s%.3g", star ? "*" : "", v);
+    else acf_text_add(&n, star ? "*" : ""), write_score(&n, v);
     acf_text_addf(t, "%*s", width, text);
 }
 
@@ -107,6 +113,19 @@ static void add_heading(acf_text *t, const char *kind, const field *f, int n) {
     acf_text_add(t, "\n");
 }
 
+enum { NUMBER_FIELDS = sizeof of_numbers / sizeof of_numbers[0], CLASS_FIELDS = sizeof of_classes / sizeof of_classes[0] };
+
+/* Whether a baseline is better in a column, and by which method: not said of coverage, which in single columns is mostly chance. -1: none is. */
+static int column_winner(const acf_evaluation *e, int metric, int64_t j) { return metric == COVERAGE ? -1 : acf_evaluation_winner(e, metric, j); }
+
+/* Has a table of text this score of this method, to put a star before? */
+static bool has_field(int metric, int method) {
+    bool found = false;
+    for (int k = 0; k < NUMBER_FIELDS; k++) found |= of_numbers[k].metric == metric && of_numbers[k].method == method;
+    for (int k = 0; k < CLASS_FIELDS; k++) found |= of_classes[k].metric == metric && of_classes[k].method == method;
+    return found;
+}
+
 /* A line for each column that was scored; a star before the score of a baseline that is better than acflow's. */
 static void add_columns(const acf_evaluation *e, acf_text *t, bool classes, const field *f, int n) {
     char name[ACF_EXCERPT_MAX];
@@ -120,27 +139,40 @@ static void add_columns(const acf_evaluation *e, acf_text *t, bool classes, cons
         acf_text_addf(t, "%7lld", (long long)cells);
         for (int k = 0; k < n; k++)
             add_score(t, score_of(e, f[k].method, f[k].metric, j), FIELD_WIDTH,
-                      acf_evaluation_winner(e, f[k].metric, j) == f[k].method);
+                      column_winner(e, f[k].metric, j) == f[k].method);
         acf_text_add(t, "\n");
     }
+}
+
+/* "0.855 against 0.870" */
+static void add_against(const acf_evaluation *e, acf_text *t, int winner, int metric, int64_t column) {
+    write_score(t, score_of(e, winner, metric, column));
+    acf_text_add(t, " against ");
+    write_score(t, score_of(e, ACF_EVAL_MODEL, metric, column));
 }
 
 /* "    NRMSE  over all: linear regressions, 0.855 against 0.870" */
 static void add_win(const acf_evaluation *e, acf_text *t, int metric) {
     int winner = acf_evaluation_winner(e, metric, -1);
-    acf_text_addf(t, "    %-6s over all: %s, %.3f against %.3f\n", acf_metrics[metric].title, acf_evaluation_method(winner),
-                  score_of(e, winner, metric, -1), score_of(e, ACF_EVAL_MODEL, metric, -1));
+    acf_text_addf(t, "    %-6s over all: %s, ", acf_metrics[metric].title, acf_evaluation_method(winner));
+    add_against(e, t, winner, metric, -1);
+    acf_text_add(t, "\n");
 }
 
-/* "    NRMSE  in 2 of 8 columns: pH, density" */
+/* "    NRMSE  in 2 of 8 columns: pH, density"; a score that no table shows is here: "density (mean or most frequent, 0.512 against 0.530)" */
 static int64_t add_column_wins(const acf_evaluation *e, acf_text *t, int metric) {
-    char words[WINS_SHOWN * ACF_EXCERPT_MAX + 128], name[ACF_EXCERPT_MAX];
+    char words[WINS_SHOWN * (ACF_EXCERPT_MAX + 64) + 128], name[ACF_EXCERPT_MAX];
     acf_text list = acf_text_into(words, sizeof words);
     int64_t wins = 0, scored = 0;
     for (int64_t j = 0; j < e->columns; j++) {
         scored += !isnan(score_of(e, ACF_EVAL_MODEL, metric, j));
-        if (acf_evaluation_winner(e, metric, j) < 0) continue;
-        if (wins++ < WINS_SHOWN) acf_text_addf(&list, "%s%s", wins > 1 ? ", " : "", column_name(e, j, name));
+        const int winner = column_winner(e, metric, j);
+        if (winner < 0 || wins++ >= WINS_SHOWN) continue;
+        acf_text_addf(&list, "%s%s", wins > 1 ? ", " : "", column_name(e, j, name));
+        if (has_field(metric, winner)) continue;
+        acf_text_addf(&list, " (%s, ", acf_evaluation_method(winner));
+        add_against(e, &list, winner, metric, j);
+        acf_text_add(&list, ")");
     }
     if (wins == 0) return 0;
     if (wins > WINS_SHOWN) acf_text_addf(&list, " and %lld more", (long long)(wins - WINS_SHOWN));
@@ -151,12 +183,12 @@ static int64_t add_column_wins(const acf_evaluation *e, acf_text *t, int metric)
     return wins;
 }
 
-/* Says where a baseline wins; coverage over all only: in single columns it is mostly chance. Returns how often. */
+/* Says where a baseline wins. Returns how often. */
 static int64_t add_wins(const acf_evaluation *e, acf_text *t) {
     int64_t wins = 0;
     for (int k = 0; k < METRICS; k++) {
         if (acf_evaluation_winner(e, k, -1) >= 0) wins++, add_win(e, t, k);
-        if (k != COVERAGE) wins += add_column_wins(e, t, k);
+        wins += add_column_wins(e, t, k);
     }
     return wins;
 }
@@ -172,13 +204,14 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
     add_overall(e, t);
     acf_text_add(
         t, "\nNRMSE, CRPS, W1: numbers, in units of each column's standard deviation. PFC, TV: classes. 90 %: how often the 90 %\n"
-           "interval holds the truth. NLL: nats per cell, mean ± deviation over masks. Lower is better; 90 % should be 0.900.\n");
-    add_columns(e, t, false, of_numbers, sizeof of_numbers / sizeof of_numbers[0]);
-    add_columns(e, t, true, of_classes, sizeof of_classes / sizeof of_classes[0]);
+           "interval holds the truth. NLL: nats per cell, mean ± deviation over masks. Lower is better; 90 % should be 0.900,\n"
+           "and is compared over all only: in single columns it is mostly chance.\n");
+    add_columns(e, t, false, of_numbers, NUMBER_FIELDS);
+    add_columns(e, t, true, of_classes, CLASS_FIELDS);
     acf_text unwritten = acf_text_into(NULL, 0);
     bool none = add_wins(e, &unwritten) == 0;
     acf_text_add(t, none ? "\nNo baseline is better than acflow, over all or in any column.\n"
-                         : "\nA baseline is better than acflow (* in the tables):\n");
+                         : "\nA baseline is better than acflow (* in the tables, else with its figures):\n");
     add_wins(e, t);
 }
 
@@ -224,8 +257,8 @@ static json_t *column_json(const acf_evaluation *e, int64_t j) {
 static bool add_wins_json(const acf_evaluation *e, json_t *list) {
     for (int k = 0; k < METRICS; k++)
         for (int64_t j = -1; j < e->columns; j++) {
-            int winner = acf_evaluation_winner(e, k, j);
-            if (winner < 0 || (k == COVERAGE && j >= 0)) continue;
+            int winner = j < 0 ? acf_evaluation_winner(e, k, j) : column_winner(e, k, j);
+            if (winner < 0) continue;
             json_t *win = json_pack("{s:s, s:o, s:i}", "score", acf_metrics[k].key, "column", j < 0 ? json_null() : json_integer(j),
                                     "method", winner);
             if (!win || json_array_append_new(list, win)) return false;

@@ -78,6 +78,35 @@ static void says_plainly_who_wins(void **state) {
                "6 of the 30 known cells of 10 rows and 3 columns are missing from the table to complete; the model was given"));
 }
 
+/* Every win that is listed has its star or its figures, and nothing else has a star; what looks the same is no win. */
+static void stars_and_words_agree(void **state) {
+    (void)state;
+    acf_scores score[16];
+    acf_column column[3] = {{.name = "a"}, {.name = "kind", .classes = 2}, {.name = "b"}};
+    acf_evaluation e = by_hand(score, column);
+    score[4 + 0].coverage = 0.9, score[8 + 0].coverage = 0.8; /* linear is nearer in a column: chance, which nobody is told */
+    assert_null(strstr(text_of(&e), " *"));
+    assert_non_null(strstr(text_of(&e), "No baseline is better"));
+    assert_non_null(strstr(text_of(&e), "compared over all only"));
+    score[4 + 3].coverage = 0.907, score[8 + 3].coverage = 0.9072; /* the same, as shown */
+    assert_int_equal(acf_evaluation_winner(&e, 3, -1), -1);
+    score[4 + 3].coverage = 0.85, score[8 + 3].coverage = 0.9;
+    score[2].crps = 0.512, score[4 + 2].crps = 0.6, score[8 + 2].crps = 0.53; /* the mean's CRPS is in no table */
+    assert_null(strstr(text_of(&e), " *"));
+    assert_non_null(strstr(text_of(&e), "    CRPS   in 1 of 1 column: b (mean or most frequent, 0.512 against 0.530)\n"));
+    score[4 + 2].crps = 0.5;
+    assert_non_null(strstr(text_of(&e), "*0.500"));
+    assert_non_null(strstr(text_of(&e), "    CRPS   in 1 of 1 column: b\n"));
+    score[4 + 2].crps = score[2].crps = 0.6;
+    score[4 + 2].nrmse = 0.0624, score[8 + 2].nrmse = 0.0625; /* both 0.062: printf rounds halves to even */
+    assert_int_equal(acf_evaluation_winner(&e, 0, 2), -1);
+    score[2].nrmse = 2e6, score[4 + 2].nrmse = 1234111, score[8 + 2].nrmse = 1234999; /* both 1.23e+06 */
+    assert_int_equal(acf_evaluation_winner(&e, 0, 2), -1);
+    assert_null(strstr(text_of(&e), " *"));
+    score[4 + 3].nrmse = 1200000, score[8 + 3].nrmse = 1300000, score[3].nrmse = 2e6;
+    assert_non_null(strstr(text_of(&e), "over all: linear regressions, 1.2e+06 against 1.3e+06\n"));
+}
+
 /* Long names, many columns: the report stays readable and inside its buffer. */
 static void many_columns_are_counted(void **state) {
     (void)state;
@@ -128,5 +157,5 @@ static void methods_have_names(void **state) {
     assert_true(n > ACF_EVAL_MODEL && acf_evaluation_method(-1) == NULL);
 }
 
-ACF_TESTS(evaluate_report, cmocka_unit_test(says_plainly_who_wins), cmocka_unit_test(many_columns_are_counted),
+ACF_TESTS(evaluate_report, cmocka_unit_test(says_plainly_who_wins), cmocka_unit_test(stars_and_words_agree), cmocka_unit_test(many_columns_are_counted),
           cmocka_unit_test(json_has_everything), cmocka_unit_test(methods_have_names))

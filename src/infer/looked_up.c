@@ -12,6 +12,7 @@
 /* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
 
 #define NOT_BEGUN (-2)
+#define SURE 0.9 /* of a value: then it is what is filled in. A mean beside it would lie outside its own interval */
 
 acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question q, acf_purpose why) {
     const size_t cells = (size_t)(t->N * t->D) + 1;
@@ -99,9 +100,10 @@ static double trust(seat *s, const acf_table *t, int64_t i, int64_t j) {
     return acf_recall_look(s->r, j, acf_tab_row(t, i), s->known, acf_tab_id(t, i)) ? acf_recall_trust(s->r, j) : 0;
 }
 
-static double logp_of_both(const seat *s, const acf_table *t, int64_t i, int64_t j, double h, double logp) {
+/* log p at x, of which the networks say logp. */
+static double logp_of_both(const seat *s, int64_t j, double x, double h, double logp) {
     if (h == 0) return logp;
-    const double q = log(h * acf_recall_density(s->r, j, acf_tab_row(t, i)[j])), p = log1p(-h) + logp, most = fmax(p, q);
+    const double q = log(h * acf_recall_density(s->r, j, x)), p = log1p(-h) + logp, most = fmax(p, q);
     return isfinite(most) ? most + log(exp(p - most) + exp(q - most)) : most;
 }
 
@@ -109,14 +111,29 @@ double acf_looked_up_logp(acf_looked_up *l, const acf_table *t, const acf_in_tur
     const int64_t j = turn->column[i];
     seat *s = own_seat(l);
     memcpy(s->known, turn->given + i * t->D, (size_t)t->D);
-    return logp_of_both(s, t, i, j, trust(s, t, i, j), logp);
+    return logp_of_both(s, j, acf_tab_row(t, i)[j], trust(s, t, i, j), logp);
+}
+
+/* Everything of the row is known but the cell itself. */
+static void know_the_others(seat *s, const acf_table *t, int64_t i, int64_t j) {
+    for (int64_t k = 0; k < t->D; k++) s->known[k] = k != j && acf_tab_present(acf_tab_row(t, i)[k]);
 }
 
 double acf_looked_up_cell(acf_looked_up *l, const acf_table *t, int64_t i, int64_t j, double logp) {
     seat *s = own_seat(l);
-    for (int64_t k = 0; k < t->D; k++) s->known[k] = k != j && acf_tab_present(acf_tab_row(t, i)[k]);
-    return logp_of_both(s, t, i, j, trust(s, t, i, j), logp);
+    know_the_others(s, t, i, j);
+    return logp_of_both(s, j, acf_tab_row(t, i)[j], trust(s, t, i, j), logp);
 }
+
+double acf_looked_up_look(acf_looked_up *l, const acf_table *t, int64_t i, int64_t j) {
+    seat *s = own_seat(l);
+    know_the_others(s, t, i, j);
+    return trust(s, t, i, j);
+}
+
+double acf_looked_up_at(acf_looked_up *l, int64_t j, double x, double h, double logp) { return logp_of_both(own_seat(l), j, x, h, logp); }
+
+double acf_looked_up_value(acf_looked_up *l, int64_t j, const double u[3]) { return acf_recall_draw(own_seat(l)->r, j, u); }
 
 void acf_looked_up_draw(acf_looked_up *l, const acf_table *t, const acf_in_turn *turn, int64_t i, uint64_t seed, uint32_t draw, double *x) {
     const int64_t j = turn->column[i];
@@ -139,7 +156,9 @@ void acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, in
         s->known[k] = acf_question_gives(q, ACF_TO_FILL, cell, present);
     }
     const double h = trust(s, t, i, j);
+    double value;
     if (h == 0) return;
     if (classes == 0) *mean = (1 - h) * *mean + h * acf_recall_mean(s->r, j);
+    if (classes == 0 && h > SURE && h * acf_recall_majority(s->r, j, &value) > SURE) *mean = value;
     for (int32_t c = 0; c < classes; c++) probs[c] = (1 - h) * probs[c] + h * members * acf_recall_density(s->r, j, c);
 }

@@ -37,6 +37,12 @@ void acf_looked_up_free(acf_looked_up *l); /* NULL is allowed */
 double acf_looked_up_logp(acf_looked_up *l, const acf_table *t, const acf_in_turn *turn, int64_t i, double logp);
 double acf_looked_up_cell(acf_looked_up *l, const acf_table *t, int64_t i, int64_t j, double logp);
 
+/* The same in steps, for many values of one cell: the look-up, which gives h; then, by the same thread before its next look-up, log p at a value x of which the
+ * networks say logp, and, where h > 0, a value that the rows give for three numbers uniform on (0,1). */
+double acf_looked_up_look(acf_looked_up *l, const acf_table *t, int64_t i, int64_t j);
+double acf_looked_up_at(acf_looked_up *l, int64_t j, double x, double h, double logp);
+double acf_looked_up_value(acf_looked_up *l, int64_t j, const double u[3]);
+
 /* *x, a draw of the networks for the cell of row i whose turn it is, becomes one of both; by (seed, row, column, draw). */
 void acf_looked_up_draw(acf_looked_up *l, const acf_table *t, const acf_in_turn *turn, int64_t i, uint64_t seed, uint32_t draw, double *x);
 

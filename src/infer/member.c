@@ -51,9 +51,20 @@ bool acf_question_gives(acf_question q, acf_purpose why, int64_t cell, bool pres
     return present && !acf_question_asks(q, why, cell, present) && (!q.given || q.given[cell]);
 }
 
+/* A cell a million deviations away, a typing error or a unit mistaken, is as improbable as one farther off; the square of any more would leave the range of
+ * floats, and one such cell refuse an answer to the whole table. */
+#define FARTHEST ACF_R(1e6)
+static void bring_near(acf_batch *batch) {
+    for (int64_t c = 0; c < batch->N * batch->D; c++) {
+        if (batch->x[c] > FARTHEST) batch->x[c] = FARTHEST;
+        if (batch->x[c] < -FARTHEST) batch->x[c] = -FARTHEST;
+    }
+}
+
 static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t n) {
     for (int64_t i = 0; i < n; i++) s->row[i] = row[i];
     acf_batch_fill(s->dev, s->batch, t, s->m->encoder, NULL, ACF_BATCH_TRAIN, s->row, n);
+    bring_near(s->batch);
 }
 
 /* Masks of the rows in the batch. column (n): only that cell of a row is modelled, and not all that q asks for; NULL: all. */
@@ -111,6 +122,7 @@ static acf_status ask_logp(acf_member *s) {
 acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     const acf_batch *batch = s->batch;
     acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
+    bring_near(s->batch);
     s->dev->precision = s->precision;
     acf_status status = ask_logp(s);
     s->dev->precision = ACF_PRECISION_FLOAT;

@@ -1,25 +1,10 @@
 /* Questions to a fitted model: see session.h. Members are asked one after the other (member.h); here their answers become one. */
 #include "device/cpu.h"
-#include "infer/looked_up.h"
-#include "infer/member.h"
+#include "infer/session_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct acf_session {
-    acf_device *dev;
-    const acf_model *m;
-    int K;                                /* members */
-    acf_member *member[ACF_MEMBERS_MAX];
-    int64_t rows;    /* of a batch */
-    int64_t *row;    /* (rows) table rows of the batch */
-    int32_t *column; /* (rows) of acf_ask_mean: the one column that a row of the batch asks for */
-    double *each;    /* (K, rows·D) what each member says */
-    acf_real *probs; /* (rows, classes) of one member, and the sum over members: where there are categories and several members */
-    double *mixed;
-    acf_looked_up *looked_up; /* where the model has an archive; NULL: it has none */
-};
 
 /* Classes whose probabilities members are asked for; 0: a single member names the most probable itself. */
 static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->looked_up ? acf_net_classes(s->m->net) : 0; }
@@ -72,8 +57,7 @@ acf_status acf_ask_precision(acf_session *s, acf_precision precision) {
 
 static acf_status check(const acf_session *s, const acf_table *t) { return acf_encoder_check(s->m->encoder, t); }
 
-/* Table rows [from, from+n) are the batch. Returns n. */
-static int64_t take(acf_session *s, const acf_table *t, int64_t from) {
+int64_t acf_ask_take(acf_session *s, const acf_table *t, int64_t from) {
     const int64_t n = acf_min(s->rows, t->N - from);
     for (int64_t i = 0; i < n; i++) s->row[i] = from + i;
     return n;
@@ -91,8 +75,7 @@ static double log_mean_exp(const double *x, int K, int64_t apart) {
     return most + log(sum / K);
 }
 
-/* Scores of the batch, from what the members say: out (n). alone >= 0: of this column where it is present, given the others; else as q says. */
-static acf_status score(acf_session *s, const acf_table *t, acf_question q, int64_t alone, int64_t n, double *out) {
+acf_status acf_ask_score(acf_session *s, const acf_table *t, acf_question q, int64_t alone, int64_t n, double *out) {
     for (int k = 0; k < s->K; k++) {
         acf_member *one = s->member[k];
         acf_member_load(one, t, q, ACF_TO_SCORE, s->row, n);
@@ -104,7 +87,7 @@ static acf_status score(acf_session *s, const acf_table *t, acf_question q, int6
 }
 
 static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_question q, double *out) {
-    for (int64_t from = 0; from < t->N; from += s->rows) ACF_TRY(score(s, t, q, -1, take(s, t, from), out + from));
+    for (int64_t from = 0; from < t->N; from += s->rows) ACF_TRY(acf_ask_score(s, t, q, -1, acf_ask_take(s, t, from), out + from));
     return ACF_OK;
 }
 
@@ -139,9 +122,9 @@ acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out) {
     if (!one) return ACF_EMEMORY;
     acf_status status = ACF_OK;
     for (int64_t from = 0; from < t->N; from += s->rows) {
-        int64_t n = take(s, t, from);
+        int64_t n = acf_ask_take(s, t, from);
         for (int64_t j = 0; j < D; j++) {
-            ACF_TRY_DONE(score(s, t, (acf_question){NULL, NULL}, j, n, one));
+            ACF_TRY_DONE(acf_ask_score(s, t, (acf_question){NULL, NULL}, j, n, one));
             ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
             for (int64_t i = 0; i < n; i++)
                 out[(from + i) * D + j] = !acf_tab_present(acf_tab_row(t, from + i)[j]) ? (double)NAN
@@ -259,7 +242,7 @@ acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, dou
     ACF_TRY(check(s, t));
     const int64_t D = t->D;
     for (int64_t from = 0; from < t->N; from += s->rows) {
-        const int64_t n = take(s, t, from), cells = n * D;
+        const int64_t n = acf_ask_take(s, t, from), cells = n * D;
         for (int k = 0; k < s->K; k++) {
             acf_member *one = s->member[k];
             acf_member_load(one, t, q, ACF_TO_FILL, s->row, n);

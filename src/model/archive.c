@@ -286,6 +286,25 @@ static int64_t list_terms(const acf_recall *r, int64_t j, const double *x, const
     return n;
 }
 
+/* Whether row i may be the one that is looked up: no cell that both have says otherwise. */
+static bool may_be(const acf_archive *m, int64_t i, int64_t j, const double *x, const uint8_t *known) {
+    for (int64_t k = 0; k < m->D; k++) {
+        const int32_t c = m->code[k * m->N + i];
+        if (k != j && known[k] && c >= 0 && m->value[m->first[k] + c] != x[k]) return false;
+    }
+    return true;
+}
+
+/* Among rows [from, from+n): those of this id, which may be the row itself, cost what no row does. */
+static void leave_out(const acf_recall *r, int64_t from, int64_t n, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+    const uint64_t *restrict ids = r->m->id + from;
+    int some = 0;
+#pragma omp simd reduction(| : some)
+    for (int64_t i = 0; i < n; i++) some |= ids[i] == id;
+    for (int64_t i = some ? 0 : n; i < n; i++)
+        if (ids[i] == id && may_be(r->m, from + i, j, x, known)) r->cost[from + i] = (acf_real)INFINITY;
+}
+
 /* What C is of those rows that it is finite of. */
 typedef struct range {
     acf_real least; /* infinite: there is none */
@@ -301,11 +320,9 @@ static range costs(const acf_recall *r, int64_t j, const double *x, const uint8_
     for (int64_t from = 0; from < m->N; from += STRIP) {
         const int64_t n = acf_min(STRIP, m->N - from);
         const acf_real *restrict place = m->place + j * m->N + from;
-        const uint64_t *restrict ids = m->id + from;
         acf_real *restrict cost = r->cost + from, sum = 0, rows = 0;
         for (int64_t i = 0; i < n; i++) cost[i] = place[i] == ACF_ARCHIVE_ABSENT ? (acf_real)INFINITY : 0;
-        for (int64_t i = 0; i < n; i++)
-            if (ids[i] == id) cost[i] = (acf_real)INFINITY;
+        leave_out(r, from, n, j, x, known, id);
         for (int64_t k = 0; k < terms; k++) {
             const acf_recall_term t = r->term[k];
             acf_archive_add(cost, t.place + from, n, t.z, t.near, t.other, t.absent);
@@ -408,6 +425,22 @@ double acf_recall_mean(const acf_recall *r, int64_t j) {
     double sum = 0;
     for (int64_t k = 0; k < r->n; k++) sum += r->weight[k] * m->mean[m->first[j] + code[r->donor[k]]];
     return sum;
+}
+
+/* A value that more than half of the weight is for takes all others' weight and has some left: whatever is left at the end is the only one that can be. */
+double acf_recall_majority(const acf_recall *r, int64_t j, double *x) {
+    const acf_archive *m = r->m;
+    const int32_t *code = m->code + j * m->N;
+    double left = 0, sum = 0;
+    int32_t best = -1;
+    for (int64_t k = 0; k < r->n; k++) {
+        const int32_t c = code[r->donor[k]];
+        if (c != best && left < r->weight[k]) best = c, left = r->weight[k] - left;
+        else left += c == best ? r->weight[k] : -r->weight[k];
+    }
+    for (int64_t k = 0; k < r->n; k++) sum += code[r->donor[k]] == best ? r->weight[k] : 0;
+    if (best >= 0) *x = m->value[m->first[j] + best];
+    return sum * (1 - m->differ[j]);
 }
 
 double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]) {

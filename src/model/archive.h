@@ -94,6 +94,8 @@ double acf_recall_trust(const acf_recall *r, int64_t j);
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x);  /* q(x), or the probability of a class */
 double acf_recall_mean(const acf_recall *r, int64_t j);               /* of a number */
+/* *x = the value that more than half of q is for, and what is for it; without one, any value and no more than half. */
+double acf_recall_majority(const acf_recall *r, int64_t j, double *x);
 double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]); /* by three numbers uniform on (0,1); a value that the encoder can give */
 
 /* ---- what learning shares with it ------------------------------------------------------------------------------------------ */

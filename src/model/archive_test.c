@@ -275,11 +275,18 @@ static double hope(const lab *l, int64_t j, const double *x) {
     return at;
 }
 
+/* The row itself has its id, and no other value of a known cell. */
+static bool itself(const lab *l, int64_t j, const double *x, uint64_t id, int64_t i) {
+    bool same = acf_tab_id(l->t, i) == id;
+    for (int64_t k = 0; k < COLS; k++) same = same && (k == j || isnan(x[k]) || isnan(cell(l, i, k)) || x[k] == cell(l, i, k));
+    return same;
+}
+
 /* C of all rows, from x with NaN where a cell is unknown. */
 static void fill_costs(const lab *l, int64_t j, const double *x, uint64_t id, double *cost) {
     const double at = l->m->apart[j] > 0 ? hope(l, j, x) : 0;
     for (int64_t i = 0; i < l->t->N; i++) {
-        cost[i] = acf_tab_id(l->t, i) == id || isnan(cell(l, i, j)) ? (double)INFINITY : 0;
+        cost[i] = itself(l, j, x, id, i) || isnan(cell(l, i, j)) ? (double)INFINITY : 0;
         for (int64_t k = 0; k < COLS && isfinite(cost[i]); k++)
             if (k != j && !isnan(x[k])) cost[i] += nats(l, j, k, x[k], i);
         if (l->m->apart[j] > 0) cost[i] += l->m->apart[j] * fabs(at - (double)l->m->expected[j * l->t->N + i]);
@@ -393,6 +400,47 @@ static void unknown_cells_are_not_read(void **state) {
         const double poison[] = {1.5, -3, (double)NAN}, x[COLS] = {poison[k], 2, poison[k], 7, poison[k]};
         assert_true(acf_recall_look(l.r, 2, x, (uint8_t[]){0, 1, 1, 1, 0}, STRANGER) && l.r->n == n);
         assert_memory_equal(l.r->weight, weight, (size_t)n * sizeof *weight);
+    }
+    close_lab(&l);
+}
+
+/* Of the same number in another file: another row, whose answer is that of a stranger. */
+static void a_row_is_known_by_its_cells_too(void **state) {
+    (void)state;
+    lab l = small_lab();
+    const double own[COLS] = {1.5, 2, ABSENT, 7, ABSENT};
+    double x[COLS], weight[ROWS] = {0};
+    memcpy(x, own, sizeof x);
+    assert_true(look_up(&l, 2, x, FIRST_ID)); /* row 0 */
+    for (int64_t k = 0; k < l.r->n; k++) assert_true(l.r->donor[k] != 0);
+    for (int k = 0; k < COLS; k++) {
+        memcpy(x, own, sizeof x);
+        if (k == 2 || k == 4) x[k] = 3; /* asked for, and missing in the archive: neither says that it is another row */
+        else x[k] = k == 1 ? 0 : x[k] + 1;
+        const bool other = k != 2 && k != 4;
+        assert_true(look_up(&l, 2, x, STRANGER));
+        const int64_t n = l.r->n;
+        memcpy(weight, l.r->weight, (size_t)n * sizeof *weight);
+        assert_true(look_up(&l, 2, x, FIRST_ID) && (l.r->n == n) == other);
+        if (other) assert_memory_equal(l.r->weight, weight, (size_t)n * sizeof *weight);
+    }
+    close_lab(&l);
+}
+
+/* The value that has most of the weight, whatever the order of donors; of which no value has more than half, it is said so. */
+static void a_majority_is_found(void **state) {
+    (void)state;
+    lab l = small_lab();
+    static const int32_t donor[5] = {0, 1, 6, 3, 7}; /* 1.5, 2, 2, -3 and 1.5 */
+    static const struct { double weight[5], value, mass; } cases[] = {
+        {{0.3, 0.1, 0.1, 0.1, 0.4}, 1.5, 0.7}, {{0.2, 0.3, 0.3, 0.1, 0.1}, 2, 0.6}, {{0.05, 0.1, 0.1, 0.7, 0.05}, -3, 0.7}, {{0, 0.1, 0, 0.9, 0}, -3, 0.9}, {{0.3, 0.4, 0, 0, 0.3}, 1.5, 0.6}, {{0.2, 0.25, 0.15, 0.2, 0.2}, 0, 0}};
+    for (int c = 0; c < 6; c++) {
+        double x = NAN;
+        l.r->n = 5;
+        for (int k = 0; k < 5; k++) l.r->donor[k] = donor[k], l.r->weight[k] = cases[c].weight[k];
+        const double mass = acf_recall_majority(l.r, 0, &x);
+        if (cases[c].mass > 0) near(mass, cases[c].mass * (1 - l.m->differ[0]), 1e-12), assert_true(x == cases[c].value);
+        else assert_true(mass <= 0.5);
     }
     close_lab(&l);
 }
@@ -666,7 +714,8 @@ static void memory_may_run_out(void **state) {
 
 ACF_TESTS(archive, cmocka_unit_test(cells_are_remembered_as_codes), cmocka_unit_test(places_are_the_encoders), cmocka_unit_test(shares_are_exact),
           cmocka_unit_test(a_value_has_a_width), cmocka_unit_test(there_is_room_for_a_reader), cmocka_unit_test(donors_are_near_and_have_the_column),
-          cmocka_unit_test(many_rows_are_looked_up), cmocka_unit_test(unknown_cells_are_not_read), cmocka_unit_test(a_row_alone_has_no_donor),
+          cmocka_unit_test(many_rows_are_looked_up), cmocka_unit_test(unknown_cells_are_not_read), cmocka_unit_test(a_row_is_known_by_its_cells_too),
+          cmocka_unit_test(a_majority_is_found), cmocka_unit_test(a_row_alone_has_no_donor),
           cmocka_unit_test(trust_follows_nearness_and_likeness), cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
           cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(densities_sum_to_one),
           cmocka_unit_test(what_a_donor_gives_falls_with_distance), cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(draws_follow_the_density),

@@ -29,6 +29,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
              !json_object_set_new(o, "widen", json_real(r->widen)) && !json_object_set_new(o, "soften", json_real(r->soften));
     if (ok && r->recall[ACF_RECALL_CHANCE] > 0)
         ok = !json_object_set_new(o, "recall", recall_to_json(r->recall));
+    if (ok && r->filled) ok = !json_object_set_new(o, "filled", json_true());
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
         json_decref(o);
@@ -84,6 +85,7 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
         if (json_object_get(o, "soften")) ACF_TRY(acf_json_real(from, o, "soften", &r.soften));
     }
     if (json_object_get(o, "recall")) ACF_TRY(read_recall(from, json_object_get(o, "recall"), r.recall));
+    if (json_object_get(o, "filled")) ACF_TRY(acf_json_bool(from, o, "filled", &r.filled));
     if (json_object_get(o, "before")) ACF_TRY(count(from, o, "before", &r.before));
     *out = r;
     return ACF_OK;
@@ -102,6 +104,7 @@ void acf_fit_record_text(const acf_fit_record *r, bool images, acf_text *t) {
         acf_text_addf(t, "; best at step %lld with %s nats per held-out %s (%lld %ss)", (long long)r->valid_step,
                       acf_text_real(nats, round(r->valid * 1e4) / 1e4), images ? "image" : "cell", (long long)r->held, images ? "image" : "cell");
     acf_text_add(t, refit_text[r->refit]);
+    if (r->filled && r->refit == ACF_REFIT_DONE) acf_text_add(t, ", with holes filled in, for what is missing depends on what is seen");
     if (r->skipped) acf_text_addf(t, "; %lld steps were not finite", (long long)r->skipped);
     if (r->left_out) acf_text_addf(t, "; %lld times a row found no room on the GPU in its step and was not learned from", (long long)r->left_out);
 }

@@ -49,12 +49,13 @@ typedef struct acf_fit_record {
     double widen, soften;    /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
     double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (train/recall.h); chance 0: it was not asked for */
     acf_refit refit;
+    bool filled;             /* the second pass learned from rows whose holes were filled in (train/fill.h) */
     double seconds;          /* of training, over all runs and both passes */
     int64_t before;          /* steps of the models that it was started from, one from the other; in none of the numbers above */
 } acf_fit_record;
 
 /* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",
- * "valid_step", "widen", "soften"}, where it was asked whether to look rows up {"recall"}, a list, and where it was started from another model {"before"}. "left_out", "widen" and "soften" are 0 and "refit" none where a
+ * "valid_step", "widen", "soften"}, where it was asked whether to look rows up {"recall"}, a list, where it was started from another model {"before"}, and where holes were filled in for the second pass {"filled"}: true. "left_out", "widen" and "soften" are 0 and "refit" none where a
  * file does not say.
  * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);

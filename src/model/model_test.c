@@ -44,7 +44,7 @@ static acf_model *some_model(acf_device *dev, const acf_table *table, const char
     acf_model *m = acf_lab_fitted(dev, table, likelihood, &(acf_encoding){true, true}, 3, 0);
     assert_true(m->encoder->warp[0].n > 0 && m->encoder->resolution[0].every == 1);
     m->record = (acf_fit_record){.known = true, .end = ACF_END_PATIENCE, .rows = ROWS, .held = 9, .steps = 77, .epochs = 5,
-                                 .skipped = 2, .left_out = 3, .valid = 0.1, .valid_step = 50, .refit = ACF_REFIT_DIVERGED, .seconds = 1.25};
+                                 .skipped = 2, .left_out = 3, .valid = 0.1, .valid_step = 50, .refit = ACF_REFIT_DIVERGED, .filled = true, .seconds = 1.25};
     return m;
 }
 
@@ -81,7 +81,7 @@ static void check_round_trip(const char *likelihood) {
     const acf_fit_record *a = &m->record, *b = &again->record;
     assert_true(b->known && b->end == a->end && b->rows == a->rows && b->held == a->held && b->steps == a->steps &&
                 b->epochs == a->epochs && b->skipped == a->skipped && b->left_out == a->left_out && b->valid == a->valid && b->valid_step == a->valid_step &&
-                b->refit == a->refit && b->seconds == a->seconds);
+                b->refit == a->refit && b->filled && b->seconds == a->seconds);
     /* Saving what was loaded gives the same bytes. */
     assert_int_equal(acf_fitted_save(again, other), ACF_OK);
     char command[160];
@@ -218,6 +218,7 @@ static void refuses_what_is_not_a_model(void **state) {
         {"training", "{\"end\":\"steps\"}", .says = "rows"},
         {"training", "{\"end\":\"boredom\"}", .says = "'end' is 'boredom', expected steps, epochs, patience"},
         {"training", "{\"end\":\"steps\",\"refit\":\"twice\"}", .says = "'refit' is 'twice', expected none, done or diverged"},
+        {"training", "{\"end\":\"steps\",\"rows\":1,\"held\":0,\"steps\":1,\"epochs\":0,\"skipped\":0,\"seconds\":1,\"filled\":1}", .says = "filled"},
         {"training", "{\"end\":\"steps\",\"rows\":-1}", .says = "'rows' is -1, expected 0 or more"},
         {.drop_tensor = true, .says = "is missing"},
         {.nan = true, .says = "finite"},

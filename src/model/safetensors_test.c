@@ -378,7 +378,7 @@ static void what_is_no_file_is_not_opened(void **state) {
     assert_int_equal(chmod(path, 0), 0);
     if (geteuid() != 0) assert_int_equal(acf_st_open(path, &f), ACF_EIO);
     assert_null(f);
-    assert_int_equal(acf_st_write("/dev/full", sample, 1, NULL, 0), ACF_EIO);
+    assert_int_equal(acf_st_write(folder.path, sample, 1, NULL, 0), ACF_EIO);
 }
 
 /* ---- other readers ----------------------------------------------------------------------------------------------- */

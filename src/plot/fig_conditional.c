@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <string.h>
 
 #define WIDTH 720.0
 #define HEIGHT 420.0
@@ -33,6 +34,43 @@ static double height_at(const acf_figure_curves *f, const double *p, double x) {
     return 0;
 }
 
+/* ---- spikes -------------------------------------------------------------------------------------------------------------- */
+
+#define STEEP 0.8 /* of a neighbour's height: what falls faster belongs to the peak */
+#define REACH 10  /* points of the grid on either side, at most */
+
+/* Takes the peak at point s out of the curve p (G): a line from foot to foot. */
+static void without_peak(double *p, int G, int s) {
+    int left = s, right = s;
+    while (left > 0 && s - left < REACH && p[left - 1] < STEEP * p[left]) left--;
+    while (right < G - 1 && right - s < REACH && p[right + 1] < STEEP * p[right]) right++;
+    const double from = p[left], to = p[right];
+    if (left == s) p[s] = to; /* at an end of the grid, or a step: the height of the other side */
+    if (right == s) p[s] = from;
+    for (int g = left + 1; g < right; g++) p[g] = from + (to - from) * (g - left) / (right - left);
+}
+
+/* Stems side by side at the spike, nothing given last. */
+static void draw_stems(const acf_panel *p, const acf_figure_curves *f) {
+    const int series = f->n + (f->base != NULL);
+    const double bottom = p->box.y + p->box.h, half = fmin(fmax(p->box.w / 200, 0.8), 2);
+    double most = 1e-9;
+    for (int k = 0; k < series; k++) most = fmax(most, f->share[k]);
+    for (int k = 0; k < series; k++) {
+        const double x = acf_panel_x(p, f->spike) + half * (2 * k - series + 1);
+        acf_canvas_line(p->c, x, bottom, x, bottom - 0.92 * p->box.h * f->share[k] / most, (acf_pen){k < f->n ? acf_palette_series(k) : ACF_INK_AXIS, 1.4 * half, 0});
+    }
+}
+
+/* "0 is expected with 41 %, 20 %; with nothing given, 38 %." */
+static void write_spike(acf_text *t, const acf_figure_curves *f) {
+    char at[ACF_TICK_LABEL_MAX];
+    acf_text_addf(t, "The stems: %s is expected with", acf_tick_number(at, f->spike, 3));
+    for (int k = 0; k < f->n; k++) acf_text_addf(t, "%s %d %%", k ? "," : "", (int)lround(100 * f->share[k]));
+    if (f->base) acf_text_addf(t, "; with nothing given, %d %%", (int)lround(100 * f->share[f->n]));
+    acf_text_add(t, ".");
+}
+
 static double top_of(const acf_figure_curves *f) {
     double high = 0;
     for (int64_t i = 0; i < (int64_t)f->n * f->G; i++)
@@ -42,7 +80,7 @@ static double top_of(const acf_figure_curves *f) {
     return high > 0 && high < 1e300 ? high : 1;
 }
 
-static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curves *f, const char *name) {
+static acf_status draw_these(acf_canvas *c, acf_box box, const acf_figure_curves *f, const char *name) {
     acf_range range = acf_range_of(f->x, f->G, 1);
     const acf_axis across = {.range = range, .unit = f->column.unit, .name = name}, up = {.range = {0, 1.06 * top_of(f)}, .name = "density"};
     acf_panel p = acf_panel_open(c, box, NULL, across, up);
@@ -55,6 +93,7 @@ static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curve
         if (k < 0) acf_canvas_area(c, x, y, f->G, p.box.y + p.box.h, ACF_INK_PALE);
         else acf_canvas_curve(c, x, y, f->G, pen_of(k));
     }
+    if (f->has_spike) draw_stems(&p, f);
     acf_canvas_unclip(c);
     for (int k = 0; k < f->n; k++) {
         const double at = f->truth[k];
@@ -66,6 +105,24 @@ static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curve
     }
     acf_release(x);
     return ACF_OK;
+}
+
+static acf_status draw_curves(acf_canvas *c, acf_box box, const acf_figure_curves *f, const char *name) {
+    const int series = f->n + (f->base != NULL);
+    acf_figure_curves flat = *f;
+    int s = 0;
+    while (f->has_spike && s < f->G && f->x[s] != f->spike) s++;
+    if (!f->has_spike || s == f->G) return draw_these(c, box, f, name);
+    double *p = acf_alloc((size_t)(series * f->G) * sizeof *p, "a curve");
+    if (!p) return ACF_EMEMORY;
+    for (int k = 0; k < series; k++) {
+        memcpy(p + (int64_t)k * f->G, k < f->n ? f->p + (int64_t)k * f->G : f->base, (size_t)f->G * sizeof *p);
+        without_peak(p + (int64_t)k * f->G, f->G, s);
+    }
+    flat.p = p, flat.base = f->base ? p + (int64_t)f->n * f->G : NULL;
+    acf_status status = draw_these(c, box, &flat, name);
+    acf_release(p);
+    return status;
 }
 
 /* The rows one under the other, nothing given last, in grey. */
@@ -93,13 +150,16 @@ static double bars_height(const acf_figure_curves *f) {
 
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f) {
     acf_canvas *c;
-    char title[200], name[ACF_FIGURE_NAME_MAX];
+    char title[200], facts[300] = "", name[ACF_FIGURE_NAME_MAX];
     const bool bars = f->column.classes > 0;
     const char *called = acf_figure_name(&f->column, 0, name);
     ACF_TRY(acf_figure_open(path, o, WIDTH, bars ? bars_height(f) : HEIGHT, &c));
     acf_text t = acf_text_into(title, sizeof title);
     acf_text_addf(&t, "What the model expects of %s", called);
-    acf_box box = acf_chart_head(c, acf_figure_title(o, title), bars ? "Probability of each class." : "");
+    acf_text says = acf_text_into(facts, sizeof facts);
+    if (bars) acf_text_add(&says, "Probability of each class.");
+    else if (f->has_spike) write_spike(&says, f);
+    acf_box box = acf_chart_head(c, acf_figure_title(o, title), facts);
     box = draw_legend(c, box, f, bars);
     acf_status status = bars ? draw_bars(c, box, f) : draw_curves(c, box, f, called);
     if (status == ACF_OK) return acf_canvas_save(c);

@@ -212,8 +212,10 @@ static void write_facts(acf_text *out, const acf_figure_table *t, const counts *
     char a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX], d[ACF_TICK_LABEL_MAX], missing[16], complete[16];
     percent_text(missing, share((double)n->holes, (double)t->N * (double)t->D));
     percent_text(complete, share((double)n->complete, (double)t->N));
-    acf_text_addf(out, "%s rows, %s columns; %s of the cells are missing, %s of the rows are complete; %s different patterns.",
-                  acf_tick_count(a, t->N), acf_tick_count(b, t->D), missing, complete, acf_tick_count(d, n->n_patterns));
+    acf_text_addf(out, "%s row%s, %s column%s; %s of the cells are missing, %s of the rows are complete; %s",
+                  acf_tick_count(a, t->N), t->N == 1 ? "" : "s", acf_tick_count(b, t->D), t->D == 1 ? "" : "s", missing, complete,
+                  n->n_patterns == 1 ? "all have one pattern." : acf_tick_count(d, n->n_patterns));
+    if (n->n_patterns != 1) acf_text_add(out, " different patterns.");
     if (lines < t->D) acf_text_addf(out, " %s of the columns are shown, evenly spaced.", acf_tick_count(a, lines));
 }
 

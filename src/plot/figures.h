@@ -28,12 +28,16 @@ acf_status acf_figure_missing(const char *path, const acf_plot_options *o, const
 acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *completed, int32_t draws);
 
 /* p(x | given) of one column in n situations. Numbers: density p (n,G) at x (G) upwards; a category: probability p (n,classes), G is
- * classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): what was seen, NaN where nothing. */
+ * classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): what was seen, NaN where nothing. A spike is one of x: its peak is taken
+ * out of the curves, which it would make flat, and drawn as stems, whose lengths are shares. */
 typedef struct acf_figure_curves {
     acf_figure_column column;
     int n, G;
     const double *x, *p, *base, *truth;
     const char *const *label; /* (n) */
+    bool has_spike;
+    double spike;
+    const double *share; /* (n), and one more where there is base: how probable it is */
 } acf_figure_curves;
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f);
 

@@ -353,6 +353,34 @@ static void curves_and_their_truth_are_drawn(void **state) {
     picture_free(&q);
 }
 
+/* A peak a hundred times as high as the rest, at x = 5, does not make the rest flat: the curve fills the panel, and the peak is a stem as long as its share. */
+static void spikes_do_not_flatten_curves(void **state) {
+    (void)state;
+    enum { G = 101 };
+    double x[G], p[2 * G], truth[2] = {NAN, NAN};
+    const char *const label[2] = {"row 1", "row 2"};
+    for (int g = 0; g < G; g++) {
+        x[g] = g / 10.0;
+        p[g] = p[G + g] = exp(-pow(x[g] - 2, 2)) + 0.01;
+        if (g == 50) p[g] = p[G + g] = 100;
+    }
+    const acf_plot_options o = {.width = 600, .height = 400, .scale = 3};
+    acf_figure_curves f = {.column = {"dose"}, .n = 2, .G = G, .x = x, .p = p, .truth = truth, .label = label};
+    for (int spike = 0; spike < 2; spike++) {
+        const double share[2] = {0.8, 0.2};
+        f.has_spike = spike, f.spike = 5, f.share = share;
+        picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
+        const int64_t hill = picture_count(&q, acf_palette_series(1), 0.1, 0.3, 0.45, 0.75); /* the second curve lies on the first */
+        assert_true(spike ? hill > 100 : hill == 0);
+        if (spike) {
+            assert_true(picture_count(&q, acf_palette_series(0), 0.48, 0.3, 0.6, 0.7) > 100);   /* the long stem */
+            assert_int_equal(picture_count(&q, acf_palette_series(1), 0.48, 0.3, 0.6, 0.6), 0); /* a fourth of it */
+            assert_true(picture_count(&q, acf_palette_series(1), 0.48, 0.75, 0.6, 0.85) > 20);
+        }
+        picture_free(&q);
+    }
+}
+
 /* ---- failures ------------------------------------------------------------------------------------------------------------ */
 
 /* Every allocation of ours fails in turn: a clean status, nothing leaks, no file. */
@@ -392,7 +420,7 @@ static void memory_may_run_out_anywhere(void **state) {
     free_scene(&s);
 }
 
-ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(patterns_are_counted),
+ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves), cmocka_unit_test(patterns_are_counted),
           cmocka_unit_test(bars_are_as_long_as_shares), cmocka_unit_test(densities_are_where_values_are),
           cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds),
           cmocka_unit_test(clouds_are_drawn_in_their_cells), cmocka_unit_test(any_table_on_any_page),

@@ -10,6 +10,7 @@
 
 /* ---- ranges -------------------------------------------------------------------------------------------------------------- */
 
+#define NARROW 2e-13 /* of the numbers themselves: two ticks of a narrower range would have one label */
 #define FAR 4e307 /* the width of -FAR..FAR is still a double, and so is the round number above it */
 
 /* Labels show at most 15 digits, so a range must be wider than its numbers' last digits. A constant gets room on both sides. */
@@ -17,7 +18,7 @@ acf_range acf_range_usable(double lo, double hi) {
     lo = fmin(fmax(lo, -FAR), FAR), hi = fmin(fmax(hi, -FAR), FAR);
     if (!(lo <= hi)) return (acf_range){0, 1};
     const double size = fmax(fabs(lo), fabs(hi));
-    if (hi - lo > 1e-9 * size && hi - lo > 1e-300) return (acf_range){lo, hi};
+    if (hi - lo > NARROW * size && hi - lo > 1e-300) return (acf_range){lo, hi};
     const double room = size > 1e-290 ? 0.05 * size : 0.5;
     return (acf_range){fmax(lo - room, -FAR), fmin(hi + room, FAR)};
 }
@@ -153,6 +154,15 @@ static const double spans[] = {1,    2,     5,     10,    15,     30,    60,    
                                900,  1800,  3600,  7200,  10800,  21600, 43200,   DAY,     2 * DAY,  5 * DAY,
                                7 * DAY, 14 * DAY};
 
+/* Times of day are seconds of the first day of all; its neighbours are what a range is padded with. */
+static bool is_time_of_day(acf_range r) { return r.lo > -DAY / 4 && r.hi < 1.25 * DAY; }
+
+static void time_of_day_label(char out[ACF_TICK_LABEL_MAX], double seconds, double step) {
+    const int all = (int)(seconds < 0 ? seconds + DAY : seconds); /* the end of the day is 24:00 */
+    if (step >= 60) snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d", all / 3600, all / 60 % 60);
+    else snprintf(out, ACF_TICK_LABEL_MAX, "%02d:%02d:%02d", all / 3600, all / 60 % 60, all % 60);
+}
+
 static void time_label(char out[ACF_TICK_LABEL_MAX], double seconds, double step, int months) {
     const double day = floor(seconds / DAY), rest = seconds - day * DAY;
     acf_civil d = acf_civil_of((int64_t)day);
@@ -195,7 +205,11 @@ static acf_ticks time_ticks(acf_range r, int most) {
     for (size_t k = 0; k < sizeof spans / sizeof *spans; k++) {
         const double step = spans[k], first = ceil(r.lo / step), last = floor(r.hi / step);
         if (last - first + 1 > most) continue;
-        for (double i = first; i <= last; i++) t.at[t.n] = i * step, time_label(t.label[t.n++], i * step, step, 0);
+        for (double i = first; i <= last; i++, t.n++) {
+            t.at[t.n] = i * step;
+            if (is_time_of_day(r) && step < DAY) time_of_day_label(t.label[t.n], t.at[t.n], step);
+            else time_label(t.label[t.n], t.at[t.n], step, 0);
+        }
         return t;
     }
     return calendar_ticks(r, most);

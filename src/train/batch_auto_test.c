@@ -206,7 +206,7 @@ static void a_run_out_of_memory_can_be_resumed(void **state) {
     assert_int_equal(acf_status_exit(status), 5);
     assert_in_range(steps, 1, 39);
     char says[64];
-    snprintf(says, sizeof says, "has the state after step %d: set resume", (int)steps);
+    snprintf(says, sizeof says, "has the state after step %d: use the option 'resume'", (int)steps);
     assert_non_null(strstr(acf_error(), says));
     assert_non_null(strstr(acf_error(), "bytes asked for"));
     assert_false(part->record.known);

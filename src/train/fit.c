@@ -28,6 +28,9 @@ acf_status acf_fit_read(const acf_options *o, acf_fit *out) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------------------------------- */
 
+/* Are checkpoints written before anything went wrong? */
+static bool keeps_on(const acf_fit *how) { return how->checkpoint && how->every >= 0; }
+
 /* A checkpoint; where it can't be written, that is trouble, and tried again later. */
 static void save_or_tell(run *r) {
     acf_failure before;
@@ -44,13 +47,13 @@ static acf_status begin(run *r) {
     bool there = acf_checkpoint_exists(path);
     if (there && r->how->resume) return acf_checkpoint_load(r->tr, path);
     if (r->how->member > 0) {
-        save_or_tell(r);
+        if (keeps_on(r->how)) save_or_tell(r);
         return ACF_OK;
     }
     if (there)
-        return acf_fail(ACF_EUSAGE, "the checkpoint '%s' exists: it may be of a run that was interrupted; set resume to go on with it, "
+        return acf_fail(ACF_EUSAGE, "the checkpoint '%s' exists: it may be of a run that was interrupted; use the option 'resume' to go on with it, "
                                     "or remove it to begin anew", path);
-    return acf_checkpoint_save(r->tr, path);
+    return keeps_on(r->how) ? acf_checkpoint_save(r->tr, path) : ACF_OK;
 }
 
 /* Puts a number in the place of `auto`. A run that is resumed goes on with the batch it had, where that still fits. */
@@ -165,7 +168,7 @@ static acf_status end_without_memory(run *r) {
     acf_failure_save(&why);
     if (!path || r->broken || r->tr->state.step == 0) return why.status;
     if (acf_checkpoint_save(r->tr, path) == ACF_OK)
-        return acf_fail(ACF_EMEMORY, "%s; '%s' has the state after step %lld: set resume to go on from it, with a smaller batch or more memory",
+        return acf_fail(ACF_EMEMORY, "%s; '%s' has the state after step %lld: use the option 'resume' to go on from it, with a smaller batch or more memory",
                         why.sentence, path, (long long)r->tr->state.step);
     return acf_failure_restore(&why);
 }
@@ -177,7 +180,7 @@ static acf_status end_interrupted(const run *r) {
     acf_text w = acf_text_into(which, sizeof which), t = acf_text_into(rest, sizeof rest);
     if (r->tr->pass == 2) acf_text_add(&w, " of its second pass");
     if (how->members > 1) acf_text_addf(&w, ", of member %d of %d", how->member + 1, how->members);
-    if (how->checkpoint) acf_text_addf(&t, "; set resume to go on from '%s'", how->checkpoint);
+    if (how->checkpoint) acf_text_addf(&t, "; use the option 'resume' to go on from '%s'", how->checkpoint);
     return acf_fail(ACF_EINTERRUPT, "training was interrupted after step %lld%s%s", (long long)r->tr->state.step, which, rest);
 }
 
@@ -185,7 +188,7 @@ static acf_status end_interrupted(const run *r) {
  * follow now. */
 static acf_status end_well(run *r, acf_model *m, acf_train_end end) {
     const bool followed = r->how->member + 1 < r->how->members, stopped = end == ACF_END_STOPPED || (followed && r->stop);
-    acf_status saved = r->how->checkpoint && (stopped || !followed) ? acf_checkpoint_save(r->tr, r->how->checkpoint) : ACF_OK;
+    acf_status saved = r->how->checkpoint && (stopped || (!followed && keeps_on(r->how))) ? acf_checkpoint_save(r->tr, r->how->checkpoint) : ACF_OK;
     ACF_TRY(keep(r, m, end));
     return saved || !stopped ? saved : end_interrupted(r);
 }

@@ -10,6 +10,8 @@
  *                out of memory                     -> the state after the last step that was taken (ACF_EMEMORY); the run can be
  *                                                     resumed with a smaller batch
  *
+ * With `every` below 0 the file is written only at the end of a run that was interrupted or had no more memory.
+ *
  * Of several members (members.h) each is such a fit, one after the other, with one checkpoint for all of them: a member behind the first takes the file
  * over, and where it can't be written that is trouble and no failure.
  *
@@ -26,7 +28,7 @@ typedef struct acf_fit {
     acf_fit_callback callback; /* NULL: none */
     void *ctx;
     const char *checkpoint; /* NULL: none */
-    double every;           /* seconds; 0: only at the end */
+    double every;           /* seconds; 0: only at the beginning and the end; < 0: only where training is interrupted */
     bool resume;
     int member, members;    /* which of how many members this is, from 0 (members.h); 0, 0: there is one */
     const acf_model *done;  /* those before it, which its checkpoints keep; NULL: none */

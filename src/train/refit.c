@@ -3,6 +3,7 @@
 
 #include "train/anchor.h"
 #include "train/calibrate.h"
+#include "train/fill.h"
 #include "train/recall.h"
 
 #include <math.h>
@@ -39,6 +40,8 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     acf_trainer_forget(tr);
     tr->pass = 2, tr->first = *first, tr->widen = first->widen, tr->soften = first->soften;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
+    tr->fills = acf_fill_wanted(tr->given.table, &tr->rows, e);
+    tr->stream = tr->stream || tr->fills; /* the host makes their batches */
     tr->state = (acf_train_state){.best = INFINITY};
     tr->set.steps = tr->set.schedule.total = acf_max(1, acf_min(ACF_REFIT_STEPS * first->valid_step, UINT32_MAX)); /* 0 is no limit */
     tr->set.epochs = 0;

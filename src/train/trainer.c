@@ -11,6 +11,7 @@
 #include "train/recall.h"
 #include "train/captured.h"
 #include "train/checkpoint.h"
+#include "train/fill.h"
 
 #include <math.h>
 #include <string.h>
@@ -145,6 +146,7 @@ void acf_trainer_free(acf_trainer *tr) {
     acf_tape_free(tr->tape);
     json_decref(tr->options);
     acf_encoder_free(tr->all);
+    acf_release(tr->filled);
     acf_release(tr);
 }
 
@@ -155,13 +157,15 @@ static acf_device *device(const acf_trainer *tr) { return params(tr)->dev; }
 /* Fills the batch with the next rows that have something to model; such rows exist (has_cells). A batch whose cells are all
  * missing or held out is no step: Adam's moments would fade for nothing. */
 static void next_batch(acf_trainer *tr, acf_batch *b) {
+    acf_table t;
     do {
         int64_t n;
         while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
-        acf_batch_fill(device(tr), b, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_TRAIN, tr->row, n);
+        t = acf_fill_table(tr);
+        acf_batch_fill(device(tr), b, &t, tr->data.encoder, tr->data.hold, ACF_BATCH_TRAIN, tr->row, n);
         acf_masks_draw(device(tr), &tr->set.masks, tr->set.seed, (uint32_t)tr->state.step, n, b->D, b->id, b->b, b->m);
     } while (acf_loss_rows(b) == 0);
-    acf_batch_dequantise(device(tr), b, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, (uint32_t)tr->state.step);
+    acf_batch_dequantise(device(tr), b, &t, tr->data.encoder, tr->row, tr->set.seed, (uint32_t)tr->state.step);
 }
 
 static void table_fill(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift) {
@@ -303,6 +307,7 @@ static acf_status prepare_captured(acf_trainer *tr) {
 /* One step, or on a GPU some, at most `room`; *n is their number. */
 static acf_status take_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n) {
     bool by_hand;
+    if (tr->fills && !tr->filled) ACF_TRY(acf_fill_rows(tr));
     ACF_TRY(prepare_captured(tr));
     if (tr->captured) {
         ACF_TRY(steps_captured(tr, hooks, acf_min(room, acf_captured_room(tr->captured)), out, n, &by_hand));
@@ -574,6 +579,7 @@ static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
     r.skipped += tr->state.skipped, r.left_out = tr->left_out, r.seconds = tr->seconds;
     if (end == ACF_END_STOPPED) r.end = end;
     else r.refit = end == ACF_END_DIVERGED ? ACF_REFIT_DIVERGED : ACF_REFIT_DONE;
+    r.filled = tr->fills && r.refit == ACF_REFIT_DONE;
     return r;
 }
 

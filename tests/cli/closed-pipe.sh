@@ -1,4 +1,15 @@
-# A reader that has seen enough is no failure.
+# A reader that has seen enough is no failure: the program ends, silently and with 0.
 set -o pipefail
 { sleep 0.2; "$ACFLOW" info --json; } | true
 echo "exit $?"
+"$ACFLOW" synth clinic -n 200 --rate 0.1 -o t.csv && "$ACFLOW" fit t.csv --steps 2 --members 1 -q -o m.st || exit 1
+for command in "synth clinic -n 100000" "sample -m m.st -n 3000" "impute t.csv -m m.st --draws 1000 --long" "score t.csv -m m.st --cells --top 4000" \
+    "impute t.csv -m m.st --draws 1000 --long -o /dev/stdout"; do
+    timeout 60 "$ACFLOW" $command | head -c 20
+    echo " exit $?"
+done
+{ sleep 0.2; "$ACFLOW" sample -m m.st -n 10; } | true
+echo "exit $?"
+# That is so of standard output alone: what is wrong elsewhere is said.
+{ sleep 0.2; "$ACFLOW" impute nowhere.csv -m m.st 2> err; } | true
+echo "exit $?"; cat err

@@ -30,3 +30,18 @@ offered acflow fit my
 offered acflow score other.csv --model o
 offered acflow score other.csv -m o
 offered acflow nothing --x
+offered acflow plot ''
+offered acflow plot im
+offered acflow plot missing o
+offered acflow synth c
+offered acflow fit --device ''
+offered acflow fit --separator ''
+offered acflow fit --types o
+offered acflow fit --id o
+offered acflow fit --missing o
+offered acflow fit --schema o
+offered acflow fit --checkpoint o
+offered acflow impute other.csv --truth o
+offered acflow synth clinic --holes ''
+# what is offered for --holes is what the help lists
+"$ACFLOW" synth --help | grep -A2 -e "--holes KIND"

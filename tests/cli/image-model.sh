@@ -58,6 +58,12 @@ try 3 impute nowhere.png --model m.safetensors --mask left -o x
 try 3 impute few --model m.safetensors --mask drawn.png -o x
 try 3 impute chain.png --model m.safetensors --mask left -o x
 try 2 impute two --model m.safetensors --mask left -o two
+mkdir here && cp two/a.png here && cp two/a.png here/sheet.png && cp hole.png here/a.2.png && cp m.safetensors here/a.guess.png && cp -r here kept
+try 2 impute here/sheet.png --model m.safetensors --mask left -o here
+try 2 impute here/a.png --model m.safetensors --mask here/a.2.png --draws 2 -o ./here/
+try 2 impute here/a.png --model here/a.guess.png --mask left -o here
+try 2 impute two/a.png --model m.safetensors --mask left --truth here/a.png -o here/a.png
+diff -r here kept && "$ACFLOW" impute here/a.png --model m.safetensors --mask hole.png --draws 1 -o left && "$ACFLOW" impute here/a.png --model m.safetensors --mask left -o left && ls left
 try 2 impute two --model m.safetensors --mask left -o hole.png
 try 2 impute two --model m.safetensors --mask left -o -
 try 2 impute two --model m.safetensors --mask left --truth few -o x

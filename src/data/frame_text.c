@@ -1,0 +1,85 @@
+/* The texts of a table's cells, and where its file has holes, in all of its columns: see frame.h (acf_frame_texts, acf_frame_pattern). One more pass over the file; the reader makes sure that it is the one that was typed. */
+#include "data/frame.h"
+#include "data/number.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct telling {
+    const acf_table *t;
+    acf_text_visit visit;
+    void *ctx;
+} telling;
+
+/* The table's column that is column c of the file; -1: none. */
+static int64_t place_of(const acf_frame *f, int64_t c) { return f->spec[c] < 0 ? -1 : f->schema->column[f->spec[c]].place; }
+
+static acf_status tell_number(const telling *w, int64_t row, int64_t j, double x) {
+    char text[ACF_NUMBER_MAX] = "";
+    if (!isnan(x)) acf_number_shortest(text, x);
+    return w->visit(w->ctx, row, j, text, strlen(text));
+}
+
+static acf_status tell_matrix_row(void *ctx, int64_t row, const double *x) {
+    const telling *w = ctx;
+    for (int64_t c = 0; c < w->t->frame->columns; c++)
+        if (place_of(w->t->frame, c) >= 0) ACF_TRY(tell_number(w, row, place_of(w->t->frame, c), x[c]));
+    return ACF_OK;
+}
+
+static acf_status tell_text(const telling *w) {
+    acf_frame *f = w->t->frame;
+    acf_record r;
+    ACF_TRY(acf_csv_rewind(f->csv));
+    for (;;) {
+        ACF_TRY(acf_csv_next(f->csv, &r));
+        if (r.n == 0) return ACF_OK;
+        for (int64_t c = 0; c < r.n; c++)
+            if (place_of(f, c) >= 0) ACF_TRY(w->visit(w->ctx, r.row, place_of(f, c), r.field[c].text, r.field[c].length));
+    }
+}
+
+static acf_status tell_memory(const telling *w) {
+    for (int64_t i = 0; i < w->t->N; i++)
+        for (int64_t j = 0; j < w->t->D; j++) ACF_TRY(tell_number(w, i, j, acf_tab_row(w->t, i)[j]));
+    return ACF_OK;
+}
+
+acf_status acf_frame_texts(const acf_table *t, acf_text_visit visit, void *ctx) {
+    telling w = {t, visit, ctx};
+    const acf_frame *f = t->frame;
+    if (f && f->csv) return tell_text(&w);
+    return f && f->npy ? acf_frame_matrix_rows(t->frame, tell_matrix_row, &w) : tell_memory(&w);
+}
+
+/* ---- holes ------------------------------------------------------------------------------------------------------ */
+
+static acf_status holes_of_matrix_row(void *ctx, int64_t row, const double *x) {
+    const telling *w = ctx;
+    const int64_t C = w->t->frame->columns;
+    memcpy((double *)w->ctx + row * C, x, (size_t)C * sizeof *x);
+    return ACF_OK;
+}
+
+static acf_status holes_of_text(const acf_table *t, double *x) {
+    const acf_frame *f = t->frame;
+    acf_record r;
+    ACF_TRY(acf_csv_rewind(f->csv));
+    for (;;) {
+        ACF_TRY(acf_csv_next(f->csv, &r));
+        if (r.n == 0) return ACF_OK;
+        for (int64_t c = 0; c < r.n; c++) {
+            const char *text = r.field[c].text;
+            const size_t n = r.field[c].length;
+            double ignore;
+            const bool hole = f->spec[c] < 0 ? acf_markers_has(&f->schema->markers, text, n)
+                                             : acf_cell_read(f->schema, &f->schema->column[f->spec[c]], text, n, &ignore) == ACF_CELL_MISSING;
+            x[r.row * f->columns + c] = hole ? (double)NAN : 0;
+        }
+    }
+}
+
+acf_status acf_frame_pattern(const acf_table *t, double *x) {
+    if (t->frame->csv) return holes_of_text(t, x);
+    return acf_frame_matrix_rows(t->frame, holes_of_matrix_row, &(telling){t, NULL, x});
+}

@@ -1,0 +1,29 @@
+/* The inside of a session, for the files that make one: session.c asks members and puts their answers together, surprise.c compares cells with what
+ * was expected of them. */
+#ifndef ACF_INFER_SESSION_PARTS_H
+#define ACF_INFER_SESSION_PARTS_H
+
+#include "infer/looked_up.h"
+#include "infer/member.h"
+
+struct acf_session {
+    acf_device *dev;
+    const acf_model *m;
+    int K;                                /* members */
+    acf_member *member[ACF_MEMBERS_MAX];
+    int64_t rows;    /* of a batch */
+    int64_t *row;    /* (rows) table rows of the batch */
+    int32_t *column; /* (rows) of acf_ask_mean: the one column that a row of the batch asks for */
+    double *each;    /* (K, rows·D) what each member says */
+    acf_real *probs; /* (rows, classes) of one member, and the sum over members: where there are categories and several members */
+    double *mixed;
+    acf_looked_up *looked_up; /* where the model has an archive; NULL: it has none */
+};
+
+/* Table rows [from, from+n) are the batch. Returns n. */
+int64_t acf_ask_take(acf_session *s, const acf_table *t, int64_t from);
+
+/* Scores of the batch, from what the members say: out (n). alone >= 0: of this column where it is present, given the others; else as q says. */
+acf_status acf_ask_score(acf_session *s, const acf_table *t, acf_question q, int64_t alone, int64_t n, double *out);
+
+#endif
