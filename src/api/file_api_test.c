@@ -113,6 +113,9 @@ static void a_file_is_completed(void **state) {
     ok(acf_model_save(m, path_of("m.safetensors")));
     ok(acf_model_load(path_of("m.safetensors"), o, &loaded));
     put("new.csv", "dose,kind,age,seen\n2.50,young,25,2021-01-02\n,,61,\n6.10,?,,2021-05-06\n3.3,middle,33,2021-07-08\n");
+    assert_int_equal(acf_table_read_for(path_of("new.csv"), loaded, o, &fresh), ACF_EDATA);
+    assert_non_null(strstr(acf_error(), "in another order than when the model was made"));
+    ok(acf_options_set(o, "any-order", "true"));
     ok(acf_table_read_for(path_of("new.csv"), loaded, o, &fresh));
     assert_int_equal(acf_table_warnings(fresh), 3); /* no key, another order, a kind never seen */
     assert_non_null(strstr(acf_table_warning(fresh, 2), "'middle', row 4"));

@@ -39,7 +39,9 @@
     X("schema", TEXT, 0, 4095, "", NULL, NULL, 0, "JSON file that says what columns are (docs/columns.md)") \
     X("id", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                          \
       "column whose text the random numbers of a row come from, so that the order of rows does not matter to a model; " \
-      "empty is the row's number")
+      "empty is the row's number")                                                                                     \
+    X("any-order", BOOL, 0, 0, "false", NULL, NULL, 0,                                                                 \
+      "columns may stand in another order than when the model was made, and are found by name; else that is refused")
 
 /* What is done to images on reading, in this order: docs/images.md. */
 #define ACF_IMAGE_OPTIONS(X)                                                                                           \

@@ -259,12 +259,19 @@ static void new_rows_mean_what_the_model_learned(void **state) {
 
 static void columns_are_found_by_name(void **state) {
     (void)state;
-    acf_table *t = acf_frame_lab_read("sex,id,age\nM,5,44\nF,6,45\n", NULL, known());
+    acf_table *t = acf_frame_lab_read("sex,id,age\nM,5,44\nF,6,45\n", OPTIONS("any-order=true"), known());
     assert_cell(t, 0, 0, 44);
     assert_cell(t, 0, 1, 1);
     assert_note(t, 0, "column 'unit' (constant) is not in this file; the model does not need it");
     assert_note(t, 1, "the columns stand in another order than when the model was made; they were found by name");
     acf_tab_free(t);
+    t = acf_frame_lab_read("age,unit,sex,id\n44,kg,M,5\n", NULL, known()); /* what is not modelled may stand anywhere */
+    assert_cell(t, 0, 0, 44);
+    assert_int_equal(t->frame->notes.n, 0);
+    acf_tab_free(t);
+    acf_frame_lab_refused("sex,id,age\nM,5,44\nF,6,45\n", NULL, known(), ACF_EDATA,
+                          "FILE, column 1 ('sex'): the columns stand in another order than when the model was made: this one stood behind 'age'. Put them in the model's order "
+                          "('age', 'sex'), or use the option 'any-order' to have them found by name");
     acf_frame_lab_refused("id,sex,unit\n5,M,kg\n6,F,kg\n", NULL, known(), ACF_EDATA,
                           "FILE: it has no column 'age' (integer), which the model needs; add it, with empty cells if its values are not known");
 }
@@ -364,7 +371,7 @@ static void without_names_places_count(void **state) {
 static void headers_of_figures_are_recognised(void **state) {
     (void)state;
     acf_table *model = acf_frame_lab_read("2019,2020\n1.5,2.5\n2.5,1.5\n1.25,7\n", OPTIONS("header=yes"), NULL);
-    acf_table *t = acf_frame_lab_read("2020,2019\n7,8.5\n", NULL, model->frame->schema);
+    acf_table *t = acf_frame_lab_read("2020,2019\n7,8.5\n", OPTIONS("any-order=true"), model->frame->schema);
     assert_int_equal(t->N, 1);
     assert_cell(t, 0, 0, 8.5);
     acf_tab_free(t);
@@ -501,7 +508,7 @@ static acf_status write_down(void *ctx, int64_t row, int64_t column, const char 
 static void texts_are_those_of_the_file(void **state) {
     (void)state;
     char out[512];
-    acf_table *t = acf_frame_lab_read("sex,age,id,unit\n\"M\",041,9,kg\nQ,?,8,kg\n", NULL, known());
+    acf_table *t = acf_frame_lab_read("sex,age,id,unit\n\"M\",041,9,kg\nQ,?,8,kg\n", OPTIONS("any-order=true"), known());
     for (int k = 0; k < 2; k++) { /* as often as one likes */
         acf_text text = acf_text_into(out, sizeof out);
         assert_int_equal(acf_frame_texts(t, write_down, &text), ACF_OK);
@@ -539,7 +546,7 @@ static void holes_are_those_of_the_file(void **state) {
 static void rows_are_keyed_by_their_id(void **state) {
     (void)state;
     acf_table *a = acf_frame_lab_read("id,age,sex,unit\nx,41,F,kg\ny,33,M,kg\n", OPTIONS("id=id"), known());
-    acf_table *b = acf_frame_lab_read("unit,sex,age,id\nkg,M,33,\"y\"\nkg,F,50, x\nkg,F,51,z\n", OPTIONS("id=id"), known());
+    acf_table *b = acf_frame_lab_read("unit,sex,age,id\nkg,M,33,\"y\"\nkg,F,50, x\nkg,F,51,z\n", OPTIONS("id=id", "any-order=true"), known());
     assert_int_equal(acf_tab_id(a, 0), acf_tab_id(b, 1));
     assert_int_equal(acf_tab_id(a, 1), acf_tab_id(b, 0));
     assert_true(acf_tab_id(a, 0) != acf_tab_id(a, 1) && acf_tab_id(b, 2) != acf_tab_id(b, 0));
@@ -565,7 +572,7 @@ static void rows_are_keyed_by_their_id(void **state) {
 static void memory_may_run_out(void **state) {
     (void)state;
     acf_frame_lab l;
-    acf_frame_lab_open(&l, "sex,id,age,name\nM,5,44,a\nX,6,45,a\n", OPTIONS("types=name=identifier", "id=name"));
+    acf_frame_lab_open(&l, "sex,id,age,name\nM,5,44,a\nX,6,45,a\n", OPTIONS("types=name=identifier", "id=name", "any-order=true"));
     int64_t live = acf_alloc_live();
     for (int round = 0; round < 3; round++)
         for (int64_t n = 1;; n++) {

@@ -46,11 +46,23 @@ static acf_status find_names(acf_frame *f, int64_t *at) {
     return status;
 }
 
-/* A column that is not needed may be gone; one that is needed may not, since empty cells say the same and leave no doubt. */
-static acf_status use_names(acf_frame *f, const int64_t *at) {
+/* Column j of the schema stands in front of the one that should be before it, which is column `last` of the file. */
+static acf_status moved(const acf_frame *f, int64_t j, int64_t at, int64_t last) {
+    char where[ACF_FIELD_TEXT_MAX], before[ACF_EXCERPT_MAX], columns[512];
+    acf_text t = acf_text_into(columns, sizeof columns);
+    list_columns(f->schema, &t);
+    return acf_fail(ACF_EDATA,
+                    "%s, %s: the columns stand in another order than when the model was made: this one stood behind '%s'. Put them in the model's order (%s), "
+                    "or use the option 'any-order' to have them found by name",
+                    acf_frame_path(f), acf_field_text(where, f->schema->column[j].name, at), acf_text_excerpt(before, f->name[last]), columns);
+}
+
+/* A column that is not needed may be gone; one that is needed may not, since empty cells say the same and leave no doubt. Another order may be meant, or be another
+ * table with the same names: who means it says so. */
+static acf_status use_names(acf_frame *f, const int64_t *at, bool any_order) {
     const acf_schema *s = f->schema;
     int64_t last = -1;
-    bool moved = false;
+    bool another = false;
     for (int64_t j = 0; j < s->n; j++) {
         char name[ACF_EXCERPT_MAX];
         if (at[j] < 0 && s->column[j].place >= 0) return missing(f, j);
@@ -60,17 +72,19 @@ static acf_status use_names(acf_frame *f, const int64_t *at) {
             continue;
         }
         f->spec[at[j]] = j;
-        moved |= at[j] < last;
+        if (s->column[j].place < 0) continue; /* it may stand anywhere */
+        if (at[j] < last && !any_order) return moved(f, j, at[j], last);
+        another |= at[j] < last;
         last = at[j];
     }
-    return moved ? acf_notes_addf(&f->notes, "the columns stand in another order than when the model was made; they were found by name") : ACF_OK;
+    return another ? acf_notes_addf(&f->notes, "the columns stand in another order than when the model was made; they were found by name") : ACF_OK;
 }
 
-static acf_status match_names(acf_frame *f) {
+static acf_status match_names(acf_frame *f, bool any_order) {
     int64_t *at = acf_alloc((size_t)f->schema->n * sizeof *at, "finding columns");
     if (!at) return ACF_EMEMORY;
     acf_status status = find_names(f, at);
-    if (status == ACF_OK) status = use_names(f, at);
+    if (status == ACF_OK) status = use_names(f, at, any_order);
     acf_release(at);
     return status;
 }
@@ -110,7 +124,7 @@ acf_status acf_match(acf_frame *f, const acf_wishes *w) {
     bool has_header = f->csv && acf_csv_header(f->csv).n > 0;
     ACF_TRY(check_wishes(f, w));
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = -1;
-    return has_header && f->schema->named ? match_names(f) : match_places(f, has_header);
+    return has_header && f->schema->named ? match_names(f, w->any_order) : match_places(f, has_header);
 }
 
 /* ---- strangers -------------------------------------------------------------------------------------------------- */

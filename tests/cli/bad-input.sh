@@ -25,6 +25,8 @@ printf 'a,b\n1,\0002\n' > nul.csv; fit 3 nul.csv
 gzip -c t.csv | head -c 300 > cut.csv.gz; fit 3 cut.csv.gz
 sed '3s/^\(P[^,]*\),\([^,]*\),\([^,]*\),[^,]*/\1,\2,\3,forty/' t.csv > text.csv; impute 3 text.csv
 cut -d, -f1-5 t.csv > fewer.csv; impute 3 fewer.csv
+awk -F, -v OFS=, '{ t = $4; $4 = $5; $5 = t } 1' t.csv > order.csv; impute 3 order.csv
+awk -F, -v OFS=, '{ print $0, NR == 1 ? "weight" : 50 + NR % 7 / 2 }' t.csv > further.csv; impute 3 further.csv
 impute 3 nowhere.csv
 cp t.csv same.csv; try 2 impute same.csv --model m.safetensors -o same.csv
 try 3 impute t.csv --model m.safetensors -o nowhere/x.csv
