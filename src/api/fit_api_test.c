@@ -134,7 +134,7 @@ static void a_checkpoint_may_wait_for_an_interruption(void **state) {
     watch w = {.stop_at = 17};
     expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), NULL, &whole), ACF_OK, "");
     assert_false(exists());
-    expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), &w, &part), ACF_EINTERRUPT, "set resume to go on from");
+    expect(fit(0, options(WITH(CHECKPOINT, "checkpoint-every", "-1")), &w, &part), ACF_EINTERRUPT, "use the option 'resume' to go on from");
     assert_true(exists() && !w.seen);
     expect(fit(0, options(WITH(RESUME, "checkpoint-every", "-1")), NULL, &resumed), ACF_OK, "");
     assert_same_model(whole, resumed);

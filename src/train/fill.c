@@ -1,6 +1,6 @@
 /* Rows whose holes are filled in: see fill.h.
  *
- * Workload: tables of up to ACF_REFIT_CELLS cells. The test goes through all pairs of columns, some 10^6 additions; draws are those of ACF_FILLS imputations. */
+ * Workload: tables of up to ACF_REFIT_CELLS cells. The test goes through all pairs of columns, some 10^6 additions; draws are those of ACF_FILL_TABLES imputations. */
 #include "train/fill.h"
 
 #include "ops/mog.h"
@@ -117,14 +117,14 @@ acf_status acf_fill_rows(acf_trainer *tr) {
     acf_params *ps = tr->ps;
     ACF_ASSERT(tr->pass == 2 && !tr->filled);
     const size_t size = (size_t)(t->N * t->D);
-    double *x = acf_alloc(ACF_FILLS * size * sizeof *x, "filled rows");
+    double *x = acf_alloc(ACF_FILL_TABLES * size * sizeof *x, "filled rows");
     acf_real *cells = x ? acf_alloc((size_t)(tr->walk.size * t->D) * sizeof *cells, "filled rows") : NULL;
     acf_status status = cells ? ACF_OK : ACF_EMEMORY;
     if (!status) status = copy_slab(tr, ps->grad, ps->value);
     if (!status) {
         status = copy_slab(tr, ps->value, tr->best);
         if (!status) status = acf_net_temper(tr->net, tr->widen, tr->soften);
-        for (uint32_t k = 0; !status && k < ACF_FILLS; k++) status = draw_table(tr, k, cells, x + k * size);
+        for (uint32_t k = 0; !status && k < ACF_FILL_TABLES; k++) status = draw_table(tr, k, cells, x + k * size);
         const acf_status back = copy_slab(tr, ps->value, ps->grad);
         if (!status) status = back;
     }
@@ -138,6 +138,6 @@ acf_status acf_fill_rows(acf_trainer *tr) {
 
 acf_table acf_fill_table(const acf_trainer *tr) {
     acf_table t = *tr->data.table;
-    if (tr->filled) t.x = tr->filled + tr->walk.epoch % ACF_FILLS * (t.N * t.D);
+    if (tr->filled) t.x = tr->filled + tr->walk.epoch % ACF_FILL_TABLES * (t.N * t.D);
     return t;
 }

@@ -12,7 +12,7 @@
 
 #include "train/trainer.h"
 
-#define ACF_FILLS 5 /* tables with other draws, epochs in turn */
+#define ACF_FILL_TABLES 5 /* tables with other draws, epochs in turn */
 
 /* Does what is missing depend on what is seen? Of every column with holes and every other column: whether that one's values, or classes, have another mean where the first is
  * missing, at a level of one in a hundred for all pairs together. */

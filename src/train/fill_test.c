@@ -121,18 +121,18 @@ static void only_holes_are_filled(void **state) {
     for (int64_t c = 0; c < N * COLS; c++) {
         const double was = l.table->x[c], *is = l.tr->filled + c;
         double mean = 0, square = 0;
-        for (int k = 0; k < ACF_FILLS; k++) {
+        for (int k = 0; k < ACF_FILL_TABLES; k++) {
             const double x = is[k * N * COLS];
             assert_true(isfinite(x) && (isnan(was) || x == was));
-            mean += x / ACF_FILLS, square += x * x / ACF_FILLS;
+            mean += x / ACF_FILL_TABLES, square += x * x / ACF_FILL_TABLES;
         }
         if (isnan(was)) holes[c % COLS]++, spread[c % COLS] += square - mean * mean;
     }
     assert_true(holes[B] > 20 && holes[C] > 20 && holes[A] == 0 && holes[KIND] == 0);
     assert_true(sqrt(spread[B] / (double)holes[B]) > 0.1 && sqrt(spread[C] / (double)holes[C]) > 0.02); /* draws, each another */
-    for (uint32_t epoch = 0; epoch < 2 * ACF_FILLS; epoch++) {
+    for (uint32_t epoch = 0; epoch < 2 * ACF_FILL_TABLES; epoch++) {
         l.tr->walk.epoch = epoch;
-        assert_true(acf_fill_table(l.tr).x == l.tr->filled + epoch % ACF_FILLS * N * COLS);
+        assert_true(acf_fill_table(l.tr).x == l.tr->filled + epoch % ACF_FILL_TABLES * N * COLS);
     }
     acf_train_lab_close(&l);
     open_lab(&l, 1, CHANCE);
@@ -146,7 +146,7 @@ static void only_holes_are_filled(void **state) {
 static void the_first_pass_fills(void **state) {
     (void)state;
     acf_train_lab l, other;
-    const size_t cells = ACF_FILLS * N * COLS * sizeof(double);
+    const size_t cells = ACF_FILL_TABLES * N * COLS * sizeof(double);
     open_lab(&l, 1, BY_NUMBER), open_lab(&other, 2, BY_NUMBER);
     begin(&l), begin(&other);
     const acf_params *ps = acf_net_params(l.net), *qs = acf_net_params(other.net);
@@ -179,7 +179,7 @@ static void a_second_pass_learns_from_them(void **state) {
     open_lab(&l, 1, BY_NUMBER);
     begin(&l);
     fill(&l);
-    for (int k = 1; k < ACF_FILLS; k++) memcpy(l.tr->filled + k * N * COLS, l.tr->filled, N * COLS * sizeof(double));
+    for (int k = 1; k < ACF_FILL_TABLES; k++) memcpy(l.tr->filled + k * N * COLS, l.tr->filled, N * COLS * sizeof(double));
     char steps[32];
     snprintf(steps, sizeof steps, "steps=%d", (int)l.tr->set.steps);
     acf_train_lab_open(&plain, 2, (const char *[]){"seed=5", "valid=0", steps, NULL});

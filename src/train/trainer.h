@@ -92,7 +92,7 @@ struct acf_trainer {
     acf_fit_record first; /* what the first pass found, in the second; all 0 before */
     acf_encoder *all;     /* fitted to all cells, for the second; owned */
     bool fills;           /* the second learns from rows whose holes are filled in (fill.h), */
-    double *filled;       /* (ACF_FILLS, rows and columns of the table) these; owned; NULL: not yet, or no */
+    double *filled;       /* (ACF_FILL_TABLES, rows and columns of the table) these; owned; NULL: not yet, or no */
     struct acf_captured *captured; /* steps that a GPU takes without the host (captured.h); NULL: none */
     bool by_hand;   /* there can be none for these data: steps are taken one by one */
     bool stream;    /* they do without the table in the GPU's memory, even if it has room; false at first */
