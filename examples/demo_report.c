@@ -456,7 +456,7 @@ int main(int argc, char **argv) {
     if (argc != 3) stop("usage: demo-report FOLDER PAGE");
     folder = argv[1];
     holes = read_sheet("clinic.csv"), truth = read_sheet("truth.csv"), complete = read_sheet("complete.csv"), odd = read_sheet("surprising.csv");
-    if (truth.rows != holes.rows || complete.rows != holes.rows || truth.columns != holes.columns || holes.rows < SHOWN || odd.columns != 7)
+    if (truth.rows != holes.rows || complete.rows != holes.rows || truth.columns != holes.columns || holes.rows < SHOWN || odd.columns != 8)
         stop("the tables in '%s' do not belong together", folder);
     eval = json_loads(read_all("eval.json", NULL), 0, &wrong);
     if (!eval || json_array_size(json_object_get(eval, "methods")) < METHODS) stop("eval.json: %s", eval ? "fewer than three methods" : wrong.text);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every test and adds up: the unit and operation tests in float and in double, the command line, the folder rules, the
-# exported symbols, an installation, the example of the documentation. The last line is "N passed, N failed"; logs are in build/logs.
+# exported symbols, an installation, the example of the documentation, the demonstration. The last line is "N passed, N failed"; logs are in build/logs.
 set -u
 cd "$(dirname "$0")/.."
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000} # on a busy machine threads that wait should sleep
@@ -45,5 +45,6 @@ run command-line tests/cli/run.sh
 run installation tests/install.sh
 run example tests/example.sh
 run documentation tests/doc-example.sh
+run demonstration tests/demo.sh
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [[ $failed -eq 0 ]]
