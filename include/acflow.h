@@ -688,8 +688,8 @@ ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options
 ACF_API acf_status acf_plot_training(const char *path, const acf_plot_options *o, const acf_fit_report *reports, int64_t n);
 
 /* Columns against each other, and each alone: the rows of t as dots, and over them the rows of drawn (n x columns of t), as from
- * acf_session_draw. A row takes part where both cells are there; a row of drawn that equals the table's row of the same number in
- * both cells was not drawn and is left out. column (n_columns): which ones, 2 to 8. Fails also: ACF_EUSAGE (columns). */
+ * acf_session_draw. A row takes part where both cells are there. Where drawn are the table's rows with their holes filled in, those with neither cell
+ * filled in are left out; else they are new rows, and all are shown. column (n_columns): which ones, 2 to 8. Fails also: ACF_EUSAGE (columns). */
 ACF_API acf_status acf_plot_pairs(const char *path, const acf_plot_options *o, const acf_table *t, const double *drawn, int64_t n,
                                   const int64_t *column, int n_columns);
 

@@ -25,6 +25,7 @@ typedef struct pairs {
     int64_t n;
     const int64_t *column;
     int k;
+    bool completes;      /* drawn are rows of the table with their holes filled in; else new ones */
     acf_range range[ACF_PAIRS_MAX];
     double *a, *b;       /* scratch, (max(N,n)) each */
 } pairs;
@@ -42,9 +43,16 @@ static acf_range column_range(const pairs *p, int64_t j) {
     return acf_range_padded(acf_range_middle(p->a, n), 0.05);
 }
 
+/* Do all rows of `drawn` have what is seen of the table's of the same number? New rows would, in a column of two classes, half of the time each. */
+static bool completes(const acf_figure_table *t, const double *drawn, int64_t n) {
+    bool same = n <= t->N;
+    for (int64_t c = 0; c < n * t->D && same; c++) same = isnan(t->x[c]) || t->x[c] == drawn[c];
+    return same;
+}
+
 /* Was this row of `drawn` the table's own in both columns? */
 static bool untouched(const pairs *p, int64_t i, int64_t a, int64_t b) {
-    if (i >= p->t->N) return false;
+    if (!p->completes) return false;
     const double *x = p->t->x + i * p->t->D, *d = p->drawn + i * p->t->D;
     return x[a] == d[a] && x[b] == d[b];
 }
@@ -183,7 +191,7 @@ static acf_status draw(pairs *p, const acf_plot_options *o) {
 
 acf_status acf_figure_pairs(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *drawn, int64_t n,
                             const int64_t *column, int k) {
-    pairs p = {.t = t, .drawn = drawn, .n = n, .column = column, .k = k};
+    pairs p = {.t = t, .drawn = drawn, .n = n, .completes = completes(t, drawn, n), .column = column, .k = k};
     size_t bytes;
     if (!acf_bytes(acf_max(t->N, n), 2 * sizeof(double), &bytes)) return ACF_EMEMORY;
     p.a = acf_alloc(bytes, "points of a picture");

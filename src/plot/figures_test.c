@@ -163,8 +163,8 @@ static void pairs_show_both_clouds(void **state) {
     static double x[ROWS * 2], d[ROWS * 2];
     for (int64_t i = 0; i < ROWS; i++) {
         const double u = normal(i, 0);
-        x[2 * i] = u, x[2 * i + 1] = u;
-        d[2 * i] = u, d[2 * i + 1] = i < ROWS / 2 ? u : -u; /* the first half equals the table: not drawn */
+        x[2 * i] = u, x[2 * i + 1] = i < ROWS / 2 ? u : (double)NAN;
+        d[2 * i] = u, d[2 * i + 1] = i < ROWS / 2 ? u : -u; /* the first half is the table's: not drawn */
     }
     const acf_figure_column column[2] = {{"x1"}, {"x2"}};
     const acf_plot_options o = page(500, 500);
@@ -175,6 +175,21 @@ static void pairs_show_both_clouds(void **state) {
     assert_int_equal(picture_count(&p, ACF_INK_DATA, xm + 0.03, ym + 0.03, x1, y1), 0);
     assert_true(picture_count(&p, ACF_INK_MODEL, xm + 0.03, ym + 0.03, x1, y1) > 10);
     assert_int_equal(picture_count(&p, ACF_INK_MODEL, xm + 0.03, y0, x1, ym - 0.03), 0);
+    picture_free(&p);
+}
+
+/* New rows, three quarters of a class as in the table: bars as high as the table's, although many rows are by chance of the class that the table's row of their number has. */
+static void new_rows_are_all_shown(void **state) {
+    (void)state;
+    static double x[ROWS * 2], d[ROWS * 2];
+    for (int64_t i = 0; i < ROWS; i++) x[2 * i] = i % 4 == 0, d[2 * i] = i % 8 < 2, x[2 * i + 1] = normal(i, 0), d[2 * i + 1] = normal(i, 1);
+    const acf_figure_column column[2] = {{"kind", .classes = 2}, {"x"}};
+    const acf_plot_options o = page(500, 500);
+    picture p = drawn(acf_figure_pairs(picture_path(".png"), &o, &(acf_figure_table){x, ROWS, 2, column}, d, ROWS, (int64_t[]){0, 1}, 2));
+    const double x0 = 0.12, x1 = 0.5, y0 = 0.2, y1 = 0.52, xm = 0.315; /* the upper left panel, and between its bars */
+    const double a = (double)picture_count(&p, ACF_INK_MODEL, x0, y0, xm, y1), b = (double)picture_count(&p, ACF_INK_MODEL, xm, y0, x1, y1);
+    const double of_a = (double)picture_count(&p, ACF_INK_DATA, x0, y0, xm, y1), of_b = (double)picture_count(&p, ACF_INK_DATA, xm, y0, x1, y1);
+    assert_true(of_a > 2.6 * of_b && of_a < 3.4 * of_b && fabs(a - of_a) < 0.1 * of_a && fabs(b - of_b) < 0.15 * of_b);
     picture_free(&p);
 }
 
@@ -422,7 +437,7 @@ static void memory_may_run_out_anywhere(void **state) {
 
 ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves), cmocka_unit_test(patterns_are_counted),
           cmocka_unit_test(bars_are_as_long_as_shares), cmocka_unit_test(densities_are_where_values_are),
-          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds),
+          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds), cmocka_unit_test(new_rows_are_all_shown),
           cmocka_unit_test(clouds_are_drawn_in_their_cells), cmocka_unit_test(any_table_on_any_page),
           cmocka_unit_test(any_density_can_be_shown), cmocka_unit_test(curves_and_their_truth_are_drawn),
           cmocka_unit_test(memory_may_run_out_anywhere))
