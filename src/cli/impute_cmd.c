@@ -22,7 +22,7 @@ static const cli_flag flags[] = {
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
-enum { INTERVAL_DRAWS = 100 };
+enum { INTERVAL_DRAWS = 100 }; /* or as many as the interval needs: 200 of 99 % */
 
 static const cli_page page = {
     "impute", "TABLE|IMAGES [-o FILE] [OPTIONS]",
@@ -49,8 +49,9 @@ static acf_status answer(acf_session *s, const acf_table *t, const plan *p, uint
     if (draws_text || draw_one) status = acf_session_draw(s, t, NULL, NULL, seed, k, values);
     else status = guess ? acf_session_guess(s, t, NULL, NULL, values) : acf_session_mean(s, t, NULL, NULL, values);
     if (status != ACF_OK || !ends) return status;
-    const double half = (double)p->interval / 200, level[2] = {0.5 - half, 0.5 + half};
-    return acf_session_summary(s, t, NULL, NULL, seed, INTERVAL_DRAWS, level, 2, NULL, ends);
+    const long long enough = 200 / (100 - p->interval);
+    const int32_t draws = enough > INTERVAL_DRAWS ? (int32_t)enough : INTERVAL_DRAWS;
+    return acf_session_interval(s, t, NULL, NULL, seed, draws, (double)p->interval / 100, NULL, ends, ends + acf_table_rows(t) * acf_table_columns(t));
 }
 
 static acf_write_plan to_write(const plan *p) {

@@ -133,7 +133,6 @@ static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
 /* What was expected of the listed cells: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
 static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, double *memory, double (*to)[3]) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
-    const double level[2] = {0.05, 0.95};
     uint8_t *asked = malloc((size_t)(N * D)), *done = calloc(n + 1, 1);
     int code = asked && done ? 0 : cli_no_memory("the scores");
     for (size_t left = n; left && !code;) {
@@ -144,7 +143,7 @@ static int expect(acf_session *s, const acf_table *t, const found *list, size_t 
             for (int64_t j = 0; j < D; j++) taken |= asked[row + j];
             if (!done[k] && !taken) asked[list[k].cell] = 1, done[k] = 2, left--;
         }
-        if (acf_session_summary(s, t, NULL, asked, 1, 200, level, 2, memory, memory + N * D) != ACF_OK) code = cli_failed("score");
+        if (acf_session_interval(s, t, NULL, asked, 1, 200, 0.9, memory, memory + N * D, memory + 2 * N * D) != ACF_OK) code = cli_failed("score");
         for (size_t k = 0; k < n; k++)
             if (done[k] == 2)
                 for (int e = 0; e < 3; e++) to[k][e] = memory[e * N * D + list[k].cell], done[k] = 1;

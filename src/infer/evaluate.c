@@ -10,6 +10,7 @@
 
 #include "data/permute.h"
 #include "infer/baseline.h"
+#include "infer/interval.h"
 #include "infer/metrics.h"
 
 #include <math.h>
@@ -254,7 +255,7 @@ static void score_number(const work *w, int64_t j, claim how, acf_scores *out) {
     }
     if (how != DRAWS) return;
     out->crps = acf_metric_crps(truth, drawn, m, n, s, w->scratch);
-    if (m >= acf_metric_coverage_draws(ACF_EVAL_LEVEL))
+    if (m >= acf_interval_draws(ACF_EVAL_LEVEL))
         out->coverage = acf_metric_coverage(truth, drawn, m, n, ACF_EVAL_LEVEL, s, w->scratch);
     out->w1 = 0;
     for (int64_t k = 0; k < m; k++) out->w1 += acf_metric_wasserstein(truth, drawn + k * n, n, s, w->scratch) / (double)m;

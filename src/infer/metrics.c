@@ -1,6 +1,8 @@
 /* Scores of imputed cells: see metrics.h; formulas in docs/math.md, Evaluation. */
 #include "infer/metrics.h"
 
+#include "infer/interval.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,27 +101,16 @@ double acf_metric_crps(const double *truth, const double *drawn, int64_t m, int6
     return sum / (double)n;
 }
 
-/* Quantile q of m sorted draws: the k-th (from 1) stands at k/(m+1), linear between; beyond the first and the last, these. */
-static double weibull(const double *x, int64_t m, double q) {
-    double at = q * (double)(m + 1) - 1;
-    if (at <= 0) return x[0];
-    if (at >= (double)(m - 1)) return x[m - 1];
-    int64_t k = (int64_t)at;
-    return x[k] + (at - (double)k) * (x[k + 1] - x[k]);
-}
-
 double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale,
                            double *scratch) {
     int64_t inside = 0;
     for (int64_t i = 0; i < n; i++) {
         sorted_draws(drawn, m, n, i, scratch);
-        double lo = weibull(scratch, m, 0.5 - 0.5 * level), hi = weibull(scratch, m, 0.5 + 0.5 * level);
-        inside += truth[i] >= lo - TIE * scale && truth[i] <= hi + TIE * scale;
+        const acf_interval in = acf_interval_of(scratch, m, level);
+        inside += truth[i] >= in.low - TIE * scale && truth[i] <= in.high + TIE * scale;
     }
     return (double)inside / (double)n;
 }
-
-int64_t acf_metric_coverage_draws(double level) { return (int64_t)ceil(2 / (1 - level) - 1 - 1e-9); }
 
 void acf_metric_mean(const double *drawn, int64_t m, int64_t n, double *value) {
     for (int64_t i = 0; i < n; i++) value[i] = 0;

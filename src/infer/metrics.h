@@ -44,14 +44,10 @@ double acf_metric_variation(const double *truth, const double *value, int64_t n,
  * the mean distance of two draws. "Fair": its expectation does not depend on m. Lowest for the true distribution. scratch (m). */
 double acf_metric_crps(const double *truth, const double *drawn, int64_t m, int64_t n, double scale, double *scratch);
 
-/* Share of cells whose truth lies in the central interval of this level, ends included. The ends are quantiles of the draws at
- * Weibull's plotting positions, so draws from the true distribution cover `level` for every m that is large enough (see
- * acf_metric_coverage_draws); with fewer the ends are the least and the greatest draw, and less is covered. scratch (m). */
+/* Share of cells whose truth lies in the interval of this level (interval.h), ends included. Draws from the true distribution cover `level` for every m that is
+ * large enough, acf_interval_draws(level). scratch (m). */
 double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale,
                            double *scratch);
-
-/* The fewest draws that coverage at this level, 0 < level < 1, is meant for: (m+1)(1-level)/2 >= 1. */
-int64_t acf_metric_coverage_draws(double level);
 
 /* value (n): the mean of each cell's draws; or the class most draws have, the lowest of equals (scratch (C) for classes 0..C-1). */
 void acf_metric_mean(const double *drawn, int64_t m, int64_t n, double *value);

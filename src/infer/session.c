@@ -1,5 +1,6 @@
 /* Questions to a fitted model: see session.h. Members are asked one after the other (member.h); here their answers become one. */
 #include "device/cpu.h"
+#include "infer/interval.h"
 #include "infer/session_parts.h"
 
 #include <math.h>
@@ -355,6 +356,8 @@ typedef struct summary {
     int n_levels;
     double *mean, *quantile; /* (N,D), (n_levels,N,D) */
     int64_t cells;           /* N·D */
+    double width;            /* level of the interval */
+    double *low, *high;      /* (N,D) */
 } summary;
 
 /* One cell from its draws, which are sorted in place. */
@@ -366,11 +369,15 @@ static void summarise(const summary *w, int64_t cell, double *x, bool categorica
     if (w->mean) w->mean[cell] = categorical ? mode : sum / w->draws;
     for (int k = 0; w->quantile && k < w->n_levels; k++)
         w->quantile[k * w->cells + cell] = categorical ? mode : quantile_of(x, w->draws, w->level[k]);
+    if (!w->low) return;
+    const acf_interval in = categorical ? (acf_interval){(double)NAN, (double)NAN} : acf_interval_of(x, w->draws, w->width);
+    w->low[cell] = in.low, w->high[cell] = in.high;
 }
 
 static void nothing_asked(const summary *w, int64_t cell) {
     if (w->mean) w->mean[cell] = (double)NAN;
     for (int k = 0; w->quantile && k < w->n_levels; k++) w->quantile[k * w->cells + cell] = (double)NAN;
+    if (w->low) w->low[cell] = w->high[cell] = (double)NAN;
 }
 
 /* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s: drawn (n·D, draws), cell-major. */
@@ -416,13 +423,10 @@ static acf_status draw_all(acf_session *s, const acf_table *t, acf_question q, u
     return ACF_OK;
 }
 
-acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, const double *level,
-                           int n_levels, double *mean, double *quantile) {
+static acf_status summarise_table(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, const summary *w) {
+    const int32_t draws = w->draws;
     ACF_TRY(check(s, t));
     if (draws < 1) return acf_fail(ACF_EUSAGE, "%d draws; expected at least 1", draws);
-    for (int k = 0; k < n_levels; k++)
-        if (!(level[k] >= 0 && level[k] <= 1)) return acf_fail(ACF_EUSAGE, "quantile %g; expected a number from 0 to 1", level[k]);
-    const summary w = {draws, level, n_levels, mean, quantile, t->N * t->D};
     acf_status status = ACF_OK;
     size_t bytes;
     int64_t D = t->D, rows = acf_min(s->rows, t->N);
@@ -435,11 +439,23 @@ acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, u
         for (int64_t k = 0; k < n * D; k++) {
             const int64_t cell = from * D + k;
             if (acf_question_asks(q, ACF_TO_FILL, cell, acf_tab_present(t->x[cell])))
-                summarise(&w, cell, drawn + k * draws, s->m->encoder->column[k % D].classes > 0);
-            else nothing_asked(&w, cell);
+                summarise(w, cell, drawn + k * draws, s->m->encoder->column[k % D].classes > 0);
+            else nothing_asked(w, cell);
         }
     }
 done:
     acf_release(drawn);
     return status;
+}
+
+acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, const double *level,
+                           int n_levels, double *mean, double *quantile) {
+    for (int k = 0; k < n_levels; k++)
+        if (!(level[k] >= 0 && level[k] <= 1)) return acf_fail(ACF_EUSAGE, "quantile %g; expected a number from 0 to 1", level[k]);
+    return summarise_table(s, t, q, seed, &(summary){.draws = draws, .level = level, .n_levels = n_levels, .mean = mean, .quantile = quantile, .cells = t->N * t->D});
+}
+
+acf_status acf_ask_interval(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, double level, double *mean, double *low, double *high) {
+    if (!(level > 0 && level < 1)) return acf_fail(ACF_EUSAGE, "an interval of level %g; expected a number between 0 and 1", level);
+    return summarise_table(s, t, q, seed, &(summary){.draws = draws, .mean = mean, .cells = t->N * t->D, .width = level, .low = low, .high = high});
 }

@@ -52,6 +52,10 @@ acf_status acf_ask_mean(acf_session *s, const acf_table *t, acf_question q, doub
 acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, const double *level,
                            int n_levels, double *mean, double *quantile);
 
+/* From draws likewise, the interval of each asked number (interval.h): low and high (N,D), and mean (N,D), which may be NULL. A category has no interval: NaN, as cells
+ * that are not asked for. Fails: ACF_EUSAGE (draws < 1, a level outside (0,1)), and as above. */
+acf_status acf_ask_interval(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, double level, double *mean, double *low, double *high);
+
 /* out (N,D): log p of each present cell given the other present cells of its row; NaN where missing. */
 acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out);
 

@@ -1,0 +1,63 @@
+/* The interval that draws of a number say: see interval.h. */
+#include "infer/interval.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#define ROUNDING 1e-9 /* 0.1 · 20 is 2, whatever the product of the doubles is */
+
+/* Quantile q: the k-th (from 1) stands at k/(m+1), linear between; beyond the first and the last, these. */
+static double weibull(const double *x, int64_t m, double q) {
+    const double at = q * (double)(m + 1) - 1;
+    if (at <= 0) return x[0];
+    if (at >= (double)(m - 1)) return x[m - 1];
+    const int64_t k = (int64_t)at;
+    return x[k] + (at - (double)k) * (x[k + 1] - x[k]);
+}
+
+acf_interval acf_interval_central(const double *x, int64_t m, double level) {
+    return (acf_interval){weibull(x, m, 0.5 - 0.5 * level), weibull(x, m, 0.5 + 0.5 * level)};
+}
+
+/* One end, seen from outside. */
+typedef struct end {
+    int64_t out, at; /* draws beyond it, and draws that have its value; 0: it lies between two */
+} end;
+
+/* What is lost beyond an end, of m + 1 draws: a draw that stands alone is a quantile, and the next one may be as far out as it; a value that several have is inside with
+ * all of them. An end between two draws is where the central interval put it. */
+static double lost(end e, double central) { return e.at == 0 ? central : (double)e.out + (e.at == 1); }
+
+/* x[i] and what follows it, counted inwards: i = 0 is the outermost draw of this side. */
+static double draw(const double *x, int64_t m, bool upper, int64_t i) { return x[upper ? m - 1 - i : i]; }
+
+static end end_at(const double *x, int64_t m, bool upper, double value) {
+    end e = {0, 0};
+    while (e.out < m && (upper ? draw(x, m, upper, e.out) > value : draw(x, m, upper, e.out) < value)) e.out++;
+    while (e.out + e.at < m && draw(x, m, upper, e.out + e.at) == value) e.at++;
+    return e;
+}
+
+/* The next draw's value, or one beyond the other end. */
+static double inwards(const double *x, int64_t m, bool upper, end e) {
+    if (e.out + e.at < m) return draw(x, m, upper, e.out + e.at);
+    return upper ? -INFINITY : INFINITY;
+}
+
+/* Of two values that may go the one with fewer draws does, and of equals the one that leaves a shorter interval. */
+acf_interval acf_interval_of(const double *x, int64_t m, double level) {
+    acf_interval in = acf_interval_central(x, m, level);
+    const double may = (1 - level) * (double)(m + 1) + ROUNDING, central = 0.5 * (1 - level) * (double)(m + 1);
+    for (;;) {
+        const end low = end_at(x, m, false, in.low), high = end_at(x, m, true, in.high);
+        const double up = inwards(x, m, false, low), down = inwards(x, m, true, high);
+        const bool may_rise = up <= in.high && lost(end_at(x, m, false, up), central) + lost(high, central) <= may;
+        const bool may_fall = down >= in.low && lost(low, central) + lost(end_at(x, m, true, down), central) <= may;
+        if (!may_rise && !may_fall) return in;
+        const bool rises = may_rise && (!may_fall || low.at < high.at || (low.at == high.at && up - in.low > in.high - down));
+        if (rises) in.low = up;
+        else in.high = down;
+    }
+}
+
+int64_t acf_interval_draws(double level) { return (int64_t)ceil(2 / (1 - level) - 1 - ROUNDING); }

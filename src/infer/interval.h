@@ -1,0 +1,24 @@
+/* The interval that draws of a number say.
+ *
+ * Central: of a 90 % interval as many draws are below as above. At Weibull's plotting positions, the k-th of m sorted draws at k/(m+1), so that one more draw from
+ * the same distribution lies inside with probability `level` whatever m is, from acf_interval_draws(level) on.
+ *
+ * That is so of draws that all differ. An interval that ends on a value which many cells have covers all of them: of whole numbers and spikes, central intervals hold
+ * more than they promise. So values at the ends that can go without leaving fewer than `level` of the draws are left out (docs/math.md, 11). */
+#ifndef ACF_INFER_INTERVAL_H
+#define ACF_INFER_INTERVAL_H
+
+#include <stdint.h>
+
+typedef struct acf_interval {
+    double low, high; /* both inside */
+} acf_interval;
+
+/* Of m >= 1 draws, ascending. 0 < level < 1. */
+acf_interval acf_interval_central(const double *x, int64_t m, double level);
+acf_interval acf_interval_of(const double *x, int64_t m, double level);
+
+/* The fewest draws that an interval of this level is meant for: (m+1)(1-level)/2 >= 1. With fewer it ends at the least and the greatest, and holds less. */
+int64_t acf_interval_draws(double level);
+
+#endif

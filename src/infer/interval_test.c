@@ -1,0 +1,137 @@
+/* Intervals: of draws that differ central ones, of whole numbers and spikes shorter ones; what they hold of new draws, by counting. */
+#include "infer/interval.h"
+
+#include "base/rng.h"
+#include "harness/lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST = 120 };
+
+static double uniform(int64_t i, uint32_t draw) { return acf_rng_uniform((acf_place){5, (uint64_t)i, ACF_STREAM_TEST, 0, draw}); }
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void same(acf_interval in, double low, double high) {
+    if (!(fabs(in.low - low) < 1e-12 && fabs(in.high - high) < 1e-12)) fail_msg("%g to %g, expected %g to %g", in.low, in.high, low, high);
+}
+
+/* Values with these numbers of draws, ascending. */
+static int64_t draws_of(const int *count, int values, double *x) {
+    int64_t m = 0;
+    for (int v = 0; v < values; v++)
+        for (int k = 0; k < count[v]; k++) x[m++] = v + 1;
+    return m;
+}
+
+static void differing_draws_have_the_central_one(void **state) {
+    (void)state;
+    double x[MOST];
+    for (int m = 1; m <= MOST; m++) {
+        for (int k = 0; k < m; k++) x[k] = uniform(k, (uint32_t)m);
+        qsort(x, (size_t)m, sizeof *x, ascending);
+        for (int p = 5; p < 100; p += 5) {
+            const acf_interval a = acf_interval_central(x, m, p / 100.0), b = acf_interval_of(x, m, p / 100.0);
+            same(b, a.low, a.high);
+            assert_true(a.low <= a.high);
+        }
+    }
+    for (int k = 0; k < 20; k++) x[k] = 10 * k;
+    same(acf_interval_of(x, 20, 0.9), 0.5, 189.5);
+    same(acf_interval_of(x, 20, 0.5), 42.5, 147.5);
+    same(acf_interval_of(x, 9, 0.9), 0, 80); /* too few: all of them */
+    same(acf_interval_of(x, 1, 0.9), 0, 0);
+}
+
+static void values_that_can_go_do(void **state) {
+    (void)state;
+    double x[MOST];
+    int64_t m = draws_of((int[]){60, 20, 8, 4, 3, 2, 1, 1, 1}, 9, x); /* 100 draws, of which 10 may be outside */
+    same(acf_interval_central(x, m, 0.9), 1, 5.95);
+    same(acf_interval_of(x, m, 0.9), 1, 4);
+    m = draws_of((int[]){1, 1, 1, 2, 3, 4, 8, 20, 60}, 9, x);
+    same(acf_interval_of(x, m, 0.9), 6, 9);
+    m = draws_of((int[]){3, 92, 5}, 3, x);
+    same(acf_interval_of(x, m, 0.9), 2, 2); /* a value that is nearly sure */
+    m = draws_of((int[]){6, 50, 40, 4}, 4, x);
+    same(acf_interval_central(x, m, 0.9), 1, 3);
+    same(acf_interval_of(x, m, 0.9), 2, 3);
+    m = draws_of((int[]){6, 50, 39, 5}, 4, x);
+    same(acf_interval_of(x, m, 0.9), 1, 3); /* 11 would be outside */
+    m = draws_of((int[]){5, 50, 39, 6}, 4, x);
+    same(acf_interval_of(x, m, 0.9), 2, 4);
+    m = draws_of((int[]){7, 86, 7}, 3, x);
+    same(acf_interval_of(x, m, 0.9), 1, 2); /* of equals either end */
+    m = draws_of((int[]){8, 85, 7}, 3, x);
+    same(acf_interval_of(x, m, 0.9), 1, 2); /* the end with fewer draws */
+    m = draws_of((int[]){7, 85, 8}, 3, x);
+    same(acf_interval_of(x, m, 0.9), 2, 3);
+    m = draws_of((int[]){7, 86, 7}, 3, x);
+    for (int64_t k = 93; k < m; k++) x[k] = 2.5;
+    same(acf_interval_of(x, m, 0.9), 2, 2.5); /* of equals the one that makes it shorter */
+    m = draws_of((int[]){50, 50}, 2, x);
+    same(acf_interval_of(x, m, 0.9), 1, 2);
+    m = draws_of((int[]){2, 2}, 2, x);
+    same(acf_interval_of(x, m, 0.1), 1.25, 1.75); /* its ends do not pass each other */
+    m = draws_of((int[]){19, 1}, 2, x);
+    same(acf_interval_of(x, m, 0.9), 1, 1);
+    m = draws_of((int[]){17, 1, 1}, 3, x); /* 0.1 · 20, whatever the doubles say */
+    same(acf_interval_of(x, m, 0.9), 1, 1);
+    m = draws_of((int[]){16, 1, 1, 1}, 4, x); /* 2 may be outside, and of a draw that stands alone half is: as good as one more */
+    same(acf_interval_of(x, m, 0.9), 1, 3);
+}
+
+/* What intervals of m draws hold of one more, and how long they are: value(u) maps uniform numbers. */
+typedef struct held {
+    double of, central, length, central_length;
+} held;
+
+static held hold(double (*value)(double), int m) {
+    enum { N = 20000 };
+    held h = {0};
+    double x[MOST];
+    for (int i = 0; i < N; i++) {
+        const double truth = value(uniform(i, MOST));
+        for (int k = 0; k < m; k++) x[k] = value(uniform(i, (uint32_t)k));
+        qsort(x, (size_t)m, sizeof *x, ascending);
+        const acf_interval in = acf_interval_of(x, m, 0.9), all = acf_interval_central(x, m, 0.9);
+        assert_true(in.low >= all.low && in.high <= all.high && in.low <= in.high);
+        h.of += truth >= in.low && truth <= in.high, h.central += truth >= all.low && truth <= all.high;
+        h.length += in.high - in.low, h.central_length += all.high - all.low;
+    }
+    return (held){h.of / N, h.central / N, h.length / N, h.central_length / N};
+}
+
+static double itself(double u) { return u; }
+static double spike(double u) { return u < 0.6 ? 0 : u; }                       /* a price that is mostly 0 */
+static double grades(double u) { return floor(1 + 9.99 * u * u * u * u); }      /* a half are 1, few are 9 */
+static double rank(double u) { return floor(5 * u); }                           /* five values, each as likely */
+
+static void what_they_hold_of_new_draws(void **state) {
+    (void)state;
+    for (int m = 20; m <= 100; m += 80) {
+        held h = hold(itself, m);
+        acf_assert_close(h.of, 0.9, 0.006, "all differ");
+        h = hold(spike, m);
+        acf_assert_close(h.of, 0.9, 0.012, "a spike and a tail");
+        assert_true(h.central > 0.94 && h.length < 0.96 * h.central_length);
+        h = hold(grades, m);
+        assert_true(h.of > 0.888 && h.of < 0.925 && h.central > 0.935 && h.length < 0.8 * h.central_length);
+        h = hold(rank, m); /* 0.8 and 1 are all there is */
+        assert_true(h.of > 0.9 && h.of <= h.central && h.central > 0.96);
+    }
+}
+
+static void how_many_draws_they_are_meant_for(void **state) {
+    (void)state;
+    assert_int_equal(acf_interval_draws(0.9), 19);
+    assert_int_equal(acf_interval_draws(0.5), 3);
+    assert_int_equal(acf_interval_draws(0.99), 199);
+}
+
+ACF_TESTS(interval, cmocka_unit_test(differing_draws_have_the_central_one), cmocka_unit_test(values_that_can_go_do), cmocka_unit_test(what_they_hold_of_new_draws),
+          cmocka_unit_test(how_many_draws_they_are_meant_for))
