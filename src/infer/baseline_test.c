@@ -122,7 +122,7 @@ static void draws_have_the_right_spread(void **state) {
     }
     double noise = 0.5;
     acf_assert_close(acf_metric_crps(truth, drawn, DRAWS, n, noise, scratch), 1 / sqrt(acos(-1)), 0.03, "CRPS of the truth");
-    acf_assert_close(acf_metric_coverage(truth, drawn, DRAWS, n, 0.9, 1, scratch), 0.9, 0.03, "coverage"); /* 0.870, and 0.855 where sums are in another order: five donors are few */
+    acf_assert_close(acf_metric_coverage(truth, drawn, DRAWS, n, 0.9, 1, &(acf_shared){0}, scratch), 0.9, 0.03, "coverage"); /* 0.870, and 0.855 where sums are in another order: five donors are few */
     acf_assert_close(acf_metric_wasserstein(truth, drawn, n, 1, scratch), 0, 0.15, "W1");
     acf_assert_close(ones / expected, 1, 0.03, "share of class 1");
     assert_true(memcmp(drawn, drawn + n, (size_t)n * sizeof *drawn) != 0);
@@ -404,7 +404,7 @@ static scores score(const acf_table *t, const double *truth, const double *point
         numbers++;
         f.nrmse += acf_metric_nrmse(a, value, n, s);
         f.crps += acf_metric_crps(a, d, DRAWS, n, s, scratch);
-        f.cover += acf_metric_coverage(a, d, DRAWS, n, 0.9, s, scratch);
+        f.cover += acf_metric_coverage(a, d, DRAWS, n, 0.9, s, &(acf_shared){0}, scratch);
         for (int k = 0; k < DRAWS; k++) f.w1 += acf_metric_wasserstein(a, d + k * n, n, s, scratch) / DRAWS;
     }
     free(a);

@@ -10,7 +10,6 @@
 
 #include "data/permute.h"
 #include "infer/baseline.h"
-#include "infer/interval.h"
 #include "infer/metrics.h"
 
 #include <math.h>
@@ -99,6 +98,7 @@ typedef struct work {
     double *table;           /* (N,D) what a method answers */
     double *scale;   /* (D) standard deviation of a number's known values; 0: it does not vary, and is not scored. Classes: 1 */
     double *scratch; /* (2·most cells of a column + m) */
+    acf_shared *shared; /* (D) values that shown cells of a number share */
     int64_t *count;  /* (most classes) */
     double *chance;  /* (n) -log p of each cell by its column's own distribution */
     double *nll, *nll_mean; /* (D+1, masks) of the model; of the columns' own distributions */
@@ -204,6 +204,20 @@ static void index_cells(work *w) {
     }
 }
 
+static acf_status find_shared(work *w) {
+    const acf_table *t = w->shown;
+    double *x = array(t->N, sizeof *x);
+    if (!x) return ACF_EMEMORY;
+    for (int64_t j = 0; j < t->D; j++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < t->N; i++)
+            if (acf_tab_present(t->x[i * t->D + j])) x[n++] = t->x[i * t->D + j];
+        acf_shared_of(&w->shared[j], x, n);
+    }
+    acf_release(x);
+    return ACF_OK;
+}
+
 static acf_status prepare(work *w) {
     const acf_table *t = w->job->truth;
     int64_t D = t->D, m = w->job->set.draws, masks = w->job->set.masks, most = 0, classes = 1;
@@ -211,10 +225,10 @@ static acf_status prepare(work *w) {
     w->place = array(w->n, sizeof *w->place), w->cell = array(w->n, sizeof *w->cell);
     w->truth = array(w->n, sizeof *w->truth), w->value = array(w->n, sizeof *w->value), w->chance = array(w->n, sizeof *w->chance);
     w->drawn = array(w->n, (size_t)m * sizeof *w->drawn);
-    w->scale = array(D, sizeof *w->scale);
+    w->scale = array(D, sizeof *w->scale), w->shared = array(D, sizeof *w->shared);
     w->nll = array((D + 1) * masks, sizeof *w->nll), w->nll_mean = array((D + 1) * masks, sizeof *w->nll);
     w->asked = array(w->whole->N * D, 1);
-    if (!w->first || !w->place || !w->cell || !w->truth || !w->value || !w->chance || !w->drawn || !w->scale || !w->nll ||
+    if (!w->first || !w->place || !w->cell || !w->truth || !w->value || !w->chance || !w->drawn || !w->scale || !w->shared || !w->nll ||
         !w->nll_mean || !w->asked)
         return ACF_EMEMORY;
     index_cells(w);
@@ -223,6 +237,7 @@ static acf_status prepare(work *w) {
         w->scale[j] = isfinite(s) ? s : 0;
         most = acf_max(most, cells_of(w, j)), classes = acf_max(classes, classes_of(w, j));
     }
+    ACF_TRY(find_shared(w));
     w->scratch = array(2 * most + m, sizeof *w->scratch);
     w->count = array(classes, sizeof *w->count);
     return w->scratch && w->count ? ACF_OK : ACF_EMEMORY;
@@ -233,7 +248,7 @@ static void work_free(work *w) {
     acf_fitted_free(w->fitted);
     acf_tab_free(w->made), acf_tab_free(w->part), acf_tab_free(w->whole);
     void *const arrays[] = {w->hidden, w->asked, w->first,   w->place, w->cell,   w->truth, w->value,   w->drawn,
-                            w->table,  w->scale, w->scratch, w->count, w->chance, w->nll,   w->nll_mean};
+                            w->table,  w->scale, w->scratch, w->count, w->chance, w->nll,   w->nll_mean, w->shared};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) acf_release(arrays[i]);
 }
 
@@ -256,7 +271,7 @@ static void score_number(const work *w, int64_t j, claim how, acf_scores *out) {
     if (how != DRAWS) return;
     out->crps = acf_metric_crps(truth, drawn, m, n, s, w->scratch);
     if (m >= acf_interval_draws(ACF_EVAL_LEVEL))
-        out->coverage = acf_metric_coverage(truth, drawn, m, n, ACF_EVAL_LEVEL, s, w->scratch);
+        out->coverage = acf_metric_coverage(truth, drawn, m, n, ACF_EVAL_LEVEL, s, &w->shared[j], w->scratch);
     out->w1 = 0;
     for (int64_t k = 0; k < m; k++) out->w1 += acf_metric_wasserstein(truth, drawn + k * n, n, s, w->scratch) / (double)m;
 }

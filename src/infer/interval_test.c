@@ -35,16 +35,16 @@ static void differing_draws_have_the_central_one(void **state) {
         for (int k = 0; k < m; k++) x[k] = uniform(k, (uint32_t)m);
         qsort(x, (size_t)m, sizeof *x, ascending);
         for (int p = 5; p < 100; p += 5) {
-            const acf_interval a = acf_interval_central(x, m, p / 100.0), b = acf_interval_of(x, m, p / 100.0);
+            const acf_interval a = acf_interval_central(x, m, p / 100.0), b = acf_interval_of(x, m, p / 100.0, NULL);
             same(b, a.low, a.high);
             assert_true(a.low <= a.high);
         }
     }
     for (int k = 0; k < 20; k++) x[k] = 10 * k;
-    same(acf_interval_of(x, 20, 0.9), 0.5, 189.5);
-    same(acf_interval_of(x, 20, 0.5), 42.5, 147.5);
-    same(acf_interval_of(x, 9, 0.9), 0, 80); /* too few: all of them */
-    same(acf_interval_of(x, 1, 0.9), 0, 0);
+    same(acf_interval_of(x, 20, 0.9, NULL), 0.5, 189.5);
+    same(acf_interval_of(x, 20, 0.5, NULL), 42.5, 147.5);
+    same(acf_interval_of(x, 9, 0.9, NULL), 0, 80); /* too few: all of them */
+    same(acf_interval_of(x, 1, 0.9, NULL), 0, 0);
 }
 
 static void values_that_can_go_do(void **state) {
@@ -52,37 +52,37 @@ static void values_that_can_go_do(void **state) {
     double x[MOST];
     int64_t m = draws_of((int[]){60, 20, 8, 4, 3, 2, 1, 1, 1}, 9, x); /* 100 draws, of which 10 may be outside */
     same(acf_interval_central(x, m, 0.9), 1, 5.95);
-    same(acf_interval_of(x, m, 0.9), 1, 4);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 4);
     m = draws_of((int[]){1, 1, 1, 2, 3, 4, 8, 20, 60}, 9, x);
-    same(acf_interval_of(x, m, 0.9), 6, 9);
+    same(acf_interval_of(x, m, 0.9, NULL), 6, 9);
     m = draws_of((int[]){3, 92, 5}, 3, x);
-    same(acf_interval_of(x, m, 0.9), 2, 2); /* a value that is nearly sure */
+    same(acf_interval_of(x, m, 0.9, NULL), 2, 2); /* a value that is nearly sure */
     m = draws_of((int[]){6, 50, 40, 4}, 4, x);
     same(acf_interval_central(x, m, 0.9), 1, 3);
-    same(acf_interval_of(x, m, 0.9), 2, 3);
+    same(acf_interval_of(x, m, 0.9, NULL), 2, 3);
     m = draws_of((int[]){6, 50, 39, 5}, 4, x);
-    same(acf_interval_of(x, m, 0.9), 1, 3); /* 11 would be outside */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* 11 would be outside */
     m = draws_of((int[]){5, 50, 39, 6}, 4, x);
-    same(acf_interval_of(x, m, 0.9), 2, 4);
+    same(acf_interval_of(x, m, 0.9, NULL), 2, 4);
     m = draws_of((int[]){7, 86, 7}, 3, x);
-    same(acf_interval_of(x, m, 0.9), 1, 2); /* of equals either end */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* of equals either end */
     m = draws_of((int[]){8, 85, 7}, 3, x);
-    same(acf_interval_of(x, m, 0.9), 1, 2); /* the end with fewer draws */
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* the end with fewer draws */
     m = draws_of((int[]){7, 85, 8}, 3, x);
-    same(acf_interval_of(x, m, 0.9), 2, 3);
+    same(acf_interval_of(x, m, 0.9, NULL), 2, 3);
     m = draws_of((int[]){7, 86, 7}, 3, x);
     for (int64_t k = 93; k < m; k++) x[k] = 2.5;
-    same(acf_interval_of(x, m, 0.9), 2, 2.5); /* of equals the one that makes it shorter */
+    same(acf_interval_of(x, m, 0.9, NULL), 2, 2.5); /* of equals the one that makes it shorter */
     m = draws_of((int[]){50, 50}, 2, x);
-    same(acf_interval_of(x, m, 0.9), 1, 2);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 2);
     m = draws_of((int[]){2, 2}, 2, x);
-    same(acf_interval_of(x, m, 0.1), 1.25, 1.75); /* its ends do not pass each other */
+    same(acf_interval_of(x, m, 0.1, NULL), 1.25, 1.75); /* its ends do not pass each other */
     m = draws_of((int[]){19, 1}, 2, x);
-    same(acf_interval_of(x, m, 0.9), 1, 1);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 1);
     m = draws_of((int[]){17, 1, 1}, 3, x); /* 0.1 · 20, whatever the doubles say */
-    same(acf_interval_of(x, m, 0.9), 1, 1);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 1);
     m = draws_of((int[]){16, 1, 1, 1}, 4, x); /* 2 may be outside, and of a draw that stands alone half is: as good as one more */
-    same(acf_interval_of(x, m, 0.9), 1, 3);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 3);
 }
 
 /* What intervals of m draws hold of one more, and how long they are: value(u) maps uniform numbers. */
@@ -98,7 +98,7 @@ static held hold(double (*value)(double), int m) {
         const double truth = value(uniform(i, MOST));
         for (int k = 0; k < m; k++) x[k] = value(uniform(i, (uint32_t)k));
         qsort(x, (size_t)m, sizeof *x, ascending);
-        const acf_interval in = acf_interval_of(x, m, 0.9), all = acf_interval_central(x, m, 0.9);
+        const acf_interval in = acf_interval_of(x, m, 0.9, NULL), all = acf_interval_central(x, m, 0.9);
         assert_true(in.low >= all.low && in.high <= all.high && in.low <= in.high);
         h.of += truth >= in.low && truth <= in.high, h.central += truth >= all.low && truth <= all.high;
         h.length += in.high - in.low, h.central_length += all.high - all.low;
@@ -126,6 +126,49 @@ static void what_they_hold_of_new_draws(void **state) {
     }
 }
 
+/* Draws that repeat a donor's cell are no reason to leave values out; those that the column's cells share are. */
+static void what_is_shared(void **state) {
+    (void)state;
+    double x[MOST];
+    acf_shared s = {.n = 1};
+    int64_t m = draws_of((int[]){60, 20, 8, 4, 3, 2, 1, 1, 1}, 9, x);
+    s.value[0] = 7;
+    same(acf_interval_of(x, m, 0.9, &s), 1, 5.95); /* 1 is a quantile like any other */
+    s.value[0] = 1;
+    same(acf_interval_of(x, m, 0.9, &s), 1, 5); /* 5 are outside, and 3 that have this very value; with 4 at the end it would be 12 */
+    m = draws_of((int[]){60, 20, 8, 2, 2, 2, 2, 2, 2}, 9, x);
+    same(acf_interval_of(x, m, 0.9, &s), 1, 5); /* 8 and, of 5 itself, 2 */
+    s.n = 2, s.value[1] = 4;
+    same(acf_interval_of(x, m, 0.9, &s), 1, 4); /* 10, and none of 4 itself */
+    m = draws_of((int[]){89, 1, 10}, 3, x);
+    s.value[1] = 2;
+    same(acf_interval_of(x, m, 0.9, &s), 1, 2); /* one draw is enough where cells share the value */
+    s.n = 1;
+    same(acf_interval_of(x, m, 0.9, &s), 1, 3);
+    s.n = 0;
+    for (int i = 0; i < 200; i++) { /* five donors */
+        for (int k = 0; k < 20; k++) x[k] = floor(5 * uniform(k, (uint32_t)i));
+        qsort(x, 20, sizeof *x, ascending);
+        const acf_interval a = acf_interval_central(x, 20, 0.9);
+        same(acf_interval_of(x, 20, 0.9, &s), a.low, a.high);
+    }
+
+    for (int k = 0; k < 100; k++) x[k] = 1000 + k;
+    x[7] = x[50] = x[3] = -1, x[20] = x[21] = 5;
+    acf_shared_of(&s, x, 100);
+    assert_true(s.n == 1 && s.value[0] == -1); /* two cells are not enough */
+    for (int k = 0; k < 100; k++) x[k] = k % 50;
+    acf_shared_of(&s, x, 100);
+    assert_int_equal(s.n, 0);
+    for (int k = 0; k < 120; k++) x[k] = 39 - k % 40;
+    acf_shared_of(&s, x, 120);
+    assert_int_equal(s.n, 40); /* three of 120 */
+    for (int k = 0; k < 40; k++) assert_true(s.value[k] == k);
+    s.n = 0;
+    acf_shared_count(&s, 1, 3, 150), acf_shared_count(&s, 2, 3, 151), acf_shared_count(&s, 3, 4, 200), acf_shared_count(&s, 4, 4, 201);
+    assert_true(s.n == 2 && s.value[0] == 1 && s.value[1] == 3);
+}
+
 static void how_many_draws_they_are_meant_for(void **state) {
     (void)state;
     assert_int_equal(acf_interval_draws(0.9), 19);
@@ -133,5 +176,5 @@ static void how_many_draws_they_are_meant_for(void **state) {
     assert_int_equal(acf_interval_draws(0.99), 199);
 }
 
-ACF_TESTS(interval, cmocka_unit_test(differing_draws_have_the_central_one), cmocka_unit_test(values_that_can_go_do), cmocka_unit_test(what_they_hold_of_new_draws),
+ACF_TESTS(interval, cmocka_unit_test(differing_draws_have_the_central_one), cmocka_unit_test(values_that_can_go_do), cmocka_unit_test(what_they_hold_of_new_draws), cmocka_unit_test(what_is_shared),
           cmocka_unit_test(how_many_draws_they_are_meant_for))

@@ -2,6 +2,7 @@
 #include "harness/looked_lab.h"
 
 #include "harness/lab.h"
+#include "infer/interval.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -303,6 +304,39 @@ static void same_answers(answers a, answers b, int64_t N, const int64_t *of) {
     }
 }
 
+/* Ends of intervals may be values that the table's cells share, and no others that rows repeat: these are a donor's. */
+static void intervals_know_what_cells_share(void **state) {
+    (void)state;
+    enum { DRAWS = 25 };
+    acf_looked_lab b;
+    double one[CELLS], drawn[CELLS][DRAWS], mean[CELLS], low[CELLS], high[CELLS], cells[ROWS];
+    int moved = 0, kept = 0;
+    acf_looked_lab_open(&b, 2, 2, 5);
+    acf_looked_lab_believe(&b, 2, 0.1);
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        assert_int_equal(acf_ask_draw(b.s, b.table, all, 8, d, one), ACF_OK);
+        for (int c = 0; c < CELLS; c++) drawn[c][d] = one[c];
+    }
+    assert_int_equal(acf_ask_interval(b.s, b.table, all, 8, DRAWS, 0.8, mean, low, high), ACF_OK);
+    for (int c = 0; c < CELLS; c++) {
+        acf_shared shared;
+        int64_t n = 0;
+        const int j = c % COLS;
+        assert_int_equal(isnan(mean[c]), !acf_looked_lab_asks(all, ACF_TO_FILL, b.table, c));
+        assert_int_equal(isnan(low[c]), isnan(mean[c]) || acf_looked_lab_columns[j].classes);
+        if (isnan(low[c])) continue;
+        for (int i = 0; i < ROWS; i++)
+            if (acf_tab_present(b.table->x[i * COLS + j])) cells[n++] = b.table->x[i * COLS + j];
+        acf_shared_of(&shared, cells, n);
+        qsort(drawn[c], DRAWS, sizeof(double), by_value);
+        const acf_interval in = acf_interval_of(drawn[c], DRAWS, 0.8, &shared), rows = acf_interval_of(drawn[c], DRAWS, 0.8, NULL);
+        acf_assert_close(low[c], in.low, tol, "low"), acf_assert_close(high[c], in.high, tol, "high");
+        moved += in.low != acf_interval_central(drawn[c], DRAWS, 0.8).low, kept += in.low != rows.low || in.high != rows.high;
+    }
+    assert_true(moved > 0 && kept > 0); /* both occur */
+    acf_looked_lab_close(&b);
+}
+
 static void batches_and_order_do_not_matter(void **state) {
     (void)state;
     static const int64_t sizes[] = {1, 3, 16, 100};
@@ -356,4 +390,4 @@ static void threads_do_not_matter(void **state) {
 ACF_TESTS(looked_up_answers, cmocka_unit_test(rows_that_are_believed_are_copied), cmocka_unit_test(cells_follow_those_before),
           cmocka_unit_test(rows_are_taken_as_often_as_believed), cmocka_unit_test(no_donor_is_passed_over),
           cmocka_unit_test(draws_follow_the_scores), cmocka_unit_test(means_are_those_of_both),
-          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(batches_and_order_do_not_matter), cmocka_unit_test(threads_do_not_matter))
+          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(intervals_know_what_cells_share), cmocka_unit_test(batches_and_order_do_not_matter), cmocka_unit_test(threads_do_not_matter))

@@ -1,8 +1,6 @@
 /* Scores of imputed cells: see metrics.h; formulas in docs/math.md, Evaluation. */
 #include "infer/metrics.h"
 
-#include "infer/interval.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,12 +99,12 @@ double acf_metric_crps(const double *truth, const double *drawn, int64_t m, int6
     return sum / (double)n;
 }
 
-double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale,
+double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale, const acf_shared *s,
                            double *scratch) {
     int64_t inside = 0;
     for (int64_t i = 0; i < n; i++) {
         sorted_draws(drawn, m, n, i, scratch);
-        const acf_interval in = acf_interval_of(scratch, m, level);
+        const acf_interval in = acf_interval_of(scratch, m, level, s);
         inside += truth[i] >= in.low - TIE * scale && truth[i] <= in.high + TIE * scale;
     }
     return (double)inside / (double)n;

@@ -14,6 +14,8 @@
 #ifndef ACF_INFER_METRICS_H
 #define ACF_INFER_METRICS_H
 
+#include "infer/interval.h"
+
 #include <stdint.h>
 
 /* Standard deviation (divided by the count) of those of x[0], x[stride], ... (n) that are not NaN; 0 when there are none. Squares
@@ -44,9 +46,9 @@ double acf_metric_variation(const double *truth, const double *value, int64_t n,
  * the mean distance of two draws. "Fair": its expectation does not depend on m. Lowest for the true distribution. scratch (m). */
 double acf_metric_crps(const double *truth, const double *drawn, int64_t m, int64_t n, double scale, double *scratch);
 
-/* Share of cells whose truth lies in the interval of this level (interval.h), ends included. Draws from the true distribution cover `level` for every m that is
- * large enough, acf_interval_draws(level). scratch (m). */
-double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale,
+/* Share of cells whose truth lies in the interval of this level (interval.h), ends included; s: values that cells share, or NULL. Draws from the true
+ * distribution cover `level` for every m that is large enough, acf_interval_draws(level). scratch (m). */
+double acf_metric_coverage(const double *truth, const double *drawn, int64_t m, int64_t n, double level, double scale, const acf_shared *s,
                            double *scratch);
 
 /* value (n): the mean of each cell's draws; or the class most draws have, the lowest of equals (scratch (C) for classes 0..C-1). */

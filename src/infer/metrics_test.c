@@ -3,7 +3,6 @@
 
 #include "base/rng.h"
 #include "harness/lab.h"
-#include "infer/interval.h"
 #include "model/safetensors.h"
 
 #include <math.h>
@@ -107,10 +106,10 @@ static void draws_from_the_truth(void **state) {
     const int64_t few[3] = {2, 5, M}, enough[3] = {19, 20, M};
     for (int k = 0; k < 3; k++) {
         acf_assert_close(acf_metric_crps(truth, drawn, few[k], N, 1, scratch), 0.5641896, 0.008, "CRPS of the truth");
-        acf_assert_close(acf_metric_coverage(truth, drawn, enough[k], N, 0.9, 1, scratch), 0.9, 0.003, "coverage of 90 %");
+        acf_assert_close(acf_metric_coverage(truth, drawn, enough[k], N, 0.9, 1, NULL, scratch), 0.9, 0.003, "coverage of 90 %");
     }
-    acf_assert_close(acf_metric_coverage(truth, drawn, 20, N, 0.5, 1, scratch), 0.5, 0.005, "coverage of 50 %");
-    acf_assert_close(acf_metric_coverage(truth, drawn, 9, N, 0.9, 1, scratch), 0.8, 0.005, "nine draws cover 8/10 at most");
+    acf_assert_close(acf_metric_coverage(truth, drawn, 20, N, 0.5, 1, NULL, scratch), 0.5, 0.005, "coverage of 50 %");
+    acf_assert_close(acf_metric_coverage(truth, drawn, 9, N, 0.9, 1, NULL, scratch), 0.8, 0.005, "nine draws cover 8/10 at most");
     free(truth);
     free(drawn);
 }
@@ -123,15 +122,15 @@ static void coverage_by_hand(void **state) {
     const double inside[] = {0.5, 100, 189.5}, outside[] = {0.49, 189.51, -3};
     for (int i = 0; i < 3; i++) {
         truth = inside[i];
-        assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, scratch) == 1);
+        assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, NULL, scratch) == 1);
         truth = outside[i];
-        assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, scratch) == 0);
+        assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, NULL, scratch) == 0);
     }
     for (int k = 0; k < M; k++) drawn[k] = truth = 0.1; /* certain and right */
-    assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, scratch) == 1);
+    assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, NULL, scratch) == 1);
     for (int k = 0; k < M; k++) drawn[k] = k < 19 ? 1 : 2; /* 19 of 20 are 1, which is enough */
     truth = 1.5;
-    assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, scratch) == 0);
+    assert_true(acf_metric_coverage(&truth, drawn, M, 1, 0.9, 1, NULL, scratch) == 0);
 }
 
 static void means_and_votes(void **state) {

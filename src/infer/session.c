@@ -358,6 +358,8 @@ typedef struct summary {
     int64_t cells;           /* N·D */
     double width;            /* level of the interval */
     double *low, *high;      /* (N,D) */
+    const acf_shared *shared; /* (D); NULL: whatever several draws have */
+    int64_t columns;         /* D */
 } summary;
 
 /* One cell from its draws, which are sorted in place. */
@@ -370,7 +372,7 @@ static void summarise(const summary *w, int64_t cell, double *x, bool categorica
     for (int k = 0; w->quantile && k < w->n_levels; k++)
         w->quantile[k * w->cells + cell] = categorical ? mode : quantile_of(x, w->draws, w->level[k]);
     if (!w->low) return;
-    const acf_interval in = categorical ? (acf_interval){(double)NAN, (double)NAN} : acf_interval_of(x, w->draws, w->width);
+    const acf_interval in = categorical ? (acf_interval){(double)NAN, (double)NAN} : acf_interval_of(x, w->draws, w->width, w->shared ? &w->shared[cell % w->columns] : NULL);
     w->low[cell] = in.low, w->high[cell] = in.high;
 }
 
@@ -455,7 +457,20 @@ acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, u
     return summarise_table(s, t, q, seed, &(summary){.draws = draws, .level = level, .n_levels = n_levels, .mean = mean, .quantile = quantile, .cells = t->N * t->D});
 }
 
+static void share_values(const acf_archive *a, int64_t j, acf_shared *out) {
+    int64_t cells = 0;
+    for (int64_t i = 0; i < a->N; i++) cells += a->code[j * a->N + i] >= 0;
+    for (int64_t k = a->first[j]; k < a->first[j + 1]; k++) acf_shared_count(out, a->value[k], llround(a->share[k] * (double)cells), cells);
+}
+
 acf_status acf_ask_interval(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, double level, double *mean, double *low, double *high) {
     if (!(level > 0 && level < 1)) return acf_fail(ACF_EUSAGE, "an interval of level %g; expected a number between 0 and 1", level);
-    return summarise_table(s, t, q, seed, &(summary){.draws = draws, .mean = mean, .cells = t->N * t->D, .width = level, .low = low, .high = high});
+    const acf_archive *a = s->m->archive; /* its rows give their own values: which of them are shared, it knows */
+    acf_shared *shared = a ? acf_alloc_zero((size_t)a->D * sizeof *shared, "the ends of intervals") : NULL;
+    if (a && !shared) return ACF_EMEMORY;
+    for (int64_t j = 0; a && j < a->D; j++) share_values(a, j, &shared[j]);
+    const summary w = {.draws = draws, .mean = mean, .cells = t->N * t->D, .width = level, .low = low, .high = high, .shared = shared, .columns = t->D};
+    const acf_status status = summarise_table(s, t, q, seed, &w);
+    acf_release(shared);
+    return status;
 }
