@@ -278,6 +278,9 @@ typedef struct acf_write_plan {
     int stacked;     /* 0: the file with its holes filled (one imputation); else mice's long format: the original with NA in its holes,
                       * then every imputation, with the columns .imp (0, 1, 2, ...) and .id (the row, from 1) last */
     int intervals;   /* else than 0: behind each numeric column x the columns x.low and x.high; NA where the cell was observed */
+    int drawn;       /* else than 0: what is put was drawn with this seed (acf_session_draw, draws 0, 1, ...). Of a category with more levels than classes the rare ones
+                      * share a class (docs/columns.md): drawn, it is written as one of them, by chance as often as they occur; else as the most frequent */
+    uint64_t seed;
 } acf_write_plan;
 
 /* A file being written from a table and its imputations. Observed cells are copied from the table's file byte for byte, with its separator,

@@ -12,7 +12,7 @@ table are removed, a model is fitted to what is left and completes the same tabl
 
 Printed for each table and seed: the point estimates (the best guess; the mean of the draws, most frequent class; the mean of
 each cell's own conditional, most probable class), then what the draws are worth (CRPS, share of truths inside the 5 % to 95 %
-interval, Wasserstein distance of single draws, all in standard deviations), log p of the removed cells given the others (nats
+interval, share of truths inside acflow's own 90 % intervals and the length of these, Wasserstein distance of single draws, all in standard deviations), log p of the removed cells given the others (nats
 per cell, in units where a column has deviation 1; a cell of a rounded column counts as a density over its step), and seconds of processor time (and of the clock)
 for fitting, and for each estimate. Peers: the same figures from impute_results.csv, the mean of the seeds that were run there.
 
@@ -105,12 +105,30 @@ class Fitted:
     def draws(self, n, seed=1):
         return [self.ask('acf_session_draw', C.c_uint64(seed), C.c_uint32(i)) for i in range(n)]
 
+    def interval(self, level=.9, draws=100, seed=1):
+        """(low, high), as impute --intervals writes them."""
+        low, high = np.empty(self.shape), np.empty(self.shape)
+        self.acf('acf_session_interval', self.s, self.t, None, None, C.c_uint64(seed), C.c_int32(draws), C.c_double(level), None, doubles(low), doubles(high))
+        return low, high
+
     def logp(self, x, gone):
         """Sum over rows of log p(removed | the others), in the table's units."""
         t, out = self.acf.table(x, self.classes), np.empty(len(x))
         self.acf('acf_session_logp', self.s, t, None, np.ascontiguousarray(gone, 'u1').ctypes.data_as(C.c_void_p), doubles(out))
         self.acf.lib.acf_table_free(t)
         return out.sum()
+
+
+def held(x, gone, cat, ends):
+    """Share of the removed numbers inside their intervals, and these intervals' mean length in deviations: means over columns."""
+    inside, long = [], []
+    for j in np.flatnonzero(~cat):
+        g, s = gone[:, j], np.nanstd(x[:, j])
+        if g.any() and s > 0:
+            low, high = ends[0][g, j], ends[1][g, j]
+            inside.append(np.mean((x[g, j] >= low - 1e-9 * s) & (x[g, j] <= high + 1e-9 * s)))
+            long.append(np.mean(high - low) / s)
+    return (np.mean(inside), np.mean(long)) if inside else (None, None)
 
 
 def mean_of(draws, cat):
@@ -138,6 +156,7 @@ def run(acf, peers, x, cat, gone, settings, n_draws, trace):
     row['draws_s'] = clock() - t0
     scores['draws'] = peers.score(x, gone, cat, [mean_of(draws, cat)])
     s = peers.score(x, gone, cat, draws, drawn=True)
+    row['held90'], row['length90'] = held(x, gone, cat, f.interval())
     for e, v in scores.items():
         row.update({f'nrmse_{e}': v.get('nrmse'), f'pfc_{e}': v.get('pfc')})
     row.update({k: s.get(k) for k in ('crps', 'cov90', 'w1', 'tv')})
@@ -169,7 +188,7 @@ def pair(d, e):
 
 def show(name, seed, d):
     print(f"{name:9s} {seed}  guess {pair(d, 'guess')}  draws {pair(d, 'draws')}  mean {pair(d, 'mean')}  crps {fmt(d['crps'])} "
-          f"cov90 {fmt(d['cov90'])} w1 {fmt(d['w1'])} logp {fmt(d['logp'])}  steps {d.get('step')} valid {fmt(d.get('best'))}  "
+          f"cov90 {fmt(d['cov90'])} own {fmt(d['held90'])} (length {fmt(d['length90'])}) w1 {fmt(d['w1'])} logp {fmt(d['logp'])}  steps {d.get('step')} valid {fmt(d.get('best'))}  "
           f"fit {d['fit_s']:.1f}s ({d['fit_wall']:.0f}s) guess {d['guess_s']:.1f}s mean {d['mean_s']:.1f}s draws {d['draws_s']:.1f}s", flush=True)
 
 
@@ -180,7 +199,7 @@ def summary(name, rows, peers):
     own = [min(mean[f'{k}_{e}'] for e in ('guess', 'draws', 'mean')) for k in ('nrmse', 'pfc')]
     print(f"{name:9s} mean  guess {pair(mean, 'guess')}  draws {pair(mean, 'draws')}  mean {pair(mean, 'mean')} | best peer {fmt(best[0])} / {fmt(best[1])}"
           f" | ratio {fmt(mean['nrmse_mean'] / best[0])} / {fmt(mean['pfc_mean'] / best[1])}"
-          f" | crps {fmt(mean['crps'])} (mice {fmt(mice.get('crps'))}) cov90 {fmt(mean['cov90'])} w1 {fmt(mean['w1'])} (mice {fmt(mice.get('w1'))})"
+          f" | crps {fmt(mean['crps'])} (mice {fmt(mice.get('crps'))}) cov90 {fmt(mean['cov90'])} own {fmt(mean['held90'])} w1 {fmt(mean['w1'])} (mice {fmt(mice.get('w1'))})"
           f" logp {fmt(mean['logp'])} | fit {mean['fit_s']:.0f}s", flush=True)
     return own
 

@@ -34,6 +34,7 @@ typedef enum acf_stream_id {
     ACF_STREAM_MEMBER,    /* seeds of a model's members, and whose turn it is to draw */
     ACF_STREAM_RECALL,    /* cells that are taken from rows looked up */
     ACF_STREAM_ARCHIVE,   /* rows that an archive learns from */
+    ACF_STREAM_LEVEL,     /* which of the levels that share a class is written */
     ACF_STREAM_TEST = 0x7fff,
     ACF_STREAM_DROPOUT = 0x8000 /* and the 4095 that follow: a stream for each place in a model */
 } acf_stream_id;

@@ -55,7 +55,7 @@ static acf_status answer(acf_session *s, const acf_table *t, const plan *p, uint
 }
 
 static acf_write_plan to_write(const plan *p) {
-    return (acf_write_plan){.imputations = (int)p->draws, .stacked = stacked != NULL, .intervals = p->interval != 0};
+    return (acf_write_plan){.imputations = (int)p->draws, .stacked = stacked != NULL, .intervals = p->interval != 0, .drawn = draws_text || draw_one, .seed = (uint64_t)p->seed};
 }
 
 /* The model's answer; without a model the table itself, in which nothing is to be filled. */

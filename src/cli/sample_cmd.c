@@ -27,7 +27,7 @@ static int draw(const acf_model *m, long long rows, long long seed) {
     acf_table *t = NULL;
     acf_session *s = NULL;
     acf_writer *w = NULL;
-    const acf_write_plan plan = {.imputations = 1};
+    const acf_write_plan plan = {.imputations = 1, .drawn = 1, .seed = (uint64_t)seed};
     double *x = malloc((size_t)rows * (size_t)acf_model_columns(m) * sizeof *x);
     if (!x) return cli_no_memory("the rows");
     bool ok = acf_table_blank(m, rows, given, &t) == ACF_OK;

@@ -139,6 +139,20 @@ static void write_number(const acf_field_spec *c, double v, acf_text *out) {
     acf_text_add(out, text);
 }
 
+/* Schema files may have levels without counts: then each is as likely. */
+int64_t acf_cell_level(const acf_field_spec *c, double value, double u) {
+    const int64_t own = c->levels.n - c->pooled;
+    const acf_tally_entry *e = c->levels.entry;
+    int64_t level = (int64_t)acf_cell_round(c, value);
+    double all = 0, below = 0;
+    if (level < own || c->pooled == 0) return level;
+    for (int64_t k = own; k < c->levels.n; k++) all += (double)e[k].count;
+    if (all == 0) return acf_min(own + (int64_t)(u * (double)c->pooled), c->levels.n - 1);
+    for (level = own; level < c->levels.n - 1; level++)
+        if ((below += (double)e[level].count) > u * all) break;
+    return level;
+}
+
 void acf_cell_write(const acf_field_spec *c, double value, acf_text *out) {
     double v = acf_cell_round(c, value);
     switch (c->kind) {

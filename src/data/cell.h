@@ -31,6 +31,9 @@ double acf_cell_round(const acf_field_spec *c, double value);
 /* Appends the text of a value, rounded first. No quotes. */
 void acf_cell_write(const acf_field_spec *c, double value, acf_text *out);
 
+/* The level that a class of a category is written as; of the class that levels share the one that u, from 0 to 1, picks by their counts. */
+int64_t acf_cell_level(const acf_field_spec *c, double value, double u);
+
 /* "a number", "a date like 2021-03-09": what the column expects, for sentences. Returns out. */
 #define ACF_EXPECTED_MAX 96
 char *acf_cell_expected(const acf_field_spec *c, char out[ACF_EXPECTED_MAX]);

@@ -1,7 +1,7 @@
 /* Tests of cell.h: what each kind reads, keeps and refuses, and how it writes what a model says. */
 #include "data/cell.h"
 
-#include "harness/check.h"
+#include "harness/lab.h"
 
 #include <math.h>
 #include <string.h>
@@ -145,6 +145,30 @@ static void categories(void **state) {
     acf_schema_free(s);
 }
 
+/* A class that levels share is one of them, as often as they occur. */
+static void shared_classes(void **state) {
+    (void)state;
+    acf_schema *s = schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\", \"a\", \"b\", \"c\"], \"counts\": [4, 3, 5, 2, 1], \"pooled\": 3");
+    const acf_field_spec *c = &s->column[0];
+    acf_assert_close(acf_spec_leading(c), 5.0 / 8, 1e-15, "the part of the most frequent");
+    for (int k = 0; k < 80; k++) {
+        const double u = (k + 0.5) / 80;
+        assert_int_equal(acf_cell_level(c, 0, u), 0);
+        assert_int_equal(acf_cell_level(c, 1, u), 1);
+        assert_int_equal(acf_cell_level(c, 2, u), k < 50 ? 2 : k < 70 ? 3 : 4);
+    }
+    assert_int_equal(acf_cell_level(c, 2, 0), 2);
+    assert_int_equal(acf_cell_level(c, 2, 1), 4);
+    for (int k = 2; k < 5; k++) c->levels.entry[k].count = 0; /* nobody counted them */
+    acf_assert_close(acf_spec_leading(c), 1.0 / 3, 1e-15, "each as likely");
+    for (int k = 0; k < 30; k++) assert_int_equal(acf_cell_level(c, 2, (k + 0.5) / 30), 2 + k / 10);
+    assert_int_equal(acf_cell_level(c, 2, 1), 4);
+    acf_schema_free(s);
+    s = schema("\"kind\": \"category\", \"levels\": [\"F\", \"M\"], \"counts\": [4, 3]");
+    assert_true(acf_spec_leading(&s->column[0]) == 1 && acf_cell_level(&s->column[0], 1, 0.01) == 1);
+    acf_schema_free(s);
+}
+
 static void dates(void **state) {
     (void)state;
     acf_schema *s = schema("\"kind\": \"date\", \"format\": \"DD/MM/YYYY\", \"min\": \"01/02/1970\", \"max\": \"03/02/1970\"");
@@ -196,5 +220,5 @@ static void numbers_of_matrices(void **state) {
     acf_schema_free(s);
 }
 
-ACF_TESTS(cell, cmocka_unit_test(reals), cmocka_unit_test(integers), cmocka_unit_test(times_have_steps), cmocka_unit_test(ordinals), cmocka_unit_test(categories),
+ACF_TESTS(cell, cmocka_unit_test(reals), cmocka_unit_test(integers), cmocka_unit_test(times_have_steps), cmocka_unit_test(ordinals), cmocka_unit_test(categories), cmocka_unit_test(shared_classes),
           cmocka_unit_test(dates), cmocka_unit_test(what_is_not_modelled_is_kept), cmocka_unit_test(numbers_of_matrices))

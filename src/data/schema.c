@@ -63,6 +63,14 @@ int64_t acf_schema_find(const acf_schema *s, const char *name) {
     return -1;
 }
 
+double acf_spec_leading(const acf_field_spec *c) {
+    const int64_t own = c->levels.n - c->pooled;
+    double all = 0;
+    if (c->kind != ACF_KIND_CATEGORY || c->pooled == 0) return 1;
+    for (int64_t k = own; k < c->levels.n; k++) all += (double)c->levels.entry[k].count;
+    return all > 0 ? (double)c->levels.entry[own].count / all : 1 / (double)c->pooled;
+}
+
 const acf_field_spec *acf_schema_at(const acf_schema *s, int64_t place) {
     int64_t j = place;
     while (s->column[j].place != place) j++; /* columns that are not modelled only move it back */

@@ -12,8 +12,8 @@
  *     identifier  not in the table                         never made up
  *     empty       not in the table                         never made up
  *
- * A category with more than ACF_CLASSES_MAX levels keeps those that are frequent; the others share one class, the last, which stands for
- * the most frequent of them when it is written. */
+ * A category with more than ACF_CLASSES_MAX levels keeps those that are frequent; the others share one class, the last, which is written as one of them: the most
+ * frequent or, where it was drawn, any by chance. */
 #ifndef ACF_DATA_SCHEMA_H
 #define ACF_DATA_SCHEMA_H
 
@@ -96,6 +96,9 @@ static inline int32_t acf_spec_classes(const acf_field_spec *c) {
     if (c->kind != ACF_KIND_CATEGORY) return 0;
     return (int32_t)(c->levels.n - c->pooled + (c->pooled > 0));
 }
+
+/* Of the cells in the class that levels share, the part that the most frequent of them has; 1 where none is shared. */
+double acf_spec_leading(const acf_field_spec *c);
 
 /* The modelled columns as a table has them, names borrowed: out (D). */
 void acf_schema_columns(const acf_schema *s, acf_column *out);

@@ -8,6 +8,7 @@
  * and one function writes them. */
 #include "data/writer.h"
 
+#include "base/rng.h"
 #include "data/memory_schema.h"
 #include "data/profile.h"
 #include "data/sink.h"
@@ -58,6 +59,10 @@ static acf_status value_field(acf_writer *w, const acf_field_spec *c, double val
     return field(w, text, t.len, c->quoted);
 }
 
+static acf_status level_field(acf_writer *w, const acf_field_spec *c, int64_t level) {
+    return field(w, c->levels.entry[level].text, c->levels.entry[level].length, c->quoted);
+}
+
 static acf_status number_field(acf_writer *w, int64_t v) {
     char text[24];
     acf_text t = acf_text_into(text, sizeof text);
@@ -73,6 +78,14 @@ typedef struct row {
     int64_t i, imputation;
     const double *value, *low, *high; /* (D) of this row */
 } row;
+
+/* A hole's value. Which of the levels that share a class it is, if it was drawn, is drawn here: the model knows only the class. */
+static acf_status filled_field(acf_writer *w, const acf_field_spec *c, const row *r) {
+    const double value = c->place >= 0 ? r->value[c->place] : 0;
+    if (!w->plan.drawn || c->kind != ACF_KIND_CATEGORY || c->pooled == 0) return value_field(w, c, value);
+    const acf_place at = {.seed = w->plan.seed, .row = acf_tab_id(w->t, r->i), .stream = ACF_STREAM_LEVEL, .column = (uint32_t)c->place, .draw = (uint32_t)(r->imputation - 1)};
+    return level_field(w, c, acf_cell_level(c, value, acf_rng_uniform(at)));
+}
 
 /* Numbers have ends; between categories there is nothing. */
 static bool has_interval(const acf_writer *w, const acf_field_spec *c) {
@@ -107,12 +120,12 @@ static acf_status row_tail(acf_writer *w, const row *r) {
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /* The white space around a cell stays: a hole written " ?" is filled with " 12". */
-static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_field *f, double value) {
+static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
     size_t lead = 0, tail = 0;
     while (lead < f->raw_length && is_blank(f->raw[lead])) lead++;
     while (tail < f->raw_length - lead && is_blank(f->raw[f->raw_length - 1 - tail])) tail++;
     ACF_TRY(bytes(w, f->raw, lead));
-    ACF_TRY(value_field(w, c, value));
+    ACF_TRY(filled_field(w, c, r));
     return bytes(w, f->raw + f->raw_length - tail, tail);
 }
 
@@ -122,7 +135,7 @@ static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_
     bool hole = c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
                   : acf_markers_has(&w->schema->markers, f->text, f->length);
     if (!hole) ACF_TRY(bytes(w, f->raw, f->raw_length));
-    else if (can_fill(c, r)) ACF_TRY(fill_hole(w, c, f, c->place >= 0 ? r->value[c->place] : 0));
+    else if (can_fill(c, r)) ACF_TRY(fill_hole(w, c, f, r));
     else if (w->plan.stacked) ACF_TRY(bytes(w, "NA", 2));
     else ACF_TRY(bytes(w, f->raw, f->raw_length));
     return has_interval(w, c) ? interval(w, c, r, !hole) : ACF_OK;
@@ -172,7 +185,7 @@ static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row 
     const char *given = w->f && w->f->given ? w->f->given[c - w->schema->column] : NULL;
     if (given) ACF_TRY(field(w, given, strlen(given), c->quoted));
     else if (observed) ACF_TRY(value_field(w, c, own));
-    else if (can_fill(c, r)) ACF_TRY(value_field(w, c, c->place >= 0 ? r->value[c->place] : 0));
+    else if (can_fill(c, r)) ACF_TRY(filled_field(w, c, r));
     else ACF_TRY(bytes(w, "NA", 2));
     return has_interval(w, c) ? interval(w, c, r, observed) : ACF_OK;
 }

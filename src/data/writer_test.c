@@ -189,6 +189,59 @@ static void blank_tables_are_written(void **state) {
     acf_tab_free(model);
 }
 
+/* 300 levels, of which few have a class of their own. Drawn, the class of the others is any of them, those that come twice twice as often; the same for any order of rows. */
+static double second_class(int64_t i, int64_t j, int64_t imputation) {
+    (void)i, (void)imputation;
+    return j == 1 ? 1 : 0.3;
+}
+
+static void levels_that_share_a_class_are_drawn(void **state) {
+    (void)state;
+    enum { HOLES = 3000 };
+    static char file[200000], first[200000];
+    acf_text f = acf_text_into(file, sizeof file);
+    acf_text_add(&f, "x,c\n");
+    for (int k = 0; k < 300; k++)
+        for (int i = 0; i < (k == 0 ? 9 : k <= 100 ? 2 : 1); i++) acf_text_addf(&f, "%d.5,w%d\n", i, k);
+    for (int i = 0; i < HOLES; i++) acf_text_add(&f, "0.5,\n");
+    acf_table *t = acf_frame_lab_read(file, OPTIONS("types=c=category"), NULL);
+    assert_int_equal(acf_spec_classes(&t->frame->schema->column[1]), 2);
+    acf_write_plan plan = {.imputations = 1, .drawn = 1, .seed = 7};
+    acf_text_add((acf_text[]){acf_text_into(first, sizeof first)}, acf_frame_lab_write(t, plan, second_class));
+    int often = 0, once = 0, seen[300] = {0}, differ = 0, k;
+    const char *at = first;
+    for (int i = 0; i < 9 + 200 + 199 + 1; i++) at = strchr(at, '\n') + 1;
+    for (; sscanf(at, "0.5,w%d", &k) == 1; at = strchr(at, '\n') + 1) {
+        assert_true(k > 0 && k < 300);
+        *(k <= 100 ? &often : &once) += 1, differ += seen[k]++ == 0;
+    }
+    assert_int_equal(often + once, HOLES);
+    assert_true(abs(often - HOLES * 200 / 399) < 100 && differ > 290);
+    assert_string_equal(acf_frame_lab_write(t, plan, second_class), first); /* the same seed */
+    plan.seed = 8;
+    assert_string_not_equal(acf_frame_lab_write(t, plan, second_class), first);
+    plan.drawn = 0;
+    const char *sure = acf_frame_lab_write(t, plan, second_class);
+    assert_non_null(strstr(sure, "\n0.5,w1\n0.5,w1\n"));
+    plan = (acf_write_plan){.imputations = 2, .stacked = 1, .drawn = 1, .seed = 7};
+    const char *both = acf_frame_lab_write(t, plan, second_class), *last = strstr(both, ",2,3408\n"), *before = strstr(both, ",1,3408\n");
+    assert_true(last && before); /* one imputation is not the other, and the first is the one alone */
+    int as_alone = 0, as_other = 0, w[3];
+    for (int i = 3209; i <= 3408; i++) {
+        char tail[2][32];
+        for (int m = 0; m < 2; m++) snprintf(tail[m], sizeof tail[m], ",%d,%d\n", m + 1, i);
+        const char *a = strstr(both, tail[0]), *b = strstr(both, tail[1]);
+        while (a[-1] != 'w') a--;
+        while (b[-1] != 'w') b--;
+        const char *alone = first;
+        for (int line = 0; line < i; line++) alone = strchr(alone, '\n') + 1;
+        assert_true(sscanf(a, "%d", &w[0]) == 1 && sscanf(b, "%d", &w[1]) == 1 && sscanf(alone, "0.5,w%d", &w[2]) == 1);
+        as_alone += w[0] == w[2], as_other += w[0] == w[1];
+    }
+    assert_true(as_alone == 200 && as_other < 20);
+    acf_tab_free(t);
+}
+
 /* ---- matrices ------------------------------------------------------------------------------------------------------ */
 
 static void matrices_stay_matrices(void **state) {
@@ -535,7 +588,7 @@ ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte), cmoc
           cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_hole), cmocka_unit_test(unseen_categories_stay),
           cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes), cmocka_unit_test(imputations_are_stacked),
           cmocka_unit_test(intervals_stand_behind_their_column), cmocka_unit_test(new_columns_need_new_names),
-          cmocka_unit_test(tables_from_memory_are_plain_csv), cmocka_unit_test(blank_tables_are_written),
+          cmocka_unit_test(tables_from_memory_are_plain_csv), cmocka_unit_test(blank_tables_are_written), cmocka_unit_test(levels_that_share_a_class_are_drawn),
           cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_say_what_is_in_a_file), cmocka_unit_test(a_check_refuses_what_opening_would),
           cmocka_unit_test(gzip_is_written), cmocka_unit_test(pipes_work),
           cmocka_unit_test(the_output_is_not_the_input),

@@ -8,7 +8,20 @@
 #include <string.h>
 
 /* Classes whose probabilities members are asked for; 0: a single member names the most probable itself. */
-static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->looked_up ? acf_net_classes(s->m->net) : 0; }
+static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->looked_up || s->leading ? acf_net_classes(s->m->net) : 0; }
+
+/* s->leading, where a class stands for several levels. */
+static acf_status find_leading(acf_session *s) {
+    const acf_schema *schema = s->m->schema;
+    bool any = false;
+    for (int64_t c = 0; schema && c < schema->n; c++) any = any || schema->column[c].pooled > 0;
+    if (!any) return ACF_OK;
+    s->leading = acf_alloc((size_t)schema->D * sizeof *s->leading, "a session");
+    if (!s->leading) return ACF_EMEMORY;
+    for (int64_t c = 0; c < schema->n; c++)
+        if (schema->column[c].place >= 0) s->leading[schema->column[c].place] = acf_spec_leading(&schema->column[c]);
+    return ACF_OK;
+}
 
 /* Memory for rows of the batch, and for what members say about them. */
 static acf_status make_memory(acf_session *s) {
@@ -31,6 +44,7 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     s->dev = dev, s->m = m, s->rows = rows;
     for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
     if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, s->dev->threads, &s->looked_up));
+    ACF_TRY_DONE(find_leading(s));
     ACF_TRY_DONE(make_memory(s));
     *out = s;
 done:
@@ -47,6 +61,7 @@ void acf_ask_free(acf_session *s) {
     acf_release(s->each);
     acf_release(s->probs);
     acf_release(s->mixed);
+    acf_release(s->leading);
     acf_release(s);
 }
 
@@ -284,11 +299,12 @@ static acf_status add_member(acf_session *s, acf_member *one, int64_t n) {
     return ACF_OK;
 }
 
-/* The most probable class of n, of a tie the lowest. */
-static double most_probable(const double *p, int64_t n) {
+/* The most probable class of n, of a tie the lowest. The last counts with this part of its probability, what the most frequent of its levels has: the class is written
+ * as that one, and may be probable only because a thousand others share it. */
+static double most_probable(const double *p, int64_t n, double last) {
     int64_t best = 0;
     for (int64_t c = 1; c < n; c++)
-        if (p[c] > p[best]) best = c;
+        if (p[c] * (c == n - 1 ? last : 1) > p[best]) best = c;
     return (double)best;
 }
 
@@ -306,7 +322,7 @@ static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q,
     for (int64_t i = 0; i < n; i++) {
         const int32_t j = s->column[i];
         if (s->looked_up) acf_looked_up_mean(s->looked_up, t, q, s->row[i], j, s->K, &s->each[i], s->mixed + i * M);
-        out[s->row[i] * t->D + j] = M && is_category(s, j) ? most_probable(s->mixed + i * M, s->m->encoder->column[j].classes) : s->each[i];
+        out[s->row[i] * t->D + j] = M && is_category(s, j) ? most_probable(s->mixed + i * M, s->m->encoder->column[j].classes, s->leading ? s->leading[j] : 1) : s->each[i];
     }
     return ACF_OK;
 }

@@ -17,6 +17,7 @@ struct acf_session {
     double *each;    /* (K, rows·D) what each member says */
     acf_real *probs; /* (rows, classes) of one member, and the sum over members: where there are categories and several members */
     double *mixed;
+    double *leading; /* (D) the part of a category's last class that a single level may have (acf_spec_leading); NULL: all are single levels */
     acf_looked_up *looked_up; /* where the model has an archive; NULL: it has none */
 };
 

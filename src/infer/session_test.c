@@ -203,17 +203,19 @@ static void open_shaped(bench *b, int64_t batch) {
 }
 
 /* log p (n) of the values v (n) of column j in row 0, the rest of which is given. */
-static void scores_of(bench *b, int j, const double *v, int n, double *lp) {
+static void scores_of_row(bench *b, int row, int j, const double *v, int n, double *lp) {
     double *x = acf_alloc((size_t)(n * COLS) * sizeof *x, "a test");
     uint8_t *asked = acf_alloc_zero((size_t)(n * COLS), "a test");
     acf_table *t;
     assert_true(x && asked);
-    for (int i = 0; i < n * COLS; i++) x[i] = b->x[i % COLS], asked[i] = i % COLS == j;
+    for (int i = 0; i < n * COLS; i++) x[i] = b->x[row * COLS + i % COLS], asked[i] = i % COLS == j;
     for (int i = 0; i < n; i++) x[i * COLS + j] = v[i];
     assert_int_equal(acf_tab_create(x, NULL, n, COLS, b->table->column, &t), ACF_OK);
     if (acf_ask_logp(b->s, t, (acf_question){.asked = asked}, lp)) fail_msg("%s", acf_error());
     acf_tab_free(t), acf_release(x), acf_release(asked);
 }
+
+static void scores_of(bench *b, int j, const double *v, int n, double *lp) { scores_of_row(b, 0, j, v, n, lp); }
 
 /* Over a warped column the density integrates to 1; over a rounded one the mean density of each value's rows, times the step,
  * sums to 1: scores are densities of dequantised values. */
@@ -307,6 +309,44 @@ static void means_are_those_of_the_density(void **state) {
 }
 
 /* A mean is near that of many draws of the same one-column question, and what else is asked for does not matter. */
+/* A class that many levels share is written as one of them: it is filled in where that one is the most probable. */
+static void a_shared_class_counts_as_its_first_level(void **state) {
+    (void)state;
+    static const char *const counts[] = {"1, 0, 0", "2, 1, 1", "1, 1, 1", "0, 0, 0"};
+    static const double part[] = {1, 0.5, 1.0 / 3, 1.0 / 3};
+    double out[CELLS], lp[3];
+    int changed = 0, last = 0;
+    for (int k = 0; k < 4; k++) {
+        bench b;
+        char text[1024];
+        json_t *v;
+        const acf_json_source from = {"test", ACF_EMODEL};
+        open_shaped(&b, 64);
+        snprintf(text, sizeof text,
+                 "{\"rows\": 9, \"named\": true, \"missing_markers\": [\"\"], \"columns\": [{\"name\": \"a\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9},"
+                 "{\"name\": \"b\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}, {\"name\": \"c\", \"observed\": 9, \"missing\": 0, \"kind\": \"category\","
+                 "\"levels\": [\"u\", \"v\", \"w\", \"x\", \"y\"], \"counts\": [3, 3, %s], \"pooled\": 3}, {\"name\": \"d\", \"observed\": 9, \"missing\": 0, \"kind\": \"real\", \"min\": 0, \"max\": 9}]}",
+                 counts[k]);
+        assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &v), ACF_OK);
+        if (acf_schema_from_json(from, v, true, &b.m->schema) != ACF_OK) fail_msg("%s", acf_error());
+        json_decref(v);
+        acf_ask_free(b.s);
+        assert_int_equal(acf_ask_create(b.dev, b.m, 16, &b.s), ACF_OK);
+        assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, out), ACF_OK);
+        for (int i = 0; i < ROWS; i++) {
+            if (!isnan(b.x[i * COLS + 2])) continue;
+            scores_of_row(&b, i, 2, (double[]){0, 1, 2}, 3, lp);
+            const double plain = lp[0] >= lp[1] && lp[0] >= lp[2] ? 0 : lp[1] >= lp[2] ? 1 : 2;
+            lp[2] += log(part[k]);
+            const double right = lp[0] >= lp[1] && lp[0] >= lp[2] ? 0 : lp[1] >= lp[2] ? 1 : 2;
+            assert_true(out[i * COLS + 2] == right);
+            changed += right != plain, last += right == 2;
+        }
+        close_bench(&b);
+    }
+    assert_true(changed > 0 && last > 0);
+}
+
 static void means_are_those_of_draws(void **state) {
     (void)state;
     enum { DRAWS = 400 };
@@ -348,5 +388,5 @@ ACF_TESTS(session, cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit
           cmocka_unit_test(observed_cells_come_back_to_the_bit), cmocka_unit_test(what_takes_no_part_changes_nothing),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(a_cell_is_a_conditional),
           cmocka_unit_test(scores_are_densities), cmocka_unit_test(scores_are_reproducible),
-          cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density),
+          cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density), cmocka_unit_test(a_shared_class_counts_as_its_first_level),
           cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(refuses_a_table_of_other_columns))
