@@ -464,7 +464,7 @@ ACF_API acf_status acf_session_summary(acf_session *s, const acf_table *t, const
                                        double *quantiles);
 
 /* From `draws` draws: the interval that holds a cell with probability `level`, such as 0.9, low and high, and the mean, each (rows x columns); mean may be NULL. Central,
- * as many draws below as above; where many cells share a value (whole numbers, spikes), values at its ends are left out as long as `level` of the draws stay inside, as an
+ * as many draws below as above; where many cells share a value (whole numbers, spikes), values at its ends are left out as long as that brings what is inside nearer to `level`, as an
  * interval that ends on such a value holds all of it. Unlike quantiles it holds `level` of new draws for any number of draws from 2/(1-level) on. NaN for categories, whose
  * mean is their most frequent class, and for cells that are not asked for. Fails also: ACF_EUSAGE (draws < 1, a level outside (0,1)). */
 ACF_API acf_status acf_session_interval(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define ROUNDING 1e-9 /* 0.1 · 20 is 2, whatever the product of the doubles is */
+#define MORE 1.2      /* times what is to be lost may be, where that is nearer to it than what is lost now */
 
 /* Quantile q: the k-th (from 1) stands at k/(m+1), linear between; beyond the first and the last, these. */
 static double weibull(const double *x, int64_t m, double q) {
@@ -71,15 +72,22 @@ static double inwards(const double *x, int64_t m, bool upper, end e) {
     return upper ? -INFINITY : INFINITY;
 }
 
+/* May an end go on, where `now` is lost and `then` would be, and this is to be? Values that many cells have go all at once: the nearest is as good as it gets, but not
+ * much less may be inside than was promised. */
+static bool may_go(double now, double then, double wanted) {
+    return then <= wanted + ROUNDING || (then <= MORE * wanted + ROUNDING && then - wanted < wanted - now - ROUNDING);
+}
+
 /* Of two values that may go the one with fewer draws does, and of equals the one that leaves a shorter interval. */
 acf_interval acf_interval_of(const double *x, int64_t m, double level, const acf_shared *s) {
     acf_interval in = acf_interval_central(x, m, level);
-    const double may = (1 - level) * (double)(m + 1) + ROUNDING, central = 0.5 * (1 - level) * (double)(m + 1);
+    const double wanted = (1 - level) * (double)(m + 1), central = 0.5 * wanted;
     for (;;) {
         const end low = end_at(x, m, false, in.low, s), high = end_at(x, m, true, in.high, s);
         const double up = inwards(x, m, false, low), down = inwards(x, m, true, high);
-        const bool may_rise = up <= in.high && lost(end_at(x, m, false, up, s), central) + lost(high, central) <= may;
-        const bool may_fall = down >= in.low && lost(low, central) + lost(end_at(x, m, true, down, s), central) <= may;
+        const double below = lost(low, central), above = lost(high, central);
+        const bool may_rise = up <= in.high && may_go(below + above, lost(end_at(x, m, false, up, s), central) + above, wanted);
+        const bool may_fall = down >= in.low && may_go(below + above, below + lost(end_at(x, m, true, down, s), central), wanted);
         if (!may_rise && !may_fall) return in;
         const bool rises = may_rise && (!may_fall || low.at < high.at || (low.at == high.at && up - in.low > in.high - down));
         if (rises) in.low = up;

@@ -4,7 +4,7 @@
  * the same distribution lies inside with probability `level` whatever m is, from acf_interval_draws(level) on.
  *
  * That is so of draws that all differ. An interval that ends on a value which many cells have covers all of them: of whole numbers and spikes, central intervals hold
- * more than they promise. So values at the ends that can go without leaving fewer than `level` of the draws are left out (docs/math.md, 11). That draws have the same
+ * more than they promise. So values at the ends are left out as long as what stays inside comes nearer to `level`, and is not much less (docs/math.md, 11). That draws have the same
  * value is no sign of it: those of a donor repeat its cell, which the truth will not. */
 #ifndef ACF_INFER_INTERVAL_H
 #define ACF_INFER_INTERVAL_H

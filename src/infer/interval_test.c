@@ -50,19 +50,27 @@ static void differing_draws_have_the_central_one(void **state) {
 static void values_that_can_go_do(void **state) {
     (void)state;
     double x[MOST];
-    int64_t m = draws_of((int[]){60, 20, 8, 4, 3, 2, 1, 1, 1}, 9, x); /* 100 draws, of which 10 may be outside */
-    same(acf_interval_central(x, m, 0.9), 1, 5.95);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 4);
-    m = draws_of((int[]){1, 1, 1, 2, 3, 4, 8, 20, 60}, 9, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 6, 9);
+    int64_t m = draws_of((int[]){60, 20, 9, 4, 3, 1, 1, 1, 1}, 9, x); /* 100 draws, of which 10.1 are to be outside */
+    same(acf_interval_central(x, m, 0.9), 1, 5);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* 11; with 4 it would be 7 */
+    m = draws_of((int[]){60, 20, 8, 5, 3, 1, 1, 1, 1}, 9, x);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* 12 is nearer than 7 */
+    m = draws_of((int[]){60, 20, 8, 4, 3, 2, 1, 1, 1}, 9, x);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* and than 8 */
+    m = draws_of((int[]){60, 20, 8, 3, 3, 2, 2, 1, 1}, 9, x);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 9 is nearer than 12 */
+    m = draws_of((int[]){60, 20, 7, 6, 3, 1, 1, 1, 1}, 9, x);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 4); /* 13 is nearer than 7, and too many */
+    m = draws_of((int[]){1, 1, 1, 1, 3, 4, 9, 20, 60}, 9, x);
+    same(acf_interval_of(x, m, 0.9, NULL), 7, 9);
     m = draws_of((int[]){3, 92, 5}, 3, x);
     same(acf_interval_of(x, m, 0.9, NULL), 2, 2); /* a value that is nearly sure */
     m = draws_of((int[]){6, 50, 40, 4}, 4, x);
     same(acf_interval_central(x, m, 0.9), 1, 3);
     same(acf_interval_of(x, m, 0.9, NULL), 2, 3);
-    m = draws_of((int[]){6, 50, 39, 5}, 4, x);
-    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* 11 would be outside */
-    m = draws_of((int[]){5, 50, 39, 6}, 4, x);
+    m = draws_of((int[]){8, 50, 37, 5}, 4, x);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 3); /* 13 would be outside */
+    m = draws_of((int[]){5, 50, 37, 8}, 4, x);
     same(acf_interval_of(x, m, 0.9, NULL), 2, 4);
     m = draws_of((int[]){7, 86, 7}, 3, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* of equals either end */
@@ -75,13 +83,15 @@ static void values_that_can_go_do(void **state) {
     same(acf_interval_of(x, m, 0.9, NULL), 2, 2.5); /* of equals the one that makes it shorter */
     m = draws_of((int[]){50, 50}, 2, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 2);
+    m = draws_of((int[]){87, 13}, 2, x);
+    same(acf_interval_of(x, m, 0.9, NULL), 1, 2); /* nothing that matters is left out */
     m = draws_of((int[]){2, 2}, 2, x);
     same(acf_interval_of(x, m, 0.1, NULL), 1.25, 1.75); /* its ends do not pass each other */
     m = draws_of((int[]){19, 1}, 2, x);
     same(acf_interval_of(x, m, 0.9, NULL), 1, 1);
     m = draws_of((int[]){17, 1, 1}, 3, x); /* 0.1 · 20, whatever the doubles say */
     same(acf_interval_of(x, m, 0.9, NULL), 1, 1);
-    m = draws_of((int[]){16, 1, 1, 1}, 4, x); /* 2 may be outside, and of a draw that stands alone half is: as good as one more */
+    m = draws_of((int[]){16, 1, 1, 1}, 4, x); /* 2 are to be outside, and of a draw that stands alone half is: as good as one more */
     same(acf_interval_of(x, m, 0.9, NULL), 1, 3);
 }
 
@@ -131,19 +141,18 @@ static void what_is_shared(void **state) {
     (void)state;
     double x[MOST];
     acf_shared s = {.n = 1};
-    int64_t m = draws_of((int[]){60, 20, 8, 4, 3, 2, 1, 1, 1}, 9, x);
+    int64_t m = draws_of((int[]){60, 20, 6, 6, 3, 2, 1, 1, 1}, 9, x);
     s.value[0] = 7;
     same(acf_interval_of(x, m, 0.9, &s), 1, 5.95); /* 1 is a quantile like any other */
     s.value[0] = 1;
-    same(acf_interval_of(x, m, 0.9, &s), 1, 5); /* 5 are outside, and 3 that have this very value; with 4 at the end it would be 12 */
-    m = draws_of((int[]){60, 20, 8, 2, 2, 2, 2, 2, 2}, 9, x);
-    same(acf_interval_of(x, m, 0.9, &s), 1, 5); /* 8 and, of 5 itself, 2 */
+    same(acf_interval_of(x, m, 0.9, &s), 1, 5); /* 5 are outside, and 3 that have this very value; with 4 at the end it would be 14 */
     s.n = 2, s.value[1] = 4;
-    same(acf_interval_of(x, m, 0.9, &s), 1, 4); /* 10, and none of 4 itself */
+    same(acf_interval_of(x, m, 0.9, &s), 1, 4); /* 8, and none of 4 itself */
     m = draws_of((int[]){89, 1, 10}, 3, x);
     s.value[1] = 2;
     same(acf_interval_of(x, m, 0.9, &s), 1, 2); /* one draw is enough where cells share the value */
     s.n = 1;
+    m = draws_of((int[]){83, 2, 15}, 3, x);
     same(acf_interval_of(x, m, 0.9, &s), 1, 3);
     s.n = 0;
     for (int i = 0; i < 200; i++) { /* five donors */
