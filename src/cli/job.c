@@ -179,13 +179,16 @@ static bool is_off(const acf_options *o, const acf_option_info *d) {
     return strcmp(d->type, "bool") == 0 && acf_options_get(o, d->name, value, sizeof value, NULL) == ACF_OK && strcmp(value, "false") == 0;
 }
 
-/* The options of any command and of reading files come first, and count for a model that is given, too; so does the seed of draws. */
+/* Options that no training has a part in: the seed of draws, and how an evaluation goes about it. */
+static bool counts_for_any_model(const char *name) { return strcmp(name, "seed") == 0 || strncmp(name, "eval-", 5) == 0; }
+
+/* The options of any command and of reading files come first, and count for a model that is given, too. */
 int cli_say_unused(const cli_job *job) {
     acf_options *reading;
     acf_option_info d;
     if (acf_options_create_reading(&reading) != ACF_OK) return cli_failed(job->page->name);
     for (int i = acf_options_count(reading); i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
-        if (d.given && strcmp(d.name, "seed") != 0) cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
+        if (d.given && !counts_for_any_model(d.name)) cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
     acf_options_free(reading);
     return 0;
 }
