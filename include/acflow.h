@@ -677,8 +677,9 @@ ACF_API acf_status acf_plot_missing(const char *path, const acf_plot_options *o,
 ACF_API acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed,
                                     int32_t draws);
 
-/* What the model expects of one column in each row of t (at most 8 rows), given all other present cells of that row; exact densities and
- * probabilities, not samples. Where the column's own cell is present it is marked. Behind them, what the model expects when nothing is
+/* What the model expects of one column in each row of t (at most 8 rows), given all other present cells of that row: exact probabilities of classes; exact densities, averaged over a
+ * fifth of their deviation or less, as the bends of a transformation would be taken for modes; of rounded numbers of at most 20 values the probability of each, counted in 1024
+ * draws, and so the share of a value that makes up a tenth of a column. Where the column's own cell is present it is marked. Behind them, what the model expects when nothing is
  * given. labels (rows): a text for each row; NULL: "row 1", ... For a user's own question, make a table of one row with what is given
  * and NaN elsewhere. Fails also as questions do; ACF_EUSAGE (no such column, 0 or more than 8 rows). */
 ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,

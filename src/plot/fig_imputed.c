@@ -53,7 +53,7 @@ static acf_status draw_classes(acf_canvas *c, acf_box box, const acf_figure_colu
         if (s->seen[i] >= 0 && s->seen[i] < C) share[(int64_t)s->seen[i]] += 1 / (double)s->n_seen;
     for (int64_t i = 0; i < s->n_filled; i++)
         if (s->filled[i] >= 0 && s->filled[i] < C) share[C + (int64_t)s->filled[i]] += 1 / (double)s->n_filled;
-    acf_status status = acf_figure_bars(c, box, column, share, 2, inks);
+    acf_status status = acf_figure_bars(c, box, column, share, 2, inks, NULL);
     acf_release(share);
     return status;
 }
