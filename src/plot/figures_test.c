@@ -414,6 +414,33 @@ static void what_is_seen_at_a_spike_is_on_its_stem(void **state) {
     picture_free(&q);
 }
 
+/* What a picture does not show is said in it: more is written where a value lies beyond an axis, and where not all rows fit. */
+static void what_is_left_out_is_said(void **state) {
+    (void)state;
+    enum { MANY = 4000 };
+    static double x[2 * MANY], filled[2 * MANY];
+    int64_t ink[2][3];
+    const acf_figure_column column[2] = {{"a"}, {"b"}};
+    for (int far = 0; far < 2; far++) {
+        for (int64_t i = 0; i < 2 * MANY; i++) x[i] = acf_lab_random(5, i, 0, 1), filled[i] = acf_lab_random(6, i, 0, 1);
+        for (int64_t i = 0; i < 10; i++) x[2 * i] = NAN;
+        if (far) x[2 * 50] = 1000;
+        const acf_plot_options o = {.width = 700, .height = 500, .scale = 2};
+        const acf_figure_table t = {x, MANY, 2, column}, less = {x, far ? MANY : 100, 2, column};
+        picture p = drawn(acf_figure_pairs(picture_path(".png"), &o, &t, filled, 1000, (const int64_t[]){0, 1}, 2));
+        ink[far][0] = picture_count(&p, ACF_INK_QUIET, 0, 0.05, 1, 0.12);
+        picture_free(&p);
+        p = drawn(acf_figure_imputed(picture_path(".png"), &o, &t, filled, 1));
+        ink[far][1] = picture_count(&p, ACF_INK_QUIET, 0, 0.15, 1, 0.35);
+        picture_free(&p);
+        p = drawn(acf_figure_missing(picture_path(".png"), &o, &less));
+        ink[far][2] = picture_count(&p, ACF_INK_QUIET, 0, 0.17, 0.6, 0.25);
+        picture_free(&p);
+    }
+    for (int k = 0; k < 3; k++)
+        if (!(ink[1][k] > ink[0][k] * 5 / 4)) fail_msg("picture %d: %d and %d", k, (int)ink[0][k], (int)ink[1][k]);
+}
+
 /* Runs of an ink along a line of the picture, given as a fraction of its height. */
 static int runs(const picture *p, acf_ink ink, double at) {
     const uint32_t *line = p->pixel + (int64_t)(at * p->h) * p->w;
@@ -504,7 +531,7 @@ static void memory_may_run_out_anywhere(void **state) {
 
 ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves), cmocka_unit_test(patterns_are_counted),
           cmocka_unit_test(bars_are_as_long_as_shares), cmocka_unit_test(densities_are_where_values_are),
-          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(what_is_seen_at_a_spike_is_on_its_stem), cmocka_unit_test(few_values_are_bars),
+          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(what_is_seen_at_a_spike_is_on_its_stem), cmocka_unit_test(few_values_are_bars), cmocka_unit_test(what_is_left_out_is_said),
           cmocka_unit_test(the_class_that_was_seen_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds), cmocka_unit_test(new_rows_are_all_shown),
           cmocka_unit_test(clouds_are_drawn_in_their_cells), cmocka_unit_test(any_table_on_any_page),
           cmocka_unit_test(any_density_can_be_shown), cmocka_unit_test(curves_and_their_truth_are_drawn),
