@@ -317,15 +317,17 @@ typedef struct acf_fit_report {
     int64_t step, steps;     /* taken, in this pass; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
     int64_t epoch;           /* complete passes over the table */
     double loss, mean_loss;  /* per row: of this step, NaN when it was skipped; mean of the last 50 */
-    double valid, best;      /* per held-out cell: the last validation and the best; NaN and infinity before the first. In the second
-                              * pass nothing is validated: both are the best of the first, best_step too */
+    double valid, best;      /* per held-out cell: the last validation, and that of the weights that are kept, which others replace only where they are clearly
+                              * better (by two nats in all): `valid` may be a little lower. NaN and infinity before the first. In the second
+                              * pass nothing is validated: both are what the first kept, best_step too */
     int64_t best_step;       /* when that was */
     int validated;           /* not 0: `valid` is of this step */
     int64_t stale, patience; /* validations since the best; as many end training, 0 when there is no such limit */
     double rows_per_second;
     double elapsed;          /* seconds of training so far, over both passes and all members */
-    double eta;              /* seconds to the last step of this pass; NaN when there is no limit */
-    double eta_early;        /* seconds to the end if no validation gets better any more; NaN when that ends nothing */
+    double eta;              /* seconds of training at most, at this pace: both passes as long as they may be, and all members; NaN when there is no limit.
+                              * Looking rows up, between the passes and at the end, is not counted */
+    double eta_early;        /* the same if no validation gets better any more, and other members take as long as this one; NaN when that ends nothing */
     int64_t skipped;         /* steps that were not finite and changed nothing */
     const char *trouble;     /* NULL, or why the last checkpoint could not be written: training goes on, and tries again. In a last
                               * report: the second pass diverged, and the model of the first is kept; or a member did, and is left out */
@@ -685,8 +687,9 @@ ACF_API acf_status acf_plot_missing(const char *path, const acf_plot_options *o,
 ACF_API acf_status acf_plot_imputed(const char *path, const acf_plot_options *o, const acf_table *t, const double *completed,
                                     int32_t draws);
 
-/* What the model expects of one column in each row of t (at most 8 rows), given all other present cells of that row; exact densities and
- * probabilities, not samples. Where the column's own cell is present it is marked. Behind them, what the model expects when nothing is
+/* What the model expects of one column in each row of t (at most 8 rows), given all other present cells of that row: exact probabilities of classes; exact densities, averaged over a
+ * fifth of their deviation or less, as the bends of a transformation would be taken for modes; of rounded numbers of at most 20 values the probability of each, counted in 1024
+ * draws, and so the share of a value that makes up a tenth of a column. Where the column's own cell is present it is marked. Behind them, what the model expects when nothing is
  * given. labels (rows): a text for each row; NULL: "row 1", ... For a user's own question, make a table of one row with what is given
  * and NaN elsewhere. Fails also as questions do; ACF_EUSAGE (no such column, 0 or more than 8 rows). */
 ACF_API acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,

@@ -43,6 +43,7 @@ static acf_options *options(const char *const *more) {
 typedef struct watch {
     int64_t calls, stop_at;
     int calls_of[3];
+    acf_fit_report first[3], end[3]; /* each member's first and last */
     acf_fit_report last;
     char trouble[512];
     acf_table *poisoned; /* while member 2 is trained */
@@ -53,7 +54,8 @@ static int look(void *ctx, const acf_fit_report *r) {
     assert_in_range(r->member, 1, r->members);
     assert_true(r->elapsed >= w->last.elapsed && r->member >= w->last.member);
     w->last = *r;
-    w->calls_of[(r->member - 1) % 3]++;
+    if (w->calls_of[(r->member - 1) % 3]++ == 0) w->first[(r->member - 1) % 3] = *r;
+    w->end[(r->member - 1) % 3] = *r;
     if (r->trouble) snprintf(w->trouble, sizeof w->trouble, "%s", r->trouble);
     w->calls++;
     if (w->poisoned) { /* no cell of the table can be learned from; what is held out and the scales are found by now */
@@ -95,6 +97,20 @@ static void members_are_fits_from_other_seeds(void **state) {
     scores(again, loaded);
     assert_memory_equal(lp, loaded, sizeof lp);
     acf_model_free(m), acf_model_free(again);
+}
+
+/* Six steps and a second pass of twelve at most, three times. */
+static void what_is_left_counts_all_members(void **state) {
+    (void)state;
+    acf_model *m;
+    watch w = {0};
+    if (fit(options(WITH("members", "3", "anchor", "0", "recall", "false")), &w, &m)) fail_msg("%s", acf_error());
+    acf_model_free(m);
+    const acf_fit_report *r = &w.first[0], *e = w.end;
+    assert_true(fabs(r->eta - r->elapsed * (5 + 12 + 2 * 18)) < 0.2 * r->eta + 1e-3);
+    assert_true(e[0].eta_early == fmin(2 * e[0].elapsed, e[0].eta)); /* the others as long as the first */
+    assert_true(e[1].eta_early > 0 && e[1].eta >= e[1].eta_early);
+    assert_true(e[2].eta == 0 && isnan(e[2].eta_early));
 }
 
 /* auto goes by the rows; who asks for a number gets it; a model says what it has. */
@@ -189,5 +205,5 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
-ACF_TESTS(members_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
+ACF_TESTS(members_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(what_is_left_counts_all_members), cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
           cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory))

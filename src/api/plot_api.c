@@ -2,7 +2,7 @@
 #include "api/door.h"
 #include "base/arena.h"
 #include "data/frame.h"
-#include "infer/session.h"
+#include "infer/session_parts.h"
 #include "plot/density.h"
 #include "plot/figures.h"
 
@@ -117,8 +117,11 @@ acf_status acf_plot_training(const char *path, const acf_plot_options *o, const 
 
 /* ---- conditional densities ----------------------------------------------------------------------------------------------- */
 
-#define GRID 400
-#define DRAWS 64 /* of each row, to find where its density is */
+#define GRID 600
+#define OVER 3          /* points of the density for each of the grid, which has their mean: what is narrower than a pixel is not hit or missed */
+#define DRAWS 64        /* of each row, to find where its density is */
+#define DRAWS_MAX 1024  /* where probabilities are counted in them */
+#define FEW_VALUES 20   /* that have a bar each */
 
 /* A question: every row of t once for each of G values of column j, and G times more with nothing given. */
 typedef struct grid {
@@ -130,6 +133,9 @@ typedef struct grid {
     double *p; /* (N + 1, G) the answers, the last row with nothing given */
     bool has_spike;
     double spike, share[ACF_SERIES_MAX + 1]; /* a value that makes up a tenth of the draws, and its part of those of each row */
+    bool few;                /* the draws have few values: x are these, and p their parts of the draws */
+    int64_t draws;           /* of each row */
+    double beyond, furthest; /* part of the draws that is not on the axis; how far they go */
 } grid;
 
 /* How many of the n sorted values are equal to the most frequent one but for this. */
@@ -156,26 +162,73 @@ static void find_spike(grid *g, const double *value, int64_t n, const double *so
     }
 }
 
-/* Where the densities are: the span of draws for each row and for nothing given, and of what was seen. */
+/* Draws from g->draws on up to n of each row, (n, rows) to value. */
+static acf_status draw_more(grid *g, const acf_table *all, acf_question q, int64_t n, double *memory, double *value) {
+    for (; g->draws < n; g->draws++) {
+        ACF_TRY(acf_ask_draw(g->s, all, q, 1, (uint32_t)g->draws, memory));
+        for (int64_t i = 0; i < all->N; i++) value[g->draws * all->N + i] = memory[i * all->D + g->j];
+    }
+    return ACF_OK;
+}
+
+/* All draws and what was seen, sorted; returns how many. */
+static int64_t sort_all(const grid *g, const acf_table *all, const double *value, double *sorted) {
+    int64_t n = g->draws * all->N;
+    memcpy(sorted, value, (size_t)n * sizeof *sorted);
+    for (int64_t i = 0; i < all->N; i++) sorted[n++] = all->x[i * all->D + g->j];
+    return acf_values_sort(sorted, n);
+}
+
+/* Of a column whose values were rounded: each of its values, and its part of the draws. */
+static void count_values(grid *g, const double *value, int64_t n, const double *sorted, int64_t n_sorted) {
+    const int64_t rows = g->t->N + 1;
+    g->G = 0;
+    for (int64_t i = 0; i < n_sorted; i++)
+        if (i == 0 || sorted[i] != sorted[i - 1]) g->x[g->G++] = sorted[i];
+    for (int64_t k = 0; k < rows * g->G; k++) g->p[k] = 0;
+    for (int64_t k = 0; k < n; k++)
+        for (int v = 0; v < g->G; v++)
+            if (value[k] == g->x[v]) g->p[k % rows * g->G + v] += (double)rows / (double)n;
+}
+
+/* Where nearly all draws are, and what was seen; not beyond what the column can hold. */
+static acf_range span_of(grid *g, const acf_table *all, const double *sorted, int64_t n) {
+    const acf_encoder *e = g->s->m->encoder;
+    acf_range r = acf_range_middle(sorted, n), wide;
+    for (int64_t i = 0; i < all->N; i++) {
+        const double seen = all->x[i * all->D + g->j];
+        if (isfinite(seen)) r.lo = fmin(r.lo, seen), r.hi = fmax(r.hi, seen);
+    }
+    wide = acf_range_padded(r, 0.06);
+    r = acf_range_usable(fmin(fmax(wide.lo, e->least[g->j]), r.lo), fmax(fmin(wide.hi, e->most[g->j]), r.hi));
+    int64_t out = 0;
+    for (int64_t i = 0; i < n; i++) out += sorted[i] < r.lo || sorted[i] > r.hi;
+    g->beyond = n > 0 ? (double)out / (double)n : 0;
+    if (out) g->furthest = sorted[0] < r.lo && r.lo - sorted[0] > sorted[n - 1] - r.hi ? sorted[0] : sorted[n - 1];
+    return r;
+}
+
+/* Where the densities are, from draws for each row and for nothing given; or the probabilities of few values. */
 static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given, const uint8_t *asked, acf_range *out) {
     const int64_t N = all->N, D = all->D;
+    const acf_question q = {given, asked};
     size_t bytes;
-    if (!acf_bytes(N * D + N * (2 * DRAWS + 1), sizeof(double), &bytes)) return ACF_EMEMORY;
+    if (!acf_bytes(N * D + N * (2 * DRAWS_MAX + 1), sizeof(double), &bytes)) return ACF_EMEMORY;
     double *drawn = acf_alloc(bytes, "draws"), *value, *sorted;
     if (!drawn) return ACF_EMEMORY;
-    value = drawn + N * D, sorted = value + N * DRAWS;
-    int64_t n = 0;
-    acf_status status = ACF_OK;
-    for (uint32_t d = 0; d < DRAWS && status == ACF_OK; d++) {
-        status = acf_ask_draw(g->s, all, (acf_question){given, asked}, 1, d, drawn);
-        for (int64_t i = 0; i < N && status == ACF_OK; i++) value[n++] = drawn[i * D + g->j];
+    value = drawn + N * D, sorted = value + N * DRAWS_MAX;
+    acf_status status = draw_more(g, all, q, DRAWS, drawn, value);
+    int64_t n = status ? 0 : sort_all(g, all, value, sorted);
+    g->few = n > 0 && g->s->m->encoder->resolution[g->j].every > 0 && acf_values_distinct(sorted, n, FEW_VALUES) <= FEW_VALUES;
+    find_spike(g, value, g->draws * N, sorted, n);
+    if (!status && (g->few || g->has_spike)) {
+        status = draw_more(g, all, q, DRAWS_MAX, drawn, value);
+        n = status ? 0 : sort_all(g, all, value, sorted);
+        g->few = g->few && acf_values_distinct(sorted, n, FEW_VALUES) <= FEW_VALUES;
+        find_spike(g, value, g->draws * N, sorted, n);
     }
-    memcpy(sorted, value, (size_t)n * sizeof *sorted);
-    int64_t all_n = n;
-    for (int64_t i = 0; i < N; i++) sorted[all_n++] = all->x[i * D + g->j];
-    all_n = acf_values_sort(sorted, all_n);
-    find_spike(g, value, n, sorted, all_n);
-    if (all_n > 0) *out = acf_range_padded(acf_range_usable(sorted[0], sorted[all_n - 1]), 0.08);
+    if (!status && g->few) count_values(g, value, g->draws * N, sorted, n);
+    else if (n > 0) *out = span_of(g, all, sorted, n);
     else *out = (acf_range){0, 1};
     acf_release(drawn);
     return status;
@@ -226,23 +279,37 @@ done:
     return status;
 }
 
+/* The mean of each OVER points; the one where the spike is, is called by it. */
+static void average_points(grid *g, acf_range span) {
+    const int G = g->G / OVER;
+    for (int64_t i = 0; i < (g->t->N + 1) * G; i++) {
+        double sum = 0;
+        for (int k = 0; k < OVER; k++) sum += g->p[i * OVER + k];
+        g->p[i] = sum / OVER;
+    }
+    for (int k = 0; k < G; k++) g->x[k] = span.lo + (span.hi - span.lo) * (k + 0.5) / G;
+    if (g->has_spike) g->x[(int)fmin(fmax((g->spike - span.lo) / (span.hi - span.lo) * G, 0), G - 1)] = g->spike;
+    g->G = G;
+}
+
 static acf_status draw_conditional(const char *path, const acf_plot_options *o, grid *g, const acf_figure_column *column,
                                    const char *const *labels) {
     const int64_t N = g->t->N;
     char own[ACF_SERIES_MAX][32];
     const char *label[ACF_SERIES_MAX];
     double truth[ACF_SERIES_MAX];
-    acf_range span;
+    acf_range span = {0, 1};
     if (column->classes == 0) ACF_TRY(ask_rows(g, 1, &span));
-    for (int k = 0; k < g->G; k++) g->x[k] = column->classes > 0 ? k : span.lo + (span.hi - span.lo) * k / (g->G - 1);
-    if (g->has_spike) g->x[lround((g->spike - span.lo) / (span.hi - span.lo) * (g->G - 1))] = g->spike; /* not between two points */
-    ACF_TRY(ask_rows(g, g->G, NULL));
+    for (int k = 0; k < g->G && !g->few; k++) g->x[k] = column->classes > 0 ? k : span.lo + (span.hi - span.lo) * (k + 0.5) / g->G;
+    if (!g->few) ACF_TRY(ask_rows(g, g->G, NULL));
+    if (!g->few && column->classes == 0) average_points(g, span);
     for (int64_t i = 0; i < N; i++) {
         snprintf(own[i], sizeof own[i], "row %lld", (long long)i + 1);
         label[i] = labels ? labels[i] : own[i];
         truth[i] = g->t->x[i * g->t->D + g->j];
     }
-    return acf_figure_conditional(path, o, &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label, g->has_spike, g->spike, g->share});
+    return acf_figure_conditional(path, o, &(acf_figure_curves){*column, (int)N, g->G, g->x, g->p, g->p + N * g->G, truth, label, g->has_spike, g->spike, g->share,
+                                                              g->few, g->draws, g->beyond, g->furthest});
 }
 
 acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf_session *s, const acf_table *t, int64_t column,
@@ -258,7 +325,7 @@ acf_status acf_plot_conditional(const char *path, const acf_plot_options *o, acf
     for (int64_t i = 0; labels && i < t->N; i++)
         if (!labels[i]) return acf_fail(ACF_EUSAGE, "acf_plot_conditional: the label of row %lld is NULL", (long long)i);
     ACF_TRY(view(t, o, &f));
-    const int G = f.column[column].classes > 0 ? f.column[column].classes : GRID;
+    const int G = f.column[column].classes > 0 ? f.column[column].classes : GRID * OVER;
     acf_status status = ACF_EMEMORY;
     size_t bytes;
     double *x = acf_bytes((t->N + 2) * (int64_t)G, sizeof(double), &bytes) ? acf_alloc(bytes, "a density") : NULL;

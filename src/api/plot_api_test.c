@@ -114,6 +114,38 @@ static void conditionals_are_the_answers_of_the_model(void **state) {
     acf_table_free(few), acf_session_free(s), acf_model_free(m), acf_table_free(t);
 }
 
+/* A score of whole numbers from 1 to 5 has bars; a number in [0, 1] a curve, on an axis that ends where it does. */
+static void few_values_and_bounds_are_known(void **state) {
+    (void)state;
+    static double x[N * 2];
+    acf_table *t = NULL, *one = NULL;
+    acf_session *s;
+    const acf_plot_options o = {.scale = 1};
+    for (int64_t i = 0; i < N; i++) x[i * 2] = 1 + floor(5 * acf_lab_random(7, i, 0, 1)), x[i * 2 + 1] = acf_lab_random(8, i, 0, 1);
+    assert_int_equal(acf_table_create(x, NULL, N, 2, NULL, NULL, &t), ACF_OK);
+    acf_model *m = fit(t);
+    assert_int_equal(acf_session_create(m, &s), ACF_OK);
+    assert_int_equal(acf_table_create(x, NULL, 1, 2, NULL, NULL, &one), ACF_OK);
+    assert_int_equal(acf_plot_conditional(picture_path(".png"), &o, s, one, 0, NULL), ACF_OK);
+    picture p = picture_read(picture_path(".png"));
+    assert_true(picture_all(&p, acf_palette_series(0)) > 3000); /* a curve has a few hundred */
+    picture_free(&p);
+    assert_int_equal(acf_plot_conditional(picture_path(".png"), &o, s, one, 1, NULL), ACF_OK);
+    p = picture_read(picture_path(".png"));
+    int left = p.w; /* the area of what is expected when nothing is given begins at once, and as high as it goes on */
+    for (int y = p.h / 2; y < p.h; y++)
+        for (int c = p.w / 20; c < left; c++)
+            if (picture_near(p.pixel[(int64_t)y * p.w + c], ACF_INK_PALE)) left = c;
+    int high = 0, further = 0;
+    for (int y = 0; y < p.h; y++) {
+        high += picture_near(p.pixel[(int64_t)y * p.w + left + 4], ACF_INK_PALE);
+        further += picture_near(p.pixel[(int64_t)y * p.w + left + p.w / 8], ACF_INK_PALE);
+    }
+    assert_true(high > further / 2);
+    picture_free(&p);
+    acf_table_free(one), acf_session_free(s), acf_model_free(m), acf_table_free(t);
+}
+
 static void a_question_that_fails_draws_nothing(void **state) {
     (void)state;
     static double x[N * D], wide[N * D];
@@ -203,5 +235,5 @@ static void made_up_tables_are_public(void **state) {
 }
 
 ACF_TESTS(plot_api, cmocka_unit_test(every_figure_is_drawn_from_handles), cmocka_unit_test(conditionals_are_the_answers_of_the_model),
-          cmocka_unit_test(a_question_that_fails_draws_nothing),
+          cmocka_unit_test(a_question_that_fails_draws_nothing), cmocka_unit_test(few_values_and_bounds_are_known),
           cmocka_unit_test(wrong_arguments_get_a_sentence), cmocka_unit_test(made_up_tables_are_public))

@@ -39,6 +39,7 @@ static acf_options *options(const char *refit, const char *threads, bool checkpo
 typedef struct watch {
     int64_t calls, stop_at; /* ends training at this call */
     int64_t last_of_first;  /* calls of the first pass */
+    acf_fit_report fifth;   /* of the fifth step of the first pass */
     acf_fit_report last[2]; /* of each pass */
 } watch;
 
@@ -46,6 +47,7 @@ static int look(void *ctx, const acf_fit_report *r) {
     watch *w = ctx;
     assert_in_range(r->pass, 1, 2);
     w->last[r->pass - 1] = *r;
+    if (r->pass == 1 && r->step == 5) w->fifth = *r;
     w->calls++;
     if (r->pass == 1) w->last_of_first = w->calls;
     return w->calls == w->stop_at;
@@ -79,6 +81,23 @@ static void reports_tell_the_passes_apart(void **state) {
     if (fit(options("false", "1", false), &one, &m)) fail_msg("%s", acf_error());
     acf_model_free(m);
     assert_true(one.last[0].passes == 1 && one.last[1].pass == 0 && one.last[0].best == a->best);
+}
+
+/* Twelve steps, and a second pass of twice as many as were best: of the twelve at most. */
+static void what_is_left_counts_both_passes(void **state) {
+    (void)state;
+    watch w = {0}, one = {0};
+    acf_model *m;
+    if (fit(options("true", "1", false), &w, &m)) fail_msg("%s", acf_error());
+    acf_model_free(m);
+    const double step = w.fifth.elapsed / 5;
+    assert_true(fabs(w.fifth.eta - step * (7 + 2 * 12)) < 0.2 * w.fifth.eta + 1e-3);
+    assert_true(w.fifth.best_step == 3 && fabs(w.fifth.eta_early - step * (7 + 2 * 3)) < 0.2 * w.fifth.eta_early + 1e-3); /* patience would last longer than the limit */
+    const acf_fit_report *a = &w.last[0];
+    assert_true(a->eta > 0 && fabs(a->eta_early - a->elapsed / 12 * 2 * (double)a->best_step) < 0.2 * a->eta_early + 1e-3);
+    if (fit(options("false", "1", false), &one, &m)) fail_msg("%s", acf_error());
+    acf_model_free(m);
+    assert_true(one.last[0].eta == 0 && one.last[0].eta_early == 0);
 }
 
 /* After every step of either pass, on another number of threads each time. */
@@ -153,5 +172,5 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
-ACF_TESTS(refit_api, cmocka_unit_test(reports_tell_the_passes_apart), WITH_PATH(interrupted_anywhere_it_ends_the_same),
+ACF_TESTS(refit_api, cmocka_unit_test(reports_tell_the_passes_apart), cmocka_unit_test(what_is_left_counts_both_passes), WITH_PATH(interrupted_anywhere_it_ends_the_same),
           WITH_PATH(the_model_says_so), WITH_PATH(survives_without_memory))

@@ -139,6 +139,7 @@ static void nearest_name_is_found(void **state) {
     assert_int_equal(acf_text_nearest("", names, 4), -1);
     assert_int_equal(acf_text_nearest("c", names, 4), -1);
     assert_int_equal(acf_text_nearest("thread", names, 0), -1);
+    assert_int_equal(acf_text_nearest("x", (const char *const[]){"d", "e"}, 2), -1); /* one letter is near to nothing */
 }
 
 static void same_name_ignores_the_dash(void **state) {

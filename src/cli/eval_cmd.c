@@ -3,6 +3,7 @@
 #include "cli/pictures.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *output, *model_path, *shown_path, *json, *log_path, *mask, *truth_path, *features;
 static const cli_flag flags[] = {
@@ -31,6 +32,13 @@ static const cli_page page = {
     "  acflow eval draws1.npy draws2.npy --features real.npy\n",
     CLI_ALL};
 
+/* With a table of holes nothing is hidden at random. */
+static void say_hidden(const cli_job *job) {
+    acf_option_info d;
+    for (int i = 0; shown_path && i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
+        if (d.given && strcmp(d.name, "eval-hide") == 0) cli_say(CLI_WARN, "--eval-hide has no effect: --holes says which cells are hidden");
+}
+
 static int score(cli_job *job, const char *path) {
     acf_table *truth = NULL, *shown = NULL;
     acf_model *m = NULL;
@@ -40,7 +48,7 @@ static int score(cli_job *job, const char *path) {
     if ((m ? acf_table_read_for(path, m, job->o, &truth) : acf_table_read(path, job->o, &truth)) != ACF_OK) code = cli_failed("eval");
     if (!code && shown_path && (m ? acf_table_read_for(shown_path, m, job->o, &shown) : acf_table_read(shown_path, job->o, &shown)) != ACF_OK)
         code = cli_failed("eval");
-    if (!code) cli_say_warnings(shown ? shown : truth), cli_say_ids(job, m);
+    if (!code) cli_say_warnings(shown ? shown : truth), cli_say_ids(job, m), say_hidden(job);
     if (!code && m) code = cli_say_unused(job);
     if (!code && !m && shown) code = cli_fit_table(job, shown, log_path, &m);
     if (!code && !m) code = cli_eval_table(job, truth, log_path, &e);

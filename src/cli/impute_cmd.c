@@ -13,7 +13,7 @@ static const cli_flag flags[] = {
     {"model", 'm', "FILE", "a model from acflow fit; without one a model is fitted to this table first", &model_path},
     {"save-model", 0, "FILE", "keep the model that was fitted", &save_path},
     {"draws", 0, "M", "M completed tables, each a draw from what the model holds possible (with --long)", &draws_text},
-    {"long", 0, NULL, "one file in mice's long format: the original and all draws, with .imp and .id last", &stacked},
+    {"long", 0, NULL, "one file in mice's long format: the original and all draws, with .imp and .id last; without --draws or --draw one completed table, of means", &stacked},
     {"draw", 0, NULL, "one draw instead of the mean: a completed table with the right spread", &draw_one},
     {"best-guess", 0, NULL, "the paper's best guess instead of the mean", &guess},
     {"intervals", 0, "P", "behind each numeric column the ends of its P % interval, such as 90", &interval_text},

@@ -1,6 +1,8 @@
 /* What subcommands share: see job.h. */
 #include "cli/job.h"
 
+#include "cli/report_line.h"
+
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -179,13 +181,16 @@ static bool is_off(const acf_options *o, const acf_option_info *d) {
     return strcmp(d->type, "bool") == 0 && acf_options_get(o, d->name, value, sizeof value, NULL) == ACF_OK && strcmp(value, "false") == 0;
 }
 
-/* The options of any command and of reading files come first, and count for a model that is given, too; so does the seed of draws. */
+/* Options that no training has a part in: the seed of draws, and how an evaluation goes about it. */
+static bool counts_for_any_model(const char *name) { return strcmp(name, "seed") == 0 || strncmp(name, "eval-", 5) == 0; }
+
+/* The options of any command and of reading files come first, and count for a model that is given, too. */
 int cli_say_unused(const cli_job *job) {
     acf_options *reading;
     acf_option_info d;
     if (acf_options_create_reading(&reading) != ACF_OK) return cli_failed(job->page->name);
     for (int i = acf_options_count(reading); i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
-        if (d.given && strcmp(d.name, "seed") != 0) cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
+        if (d.given && !counts_for_any_model(d.name)) cli_say(CLI_WARN, "--%s%s has no effect: the model is given", is_off(job->o, &d) ? "no-" : "", d.name);
     acf_options_free(reading);
     return 0;
 }
@@ -306,31 +311,18 @@ static void put_json(FILE *f, const acf_fit_report *r) {
     put_number(f, "loss", r->loss);
     put_number(f, "mean_loss", r->mean_loss);
     put_number(f, "valid", r->valid);
-    put_number(f, "best", r->best);
-    fprintf(f, ", \"validated\": %s, \"best_step\": %lld", r->validated ? "true" : "false", (long long)r->best_step);
+    put_number(f, "kept", r->best);
+    fprintf(f, ", \"validated\": %s, \"kept_step\": %lld", r->validated ? "true" : "false", (long long)r->best_step);
     put_number(f, "rows_per_second", r->rows_per_second);
     put_number(f, "elapsed", r->elapsed);
     put_number(f, "eta", r->eta);
+    put_number(f, "eta_early", r->eta_early);
     fprintf(f, ", \"skipped\": %lld}\n", (long long)r->skipped);
 }
 
-/* "1 m 20 s" */
-static const char *duration(char *out, size_t cap, double s) {
-    if (!isfinite(s)) snprintf(out, cap, "-");
-    else if (s < 60) snprintf(out, cap, "%.0f s", s);
-    else if (s < 3600) snprintf(out, cap, "%.0f m %02.0f s", floor(s / 60), fmod(s, 60));
-    else snprintf(out, cap, "%.0f h %02.0f m", floor(s / 3600), floor(fmod(s, 3600) / 60));
-    return out;
-}
-
 static void put_bar(const acf_fit_report *r, const char *unit) {
-    char left[32], valid[48] = "", pass[32] = "", member[32] = "";
-    const double eta = fmin(isfinite(r->eta) ? r->eta : INFINITY, isfinite(r->eta_early) ? fmax(r->eta_early, 0) : INFINITY);
-    if (r->members > 1) snprintf(member, sizeof member, "member %d/%d  ", r->member, r->members);
-    if (r->passes == 2) snprintf(pass, sizeof pass, "pass %d/2%s  ", r->pass, r->pass == 2 ? ", all cells" : "");
-    if (r->pass == 1 && isfinite(r->valid)) snprintf(valid, sizeof valid, "  held out %.4f (best %.4f)", r->valid, r->best);
-    fprintf(stderr, "\r\033[K%s%sstep %lld%s%.0lld  epoch %lld  loss %.4f%s  %.0f %s/s  at most %s left", member, pass, (long long)r->step, r->steps ? "/" : "",
-            (long long)r->steps, (long long)r->epoch, r->mean_loss, valid, r->rows_per_second, unit, duration(left, sizeof left, eta));
+    char line[CLI_LINE_MAX];
+    fprintf(stderr, "\r\033[K%s", cli_report_line(r, unit, cli_terminal_width(STDERR_FILENO), line));
     fflush(stderr);
 }
 

@@ -232,7 +232,7 @@ static int plot_training(scene *v) {
         }
         if (!code)
             list[n] = (acf_fit_report){.member = number_of(line, "member") > 1 ? 2 : 1, .pass = number_of(line, "pass") == 2 ? 2 : 1, .step = (int64_t)step, .loss = number_of(line, "loss"), .valid = number_of(line, "valid"),
-                                       .best = number_of(line, "best"), .validated = strstr(line, "\"validated\": true") != NULL};
+                                       .best = number_of(line, "kept"), .validated = strstr(line, "\"validated\": true") != NULL};
     }
     fclose(f);
     if (!code && acf_plot_training(output, &v->o, list, (int64_t)n) != ACF_OK) code = cli_failed("plot");

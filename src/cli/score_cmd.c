@@ -21,7 +21,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "score", "TABLE|IMAGES --model MODEL [OPTIONS]",
     "Writes log p of every row as CSV: of all its observed cells, or of some columns given others. A density in the table's own units, in nats;\n"
-    "low values are unusual rows. With --cells: which cells do not fit the rest of their row, what was expected there, and by how many nats they are below what such a cell should have.\n\n"
+    "low values are unusual rows, and NA one of which no cell that is asked for is known. With --cells: which cells do not fit the rest of their row, what was expected there, and by how many nats they are below what such a cell should have.\n\n"
     "Of images: log p of each in nats, and bits per dimension; with --mask of the hidden part given the rest.",
     "  acflow score new.csv --model m.safetensors -o scores.csv\n"
     "  acflow score new.csv --model m.safetensors --of income --given age,education\n"
@@ -60,6 +60,16 @@ static int ask(const acf_table *t, uint8_t *given, uint8_t *asked) {
     return code;
 }
 
+/* Is a cell of row i present that is asked for? A row without one has nothing that could be unusual: its log p, of nothing, would be 0, and sort as the
+ * most probable. */
+static bool is_scored(const acf_table *t, const uint8_t *asked, size_t i) {
+    const size_t D = (size_t)acf_table_columns(t);
+    const double *x = acf_table_values(t) + i * D;
+    for (size_t j = 0; j < D; j++)
+        if (asked[i * D + j] && !isnan(x[j])) return true;
+    return false;
+}
+
 static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
     const size_t N = (size_t)acf_table_rows(t), size = N * (size_t)acf_table_columns(t);
     double *lp = malloc(N * sizeof *lp);
@@ -67,7 +77,9 @@ static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
     int code = lp && masks ? ask(t, masks, masks + size) : cli_no_memory("the scores");
     if (!code && acf_session_logp(s, t, masks, masks + size, lp) != ACF_OK) code = cli_failed("score");
     if (!code) fputs("row,logp\n", f);
-    for (size_t i = 0; !code && i < N; i++) fprintf(f, "%zu,%.9g\n", i + 1, lp[i]);
+    for (size_t i = 0; !code && i < N; i++)
+        if (is_scored(t, masks + size, i)) fprintf(f, "%zu,%.9g\n", i + 1, lp[i]);
+        else fprintf(f, "%zu,NA\n", i + 1);
     free(lp);
     free(masks);
     return code;

@@ -28,6 +28,13 @@ static int list(void) {
     return 0;
 }
 
+/* Tables are text; impute and sample refuse such a name, too. */
+static int refuse_matrix(const char *path) {
+    const size_t n = path ? strlen(path) : 0;
+    if (n < 4 || strcmp(path + n - 4, ".npy") != 0) return 0;
+    return cli_usage("synth", "the output is text, and '%s' is the name of a matrix; let it end in .csv", path);
+}
+
 static int make(const cli_job *job, const char *set) {
     static const char *const kinds[] = {"none", "mcar", "mar", "mnar"};
     acf_synth_options o = {.seed = 1};
@@ -44,7 +51,9 @@ static int make(const cli_job *job, const char *set) {
         if (strcmp(holes_text, kinds[i]) == 0) kind = i;
     if (kind < 0) return cli_usage("synth", "--holes is '%s'; expected none, mcar, mar or mnar", holes_text);
     const cli_file files[] = {{CLI_WRITES, "-o", cli_destination(output)}, {CLI_WRITES, "--truth", truth}};
-    const int code = cli_check_files(job, files, 2);
+    int code = refuse_matrix(output);
+    if (!code) code = refuse_matrix(truth);
+    if (!code) code = cli_check_files(job, files, 2);
     if (code) return code;
     if (truth && acf_synth_write(set, rows, &o, cli_destination(truth)) != ACF_OK) return cli_failed("synth");
     o.holes = (acf_holes)kind, o.rate = kind ? rate : 0;

@@ -19,30 +19,85 @@ static acf_status note_range(acf_frame *f, const acf_field_spec *c, const char *
                           acf_text_excerpt(seen, item), ends[0], ends[1]);
 }
 
+/* ---- what is given ---------------------------------------------------------------------------------------------------------- */
+
+/* The n bytes of *s without blanks around them. */
+static void trim(const char **s, size_t *n) {
+    while (*n > 0 && (**s == ' ' || **s == '\t')) ++*s, --*n;
+    while (*n > 0 && ((*s)[*n - 1] == ' ' || (*s)[*n - 1] == '\t')) --*n;
+}
+
+/* The bytes up to the next one of `ends` that is in no quotes; quotes begin where a name or a value does, and end at one that is not doubled. */
+static size_t until(const char *s, const char *ends) {
+    size_t n = 0;
+    bool begins = true, quoted = false;
+    for (; s[n] && (quoted || !strchr(ends, s[n])); n++) {
+        if (s[n] == '"' && (begins || quoted)) quoted = !quoted || s[n + 1] == '"', n += quoted && !begins;
+        begins = s[n] == '=' || (begins && (s[n] == ' ' || s[n] == '\t'));
+    }
+    return n;
+}
+
+/* A name or a value as it is meant, without blanks and quotes around it, to be kept in the frame's memory. NULL, and said: no memory, or quotes that do not
+ * end where it does. */
+static char *plain(acf_frame *f, const char *s, size_t n) {
+    char seen[ACF_EXCERPT_MAX];
+    size_t kept = 0;
+    trim(&s, &n);
+    const bool quoted = n > 0 && s[0] == '"';
+    if (quoted && (n < 2 || s[n - 1] != '"')) {
+        acf_fail(ACF_EUSAGE, "quotes that begin and do not end: %s", acf_text_excerpt(seen, s));
+        return NULL;
+    }
+    char *out = acf_text_keep(f->texts, s + quoted, n - 2 * quoted);
+    for (size_t i = 0; out && quoted && out[i]; i++) {
+        out[kept++] = out[i];
+        if (out[i] == '"' && out[i + 1] == '"') i++;
+    }
+    if (out && quoted) out[kept] = 0;
+    return out;
+}
+
+/* Where the value of an item of n bytes begins: behind the last = that is in no quotes, as a name may hold one; 0: there is none. */
+static size_t value_at(const char *item, size_t n) {
+    size_t at = 0, k = until(item, "=,");
+    for (; k < n && item[k] == '='; k += until(item + k, "=,")) at = ++k;
+    return at;
+}
+
+/* A number that was given with a point, as its column has it: with a comma. */
+static void use_mark(const acf_field_spec *c, char *text) {
+    if (acf_kind_is_numeric(c->kind) && c->comma && !strchr(text, ','))
+        for (; *text; text++)
+            if (*text == '.') *text = ',';
+}
+
 /* One item of "age=40,sex=F" into row (D), and its text as it is, to be written again. Values are read as the cells of a file are, so what may stand there may be
- * given here; only a level that was never seen is refused, because a question about it has no answer. The last = counts, as a name may hold one. */
+ * given here; only a level that was never seen is refused, because a question about it has no answer. */
 static acf_status give(acf_frame *f, const char *item, size_t n, double *row) {
     const acf_schema *s = f->schema;
-    char name[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
-    size_t at = n;
-    while (at > 0 && item[at - 1] != '=') at--;
-    acf_text t = acf_text_into(name, sizeof name);
-    acf_text_add_bytes(&t, item, at ? at - 1 : n);
-    int64_t j = acf_schema_find(s, name);
+    char said[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
+    trim(&item, &n);
+    const size_t at = value_at(item, n);
+    acf_text t = acf_text_into(said, sizeof said);
+    acf_text_add_bytes(&t, item, n);
     if (at == 0)
-        return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them", acf_text_excerpt(seen, name));
+        return acf_fail(ACF_EUSAGE, "'%s' gives no value, expected items like age=40 with commas between them%s", acf_text_excerpt(seen, said),
+                        *item >= '0' && *item <= '9' ? "; a value with a comma in it stands in quotes, price=\"3,5\"" : "");
+    char *name = plain(f, item, at - 1), *value = name ? plain(f, item + at, n - at) : NULL;
+    if (!value) return acf_error_status();
+    int64_t j = acf_schema_find(s, name);
     if (j < 0) return acf_match_unknown(s, name);
     const acf_field_spec *c = &s->column[j];
     if (c->place < 0)
         return acf_fail(ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
                         c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
     if (f->given[j]) return acf_fail(ACF_EUSAGE, "column '%s' is given twice", acf_text_excerpt(seen, name));
-    t = acf_text_into(name, sizeof name);
-    acf_text_add_bytes(&t, item, n);
-    if (acf_cell_read(s, c, item + at, n - at, &row[c->place]) != ACF_CELL_PRESENT)
-        return acf_fail(ACF_EUSAGE, "'%s': expected %s", acf_text_excerpt(seen, name), acf_cell_expected(c, expected));
-    if (!(f->given[j] = acf_text_keep(f->texts, item + at, n - at))) return ACF_EMEMORY;
-    return note_range(f, c, name, row[c->place]);
+    if (acf_cell_read(s, c, value, strlen(value), &row[c->place]) != ACF_CELL_PRESENT)
+        return acf_fail(ACF_EUSAGE, "'%s': expected %s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected));
+    use_mark(c, value);
+    f->given[j] = value;
+    return note_range(f, c, said, row[c->place]);
 }
 
 /* The first row is made, the others are copies: draws differ by their row numbers. */
@@ -51,7 +106,7 @@ static acf_status blank_cells(acf_frame *f, int64_t rows, const char *given, dou
     double *row = x; /* there is always room for one */
     for (int64_t j = 0; j < s->D; j++) row[j] = (double)NAN;
     for (const char *p = given ? given : ""; *p;) {
-        size_t n = strcspn(p, ",");
+        const size_t n = until(p, ",");
         ACF_TRY(give(f, p, n, row));
         p += n + (p[n] == ',');
     }

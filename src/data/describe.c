@@ -16,11 +16,31 @@ static size_t width_of(const char *s) {
     return n;
 }
 
-/* A text and the spaces that fill its column. */
+/* A text and the spaces that fill its column, at least one. */
 static void padded(acf_text *out, const char *s, size_t width) {
     size_t n = width_of(s);
     acf_text_add(out, s);
-    acf_text_addf(out, "%*s", n < width ? (int)(width - n) : 0, "");
+    acf_text_addf(out, "%*s", n < width ? (int)(width - n) : 1, "");
+}
+
+/* The first n letters of s, in bytes. */
+static size_t bytes_of(const char *s, size_t n) {
+    size_t at = 0;
+    for (; s[at]; at++)
+        if (((unsigned char)s[at] & 0xc0) != 0x80 && n-- == 0) break;
+    return at;
+}
+
+/* A name, or where it is long its beginning and its end: names often differ there. */
+static char *name_of(const char *s, char out[ACF_EXCERPT_MAX]) {
+    char cut[4 * NAME_WIDTH + 8];
+    const size_t n = width_of(s), tail = NAME_WIDTH / 3;
+    if (n <= NAME_WIDTH) return acf_text_excerpt(out, s);
+    acf_text t = acf_text_into(cut, sizeof cut);
+    acf_text_add_bytes(&t, s, bytes_of(s, NAME_WIDTH - 3 - tail));
+    acf_text_add(&t, "...");
+    acf_text_add(&t, s + bytes_of(s, n - tail));
+    return acf_text_excerpt(out, cut);
 }
 
 /* "3 (1.7 %)", in tenths of a percent without a fraction's help: the locale has no say. */
@@ -73,8 +93,8 @@ void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes,
     char name[ACF_EXCERPT_MAX], missing[64];
     size_t wide = 6;
     for (int64_t j = 0; j < s->n; j++) {
-        size_t n = width_of(acf_text_excerpt(name, s->column[j].name));
-        if (n > wide) wide = n < NAME_WIDTH ? n : NAME_WIDTH;
+        size_t n = width_of(name_of(s->column[j].name, name));
+        if (n > wide) wide = n;
     }
     acf_text_addf(out, "%s%s%lld row%s, %lld column%s, %lld modelled\n\n", file, *file ? ": " : "", (long long)s->rows, s->rows == 1 ? "" : "s", (long long)s->n, s->n == 1 ? "" : "s",
                   (long long)s->D);
@@ -82,7 +102,7 @@ void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes,
     acf_text_add(out, "kind        missing         holds\n");
     for (int64_t j = 0; j < s->n; j++) {
         const acf_field_spec *c = &s->column[j];
-        padded(out, acf_text_excerpt(name, c->name), wide + 2);
+        padded(out, name_of(c->name, name), wide + 2);
         padded(out, acf_kind_names[c->kind], 12);
         missing_of(c, missing, sizeof missing);
         padded(out, missing, 16);

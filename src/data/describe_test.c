@@ -5,6 +5,22 @@
 
 #include <string.h>
 
+/* Names with a common beginning stay different, and what is too wide for its column is still apart from the next. */
+static void long_names_are_cut_in_the_middle(void **state) {
+    (void)state;
+    char out[4096];
+    acf_table *t = acf_frame_lab_read("blood_pressure_in_the_morning_systolic;blood_pressure_in_the_morning_diastolic;gr\xc3\xb6\xc3\x9f" "e_gemessen_am_n\xc3\xa4" "chsten_Tag\n"
+                                      "1;2;3\n4;5;6\n7;8;2\n", NULL, NULL);
+    acf_text text = acf_text_into(out, sizeof out);
+    t->frame->schema->column[0].missing = 1234567, t->frame->schema->column[0].observed = 0;
+    acf_describe(t->frame->schema, "", NULL, &text);
+    assert_string_equal(strstr(out, "column  "), "column                    kind        missing         holds\n"
+                                                 "blood_pressur...systolic  integer     1234567 (100.0 %) 1 to 7\n"
+                                                 "blood_pressur...iastolic  integer     -               2 to 8\n"
+                                                 "gr\xc3\xb6\xc3\x9f" "e_gemesse...sten_Tag  integer     -               2 to 6\n");
+    acf_tab_free(t);
+}
+
 static void tables_are_described(void **state) {
     (void)state;
     char out[4096];
@@ -64,4 +80,4 @@ static void notes_are_not_without_end(void **state) {
     acf_notes_clear(&notes);
 }
 
-ACF_TESTS(describe, cmocka_unit_test(tables_are_described), cmocka_unit_test(many_levels_are_cut), cmocka_unit_test(notes_are_not_without_end))
+ACF_TESTS(describe, cmocka_unit_test(tables_are_described), cmocka_unit_test(long_names_are_cut_in_the_middle), cmocka_unit_test(many_levels_are_cut), cmocka_unit_test(notes_are_not_without_end))

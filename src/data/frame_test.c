@@ -475,6 +475,32 @@ static void blank_tables_have_what_is_given(void **state) {
     assert_int_equal(acf_frame_blank(known(), -1, NULL, &t), ACF_ESHAPE);
 }
 
+/* Quotes around names and values, doubled within them, blanks around either; a decimal comma, and a point where the column has commas. */
+static void given_values_may_be_quoted(void **state) {
+    (void)state;
+    acf_table *like = acf_frame_lab_read("Preis;\"a, b=c\"\n3,50;\"x, y\"\n2,25;\"say \"\"no\"\"\"\n3,75;z\n4,25;z\n2,25;\"x, y\"\n1,50;\"say \"\"no\"\"\"\n", NULL, NULL), *t;
+    const acf_schema *s = like->frame->schema;
+    static const struct {
+        const char *given, *text;
+        double price, level;
+    } cases[] = {{"Preis=3.5", "3,5", 3.5, NAN}, {"Preis=\"3,5\"", "3,5", 3.5, NAN}, {" Preis = \"3,5\" ,  \"a, b=c\" = z ", "3,5", 3.5, 2},
+                 {"\"a, b=c\"=\"x, y\"", NULL, NAN, 1}, {"\"a, b=c\"=\"say \"\"no\"\"\",Preis=2", "2", 2, 0}, {"\"a, b=c\"=\" z\"", NULL, NAN, -1}};
+    assert_true(like->D == 2 && s->column[1].kind == ACF_KIND_CATEGORY);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const acf_status status = acf_frame_blank(s, 1, cases[i].given, &t);
+        assert_int_equal(status, cases[i].level == -1 ? ACF_EUSAGE : ACF_OK);
+        if (status) continue;
+        assert_cell(t, 0, 0, cases[i].price), assert_cell(t, 0, 1, cases[i].level);
+        if (cases[i].text) assert_string_equal(t->frame->given[0], cases[i].text);
+        acf_tab_free(t);
+    }
+    assert_int_equal(acf_frame_blank(s, 1, "Preis=\"3,5", &t), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "quotes that begin and do not end: \"3,5");
+    assert_int_equal(acf_frame_blank(s, 1, "Preis=3,5", &t), ACF_EUSAGE);
+    assert_non_null(strstr(acf_error(), "a value with a comma in it stands in quotes"));
+    acf_tab_free(like);
+}
+
 /* What is given is given, and a number that was never near is worth a note. */
 static void numbers_out_of_range_are_taken_and_noted(void **state) {
     (void)state;
@@ -631,5 +657,5 @@ ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_
           WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted), cmocka_unit_test(times_have_the_step_of_all_cells),
           WITH_MODEL(without_names_places_count),
           cmocka_unit_test(headers_of_figures_are_recognised), WITH_MODEL(wrong_cells_are_named), WITH_MODEL(unseen_values_are_kept_and_said),
-          WITH_MODEL(a_model_has_settled_its_types), cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given), WITH_MODEL(texts_are_those_of_the_file), WITH_MODEL(holes_are_those_of_the_file), WITH_MODEL(numbers_out_of_range_are_taken_and_noted),
+          WITH_MODEL(a_model_has_settled_its_types), cmocka_unit_test(matrices_are_tables), WITH_MODEL(blank_tables_have_what_is_given), cmocka_unit_test(given_values_may_be_quoted), WITH_MODEL(texts_are_those_of_the_file), WITH_MODEL(holes_are_those_of_the_file), WITH_MODEL(numbers_out_of_range_are_taken_and_noted),
           WITH_MODEL(rows_are_keyed_by_their_id), WITH_MODEL(memory_may_run_out), cmocka_unit_test(real_tables_are_typed))

@@ -194,8 +194,8 @@ static int64_t add_wins(const acf_evaluation *e, acf_text *t) {
 }
 
 void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
-    acf_text_addf(t, "%lld of the %lld known cells of %lld rows and %lld columns ", (long long)e->hidden, (long long)e->observed,
-                  (long long)e->rows, (long long)e->columns);
+    acf_text_addf(t, "%lld of the %lld known cells of %lld row%s and %lld column%s ", (long long)e->hidden, (long long)e->observed,
+                  (long long)e->rows, e->rows == 1 ? "" : "s", (long long)e->columns, e->columns == 1 ? "" : "s");
     acf_text_add(t, e->chosen ? "were hidden" : "are missing from the table to complete");
     acf_text_add(t, e->fitted ? "; the model was fitted to the others"
                               : "; the model was given, and scores too well if it has seen them");
@@ -203,9 +203,14 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
                   e->set.masks == 1 ? "" : "s", (unsigned long long)e->set.seed);
     add_overall(e, t);
     acf_text_add(
-        t, "\nNRMSE, CRPS, W1: numbers, in units of each column's standard deviation. PFC, TV: classes. 90 %: how often the 90 %\n"
-           "interval holds the truth. NLL: nats per cell, mean ± deviation over masks. Lower is better; 90 % should be 0.900,\n"
-           "and is compared over all only: in single columns it is mostly chance.\n");
+        t, "\nLower is better; 90 % should be 0.900, and is compared over all only: in single columns it is mostly chance.\n"
+           "NRMSE  numbers: root of the mean squared error, in standard deviations of the column; its mean scores about 1\n"
+           "PFC    classes: the part that is wrong\n"
+           "CRPS   numbers: distance of the draws to the truth, sharp and right ones are near; in the same unit\n"
+           "90 %   numbers: how often the 90 % interval of the draws holds the truth\n"
+           "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
+           "TV     classes: how far the shares of imputed classes are from the true ones\n"
+           "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
     add_columns(e, t, false, of_numbers, NUMBER_FIELDS);
     add_columns(e, t, true, of_classes, CLASS_FIELDS);
     acf_text unwritten = acf_text_into(NULL, 0);

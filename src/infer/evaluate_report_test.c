@@ -53,6 +53,8 @@ static void says_plainly_who_wins(void **state) {
     assert_non_null(strstr(text_of(&e), "-0.250 ± 0.125"));
     assert_non_null(
         strstr(text_of(&e), "6 of the 30 known cells of 10 rows and 3 columns were hidden; the model was fitted to the others."));
+    static const char *const named[] = {"\nNRMSE  ", "\nPFC    ", "\nCRPS   ", "\n90 %   ", "\nW1     ", "\nTV     ", "\nNLL    "};
+    for (size_t k = 0; k < sizeof named / sizeof *named; k++) assert_non_null(strstr(text_of(&e), named[k])); /* each is explained */
 
     score[4 + 2].nrmse = 0.65; /* linear, column b */
     assert_int_equal(acf_evaluation_winner(&e, 0, 2), ACF_EVAL_LINEAR);

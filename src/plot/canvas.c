@@ -456,18 +456,36 @@ void acf_canvas_text(acf_canvas *c, double x, double y, const char *text, acf_ty
     else remember(c, (acf_box){x - type.align * w, y - h / 2, w, h}, shown);
 }
 
+/* Where letter k of a clean text begins, in bytes; its length where it has fewer. */
+static size_t letter_at(const char *text, size_t k) {
+    size_t n = 0;
+    for (; text[n]; n++)
+        if (((unsigned char)text[n] & 0xc0) != 0x80 && k-- == 0) break;
+    return n;
+}
+
+/* `kept` of the letters, two from the beginning for each from the end, and an ellipsis between: names often differ at their end. */
+static void elide(const char *text, size_t letters, size_t kept, char out[ACF_FIT_MAX]) {
+    size_t head = letter_at(text, kept - kept / 3), tail = letter_at(text, letters - kept / 3);
+    while (head > 0 && text[head - 1] == ' ') head--;
+    while (text[tail] == ' ') tail++;
+    memcpy(out, text, head);
+    memcpy(out + head, "…", 3); /* there is room: a clean text leaves four bytes */
+    memcpy(out + head + 3, text + tail, strlen(text + tail) + 1);
+}
+
 /* Letters are taken away until the rest and the ellipsis fit; at most ACF_FIT_MAX of them, so halving would save nothing. */
 const char *acf_canvas_fit(acf_canvas *c, const char *text, acf_type type, double width, char out[ACF_FIT_MAX]) {
+    char whole[ACF_FIT_MAX];
     clean(text, out);
     use_type(c, type);
     if (clean_width(c, out) <= width) return out;
-    size_t n = strlen(out);
-    while (n > 0) {
-        do n--;
-        while (n > 0 && ((unsigned char)out[n] & 0xc0) == 0x80);
-        while (n > 0 && out[n - 1] == ' ') n--;
-        memcpy(out + n, "…", 4);
-        if (n > 0 && clean_width(c, out) <= width) return out;
+    strcpy(whole, out);
+    size_t letters = 0;
+    for (const char *s = whole; *s; s++) letters += ((unsigned char)*s & 0xc0) != 0x80;
+    for (size_t kept = letters; kept-- > 1;) {
+        elide(whole, letters, kept, out);
+        if (clean_width(c, out) <= width) return out;
     }
     out[0] = '\0';
     return out;

@@ -90,7 +90,7 @@ double acf_canvas_text_width(acf_canvas *c, const char *text, acf_type type);
 /* One line, vertically centred on y (upward: horizontally on x). Not cut: see fit. */
 void acf_canvas_text(acf_canvas *c, double x, double y, const char *text, acf_type type);
 
-/* The text, or as much of its beginning as fits into `width` with an ellipsis behind; "" when not even that fits. */
+/* The text, or as much of its beginning and its end as fits into `width` with an ellipsis between; "" when not even that fits. */
 #define ACF_FIT_MAX 256
 const char *acf_canvas_fit(acf_canvas *c, const char *text, acf_type type, double width, char out[ACF_FIT_MAX]);
 /* fit and text in one. */

@@ -33,6 +33,11 @@ acf_kde acf_kde_of(const double *a, int64_t n_a, const double *b, int64_t n_b);
 /* y[g]: density of the sorted values at x[g], G points upwards; zero everywhere when n or the width is 0. */
 void acf_kde_curve(const double *sorted, int64_t n, acf_kde k, const double *x, int G, double *y);
 
+/* A density p at G points, each as far from the next, averaged over a bell of its own width, a fifth of the deviation or less: steps that a transformation leaves in it
+ * become slopes, and it is not taken for modes; what is wider stays. Reflected at both ends, so that nothing leaks and the area stays what it was. out (G) may not
+ * be p. */
+void acf_curve_smooth(const double *p, int G, double *out);
+
 /* The most frequent of n sorted values where it makes up at least ACF_SPIKE_SHARE of them; *share is then its part, and true is
  * returned. */
 #define ACF_SPIKE_SHARE 0.1

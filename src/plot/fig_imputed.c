@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WIDTH 900.0
 #define PANEL_WIDTH 195.0
@@ -53,7 +54,7 @@ static acf_status draw_classes(acf_canvas *c, acf_box box, const acf_figure_colu
         if (s->seen[i] >= 0 && s->seen[i] < C) share[(int64_t)s->seen[i]] += 1 / (double)s->n_seen;
     for (int64_t i = 0; i < s->n_filled; i++)
         if (s->filled[i] >= 0 && s->filled[i] < C) share[C + (int64_t)s->filled[i]] += 1 / (double)s->n_filled;
-    acf_status status = acf_figure_bars(c, box, column, share, 2, inks);
+    acf_status status = acf_figure_bars(c, box, column, share, 2, inks, NULL);
     acf_release(share);
     return status;
 }
@@ -98,14 +99,30 @@ static void draw_values(acf_canvas *c, acf_box box, const acf_figure_column *col
     acf_canvas_unclip(c);
 }
 
+/* Of n sorted values, those outside of the range. */
+static int64_t beyond(const double *sorted, int64_t n, acf_range r) {
+    int64_t out = 0;
+    for (int64_t i = 0; i < n; i++) out += sorted[i] < r.lo || sorted[i] > r.hi;
+    return out;
+}
+
+/* Behind the facts: how many values, seen ones and draws, the axis leaves out. */
+static void add_beyond(char note[96], int64_t n) {
+    char a[ACF_TICK_LABEL_MAX];
+    const size_t at = strlen(note);
+    if (n > 0) snprintf(note + at, 96 - at, "; %s off axis", acf_tick_count(a, n));
+}
+
 static void draw_curves(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, char note[96]) {
     acf_range range = s->n_seen > 1 ? acf_range_middle(s->seen, s->n_seen) : acf_range_middle(s->filled, s->n_filled);
     acf_panel p = acf_panel_open(c, box, NULL, (acf_axis){acf_range_padded(range, 0.04), column->unit}, (acf_axis){{0, 1}, .show = ACF_AXIS_NONE});
+    const int64_t out = beyond(s->seen, s->n_seen, p.x) + beyond(s->filled, s->n_filled, p.x);
     const acf_spread spread = acf_figure_spread(&p, s->seen, s->n_seen, s->filled, s->n_filled);
-    if (!spread.has_spike) return;
     char at[ACF_TICK_LABEL_MAX];
-    snprintf(note, 96, "%s: %d %% of observed, %d %% of imputed", acf_tick_number(at, spread.spike, 3), (int)lround(100 * spread.share[0]),
+    if (spread.has_spike)
+        snprintf(note, 96, "%s: %d %% observed, %d %% imputed", acf_tick_number(at, spread.spike, 3), (int)lround(100 * spread.share[0]),
              (int)lround(100 * spread.share[1]));
+    add_beyond(note, out);
 }
 
 static void draw_numbers(acf_canvas *c, acf_box box, const acf_figure_column *column, sample *s, char note[96]) {

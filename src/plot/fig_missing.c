@@ -157,12 +157,27 @@ static void draw_line(const plan *p, int64_t k, bool named) {
 /* Names stand apart: every line has one, or every k-th. */
 static int64_t name_every(const plan *p) { return (int64_t)ceil((ACF_SIZE_TICK + 1.5) / p->line); }
 
+/* The first of three texts, from long to short, that fits. */
+static void write_one(const plan *p, double x, double y, double width, const char *const text[3]) {
+    const acf_type type = {ACF_SIZE_TICK, .ink = ACF_INK_QUIET};
+    int k = 0;
+    while (k < 2 && acf_canvas_text_width(p->c, text[k], type) > width) k++;
+    acf_canvas_text_in(p->c, x, y, text[k], type, width);
+}
+
+/* Where not all rows are shown, that is said. */
 static void draw_headings(const plan *p) {
     const double y = p->body.y - 11, right = p->body.x + p->body.w;
-    const acf_type type = {ACF_SIZE_TICK, .ink = ACF_INK_QUIET};
-    acf_canvas_text_in(p->c, p->matrix_x, y, "rows of the table, in order", type, p->matrix_w);
-    acf_canvas_text_in(p->c, p->share_x, y, "missing", type, p->bar_w + 46);
-    if (p->patterns) acf_canvas_text_in(p->c, p->pattern_x + 3, y, "most frequent patterns, and their share of the rows", type, right - p->pattern_x);
+    char few[96], fewer[96], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
+    acf_text one = acf_text_into(few, sizeof few), two = acf_text_into(fewer, sizeof fewer);
+    acf_text_addf(&one, "%s of the %s rows, evenly spaced, in order", acf_tick_count(a, p->strips), acf_tick_count(b, p->t->N));
+    acf_text_addf(&two, "%s of %s rows", a, b);
+    if (p->strips < p->t->N) write_one(p, p->matrix_x, y, p->matrix_w, (const char *const[3]){few, fewer, "some rows"});
+    else write_one(p, p->matrix_x, y, p->matrix_w, (const char *const[3]){"rows of the table, in order", "rows, in order", "rows"});
+    acf_canvas_text_in(p->c, p->share_x, y, "missing", (acf_type){ACF_SIZE_TICK, .ink = ACF_INK_QUIET}, p->bar_w + 46);
+    if (p->patterns)
+        write_one(p, p->pattern_x + 3, y, right - p->pattern_x - 3,
+                  (const char *const[3]){"most frequent patterns, and their share of the rows", "patterns, share of rows", "patterns"});
 }
 
 /* Numbers of rows under the strips, shares of rows under the patterns. */

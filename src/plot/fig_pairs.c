@@ -27,6 +27,8 @@ typedef struct pairs {
     int k;
     bool completes;      /* drawn are rows of the table with their holes filled in; else new ones */
     acf_range range[ACF_PAIRS_MAX];
+    int64_t beyond[ACF_PAIRS_MAX]; /* values of the table and drawn ones that are not on the axis */
+    double furthest[ACF_PAIRS_MAX];
     double *a, *b;       /* scratch, (max(N,n)) each */
 } pairs;
 
@@ -41,6 +43,33 @@ static acf_range column_range(const pairs *p, int64_t j) {
         n = acf_values_sort(p->a, p->n);
     }
     return acf_range_padded(acf_range_middle(p->a, n), 0.05);
+}
+
+/* Counts what the axis of column k leaves out. */
+static void count_beyond(pairs *p, int k) {
+    const acf_range r = p->range[k];
+    double most = 0;
+    for (int drawn = 0; drawn < 2 && p->t->column[p->column[k]].classes == 0; drawn++)
+        for (int64_t i = 0; i < (drawn ? p->n : p->t->N); i++) {
+            const double v = (drawn ? p->drawn : p->t->x)[i * p->t->D + p->column[k]], out = fmax(r.lo - v, v - r.hi);
+            if (!isfinite(v) || out <= 0) continue;
+            p->beyond[k]++;
+            if (out > most) most = out, p->furthest[k] = v;
+        }
+}
+
+/* "Beyond the axes: 12 values of cost, as far as 35.5k." */
+static void write_beyond(const pairs *p, acf_text *t) {
+    char a[ACF_TICK_LABEL_MAX], name[ACF_FIGURE_NAME_MAX];
+    bool first = true;
+    for (int k = 0; k < p->k; k++) {
+        if (!p->beyond[k]) continue;
+        acf_text_addf(t, first ? " Beyond the axes: %s value%s of " : ", %s%.0s of ", acf_tick_count(a, p->beyond[k]), p->beyond[k] == 1 ? "" : "s");
+        acf_text_addf(t, "%.30s", acf_figure_name(&p->t->column[p->column[k]], p->column[k], name));
+        if (p->t->column[p->column[k]].unit == 0) acf_text_addf(t, " (as far as %s)", acf_tick_number(a, p->furthest[k], 3));
+        first = false;
+    }
+    if (!first) acf_text_add(t, ".");
 }
 
 /* Do all rows of `drawn` have what is seen of the table's of the same number? New rows would, in a column of two classes, half of the time each. */
@@ -164,12 +193,13 @@ static double label_room(const pairs *p, double cell) {
 }
 
 static acf_status draw(pairs *p, const acf_plot_options *o) {
-    char facts[160], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
+    char facts[800], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
     acf_text text = acf_text_into(facts, sizeof facts);
     acf_text_addf(&text, "%s rows of data, %s rows with draws.", acf_tick_count(a, p->t->N), acf_tick_count(b, p->n));
+    for (int k = 0; k < p->k; k++) p->range[k] = column_range(p, p->column[k]), count_beyond(p, k);
+    write_beyond(p, &text);
     acf_box box = acf_chart_head(p->c, acf_figure_title(o, "Columns against each other"), facts);
     box = acf_chart_legend(p->c, box, (acf_key[]){{"data", ACF_KEY_DOT, {ACF_INK_DATA}}, {"drawn from the model", ACF_KEY_DOT, {ACF_INK_MODEL}}}, 2);
-    for (int k = 0; k < p->k; k++) p->range[k] = column_range(p, p->column[k]);
     const double room = label_room(p, fmin(box.w, box.h) / p->k);
     const acf_box cells = {box.x + NAME_ROOM + room, box.y, box.w - NAME_ROOM - room, box.h - NAME_ROOM - ACF_AXIS_HEIGHT};
     if (cells.h < 20 * p->k || cells.w < 20 * p->k) {

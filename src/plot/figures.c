@@ -62,13 +62,21 @@ typedef struct bar_box {
     const acf_ink *ink;
 } bar_box;
 
-static void draw_class(const bar_box *b, double y, const char *label, double left, const double *share) {
+void acf_figure_seen(acf_canvas *c, double x, double y, acf_ink ink) {
+    acf_canvas_dot(c, x, y, 4, ink);
+    acf_canvas_ring(c, x, y, 4, (acf_pen){ACF_INK_TEXT, 1, 0});
+}
+
+/* marked (series): is this the class that was seen? */
+static void draw_class(const bar_box *b, double y, const char *label, double left, const double *share, const bool *marked) {
     const acf_type type = {ACF_SIZE_TICK, .align = 1, .ink = ACF_INK_QUIET};
     const double thick = fmin((b->line - 3) / b->series, 11), top = y + (b->line - thick * b->series) / 2;
     acf_canvas_text_in(b->c, b->x - 5, y + b->line / 2, label, type, b->x - 5 - left);
     for (int s = 0; s < b->series; s++)
         if (share[s] > 0)
             acf_canvas_fill(b->c, (acf_box){b->x, top + s * thick, fmax(share[s] / b->most * b->w, 0.6), thick}, b->ink[s]);
+    for (int s = 0; s < b->series; s++)
+        if (marked[s]) acf_figure_seen(b->c, b->x + share[s] / b->most * b->w, top + (s + 0.5) * thick, ACF_INK_PAPER);
 }
 
 /* Percents under the bars, three or four of them. */
@@ -94,7 +102,7 @@ static double label_room(acf_canvas *c, const acf_figure_column *column, const w
 }
 
 acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *column, const double *share, int series,
-                           const acf_ink *ink) {
+                           const acf_ink *ink, const double *mark) {
     const int32_t C = column->classes;
     const double foot = ACF_LINE(ACF_SIZE_TICK) + 4, line = fmin(fmax((box.h - foot) / C, 13), ACF_BARS_LINE(series));
     const int32_t lines = (int32_t)fmin((box.h - foot) / line + 1e-6, C), shown = lines < C ? (int32_t)acf_max(lines - 1, 0) : C;
@@ -119,8 +127,11 @@ acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *
     b.x = box.x + room + 6, b.w = box.w - room - 6 - 12;
     draw_percents(&b, box.y, box.y + lines * line);
     for (int32_t k = 0; k < lines; k++) {
+        bool marked[ACF_BARS_SERIES] = {false};
         for (int s = 0; s < series; s++) one[s] = k < shown ? share[(int64_t)s * C + list[k].k] : rest[s];
-        draw_class(&b, box.y + k * line, k < shown ? acf_figure_label(column, list[k].k, text) : others, box.x, one);
+        for (int32_t i = k; mark && i < (k < shown ? k + 1 : C); i++) /* the last line may stand for several */
+            for (int s = 0; s < series; s++) marked[s] |= mark[s] == list[i].k;
+        draw_class(&b, box.y + k * line, k < shown ? acf_figure_label(column, list[k].k, text) : others, box.x, one, marked);
     }
     acf_release(list);
     return ACF_OK;

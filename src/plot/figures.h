@@ -27,8 +27,8 @@ acf_status acf_figure_missing(const char *path, const acf_plot_options *o, const
 /* completed (draws,N,D) */
 acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const acf_figure_table *t, const double *completed, int32_t draws);
 
-/* p(x | given) of one column in n situations. Numbers: density p (n,G) at x (G) upwards; a category: probability p (n,classes), G is
- * classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): what was seen, NaN where nothing. A spike is one of x: its peak is taken
+/* p(x | given) of one column in n situations. Numbers: density p (n,G) at x (G) upwards, as far from each other, and drawn smoothed (density.h); numbers of few values, `few`: probability p (n,G) of
+ * each x; a category: probability p (n,classes), G is classes and x is not read. base (G): the same with nothing given, or NULL. truth (n): what was seen, NaN where nothing. A spike is one of x: its peak is taken
  * out of the curves, which it would make flat, and drawn as stems, whose lengths are shares. */
 typedef struct acf_figure_curves {
     acf_figure_column column;
@@ -38,6 +38,9 @@ typedef struct acf_figure_curves {
     bool has_spike;
     double spike;
     const double *share; /* (n), and one more where there is base: how probable it is */
+    bool few;
+    int64_t draws;        /* that probabilities of few values, and shares, are counted in; 0: not said */
+    double beyond, furthest; /* part of what is expected that lies beyond the axis; how far it goes */
 } acf_figure_curves;
 acf_status acf_figure_conditional(const char *path, const acf_plot_options *o, const acf_figure_curves *f);
 
@@ -94,10 +97,12 @@ typedef struct acf_spread {
 acf_spread acf_figure_spread(const acf_panel *p, double *seen, int64_t n_seen, double *drawn, int64_t n_drawn);
 
 /* Shares of classes as bars to the right, `series` of them to a class; where not all classes fit, the most frequent ones and the rest
- * as one. share (series,classes). Draws into the box, no title; a class takes at most ACF_BARS_LINE of height. */
+ * as one. share (series,classes). mark (series), or NULL: the class of each series that a ring at the end of its bar marks, NaN for none. Draws into the box, no title; a class takes at most ACF_BARS_LINE of height. */
 #define ACF_BARS_LINE(series) (8.0 + 11.0 * (series))
 #define ACF_BARS_SERIES (ACF_SERIES_MAX + 1) /* at most */
 acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *column, const double *share, int series,
-                           const acf_ink *ink);
+                           const acf_ink *ink, const double *mark);
+/* What was seen: a dot in this ink with a ring around it. */
+void acf_figure_seen(acf_canvas *c, double x, double y, acf_ink ink);
 
 #endif

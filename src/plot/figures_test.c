@@ -396,6 +396,100 @@ static void spikes_do_not_flatten_curves(void **state) {
     }
 }
 
+/* A row that is seen at the spike, which is the left end of the axis, is marked at the end of its stem. */
+static void what_is_seen_at_a_spike_is_on_its_stem(void **state) {
+    (void)state;
+    enum { G = 101 };
+    double x[G], p[G], truth[1] = {0};
+    const double share[1] = {0.5};
+    const char *const label[1] = {"row 1"};
+    for (int g = 0; g < G; g++) x[g] = g / 10.0, p[g] = g < 4 ? 100.0 / (1 + 20 * g) : exp(-pow(x[g] - 5, 2)) + 0.01;
+    const acf_plot_options o = {.width = 600, .height = 400, .scale = 3};
+    const acf_figure_curves f = {.column = {"dose"}, .n = 1, .G = G, .x = x, .p = p, .truth = truth, .label = label, .has_spike = true, .share = share};
+    picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.09, 0.235, 0.14, 0.5) > 10);               /* the ring */
+    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.09, 0.5, 0.14, 0.9), 0);              /* not at the foot */
+    assert_true(picture_count(&q, acf_palette_series(0), 0.4, 0.25, 0.65, 0.6) > 100);       /* the hill fills the panel */
+    assert_true(picture_count(&q, acf_palette_series(0), 0.15, 0.2, 0.25, 0.6) == 0);        /* nothing of the peak is left beside it */
+    picture_free(&q);
+}
+
+/* What a picture does not show is said in it: more is written where a value lies beyond an axis, and where not all rows fit. */
+static void what_is_left_out_is_said(void **state) {
+    (void)state;
+    enum { MANY = 4000 };
+    static double x[2 * MANY], filled[2 * MANY];
+    int64_t ink[2][3];
+    const acf_figure_column column[2] = {{"a"}, {"b"}};
+    for (int far = 0; far < 2; far++) {
+        for (int64_t i = 0; i < 2 * MANY; i++) x[i] = acf_lab_random(5, i, 0, 1), filled[i] = acf_lab_random(6, i, 0, 1);
+        for (int64_t i = 0; i < 10; i++) x[2 * i] = NAN;
+        if (far) x[2 * 50] = 1000;
+        const acf_plot_options o = {.width = 700, .height = 500, .scale = 2};
+        const acf_figure_table t = {x, MANY, 2, column}, less = {x, far ? MANY : 100, 2, column};
+        picture p = drawn(acf_figure_pairs(picture_path(".png"), &o, &t, filled, 1000, (const int64_t[]){0, 1}, 2));
+        ink[far][0] = picture_count(&p, ACF_INK_QUIET, 0, 0.05, 1, 0.12);
+        picture_free(&p);
+        p = drawn(acf_figure_imputed(picture_path(".png"), &o, &t, filled, 1));
+        ink[far][1] = picture_count(&p, ACF_INK_QUIET, 0, 0.15, 1, 0.35);
+        picture_free(&p);
+        p = drawn(acf_figure_missing(picture_path(".png"), &o, &less));
+        ink[far][2] = picture_count(&p, ACF_INK_QUIET, 0, 0.17, 0.6, 0.25);
+        picture_free(&p);
+    }
+    for (int k = 0; k < 3; k++)
+        if (!(ink[1][k] > ink[0][k] * 5 / 4)) fail_msg("picture %d: %d and %d", k, (int)ink[0][k], (int)ink[1][k]);
+}
+
+/* Runs of an ink along a line of the picture, given as a fraction of its height. */
+static int runs(const picture *p, acf_ink ink, double at) {
+    const uint32_t *line = p->pixel + (int64_t)(at * p->h) * p->w;
+    int n = 0;
+    for (int i = 1; i < p->w; i++) n += picture_near(line[i], ink) && !picture_near(line[i - 1], ink);
+    return n;
+}
+
+/* Five values: a bar for each row at each, and what was seen on its own. */
+static void few_values_are_bars(void **state) {
+    (void)state;
+    double x[5] = {1, 2, 3, 4, 5}, p[10] = {0.1, 0.2, 0.4, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.6}, base[5] = {0.2, 0.2, 0.2, 0.2, 0.2}, truth[2] = {NAN, 5};
+    const char *const label[2] = {"row 1", "row 2"};
+    const acf_plot_options o = {.width = 600, .height = 400, .scale = 3};
+    const acf_figure_curves f = {.column = {"health"}, .n = 2, .G = 5, .x = x, .p = p, .base = base, .truth = truth, .label = label, .few = true, .draws = 1000};
+    picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
+    for (int k = 0; k < 2; k++) assert_int_equal(runs(&q, acf_palette_series(k), 0.8), 5);
+    assert_int_equal(runs(&q, ACF_INK_AXIS, 0.8), 5);
+    assert_int_equal(runs(&q, acf_palette_series(0), 0.6), 1); /* three: the highest of row 1 */
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.8, 0.15, 1, 0.4) > 20);       /* the ring on the highest bar */
+    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.12, 0.25, 0.75, 0.85), 0); /* and no other */
+    picture_free(&q);
+}
+
+/* The class that was seen has a ring at the end of the row's bar, also where it is one of the others. */
+static void the_class_that_was_seen_is_marked(void **state) {
+    (void)state;
+    enum { MANY = 40 };
+    static double p[2 * MANY];
+    double truth[2] = {1, NAN};
+    const char *const label[2] = {"row 1", "row 2"}, *const three[3] = {"a", "b", "c"};
+    const acf_plot_options o = {.width = 600, .height = 300, .scale = 3};
+    for (int k = 0; k < 3; k++) p[k] = k == 1 ? 0.6 : 0.2, p[3 + k] = 1.0 / 3;
+    acf_figure_curves f = {.column = {"kind", 3, three, 0}, .n = 2, .G = 3, .p = p, .truth = truth, .label = label};
+    picture q = drawn(acf_figure_conditional(picture_path(".png"), &o, &f));
+    assert_true(picture_count(&q, ACF_INK_TEXT, 0.85, 0.3, 1, 0.9) > 20);
+    assert_int_equal(picture_count(&q, ACF_INK_TEXT, 0.1, 0.3, 0.8, 0.9), 0);
+    picture_free(&q);
+    for (int k = 0; k < MANY; k++) p[k] = p[MANY + k] = k < 2 ? 0.3 : 0.4 / (MANY - 2);
+    f.G = f.column.classes = MANY, f.column.labels = NULL;
+    for (int seen = 0; seen < 2; seen++) {
+        truth[0] = seen ? MANY - 1 : NAN;
+        q = drawn(acf_figure_conditional(picture_path(".png"), &(acf_plot_options){.width = 600, .height = 300, .scale = 3}, &f));
+        const int64_t ring = picture_count(&q, ACF_INK_TEXT, 0.2, 0.75, 1, 0.92);
+        assert_true(seen ? ring > 20 : ring == 0);
+        picture_free(&q);
+    }
+}
+
 /* ---- failures ------------------------------------------------------------------------------------------------------------ */
 
 /* Every allocation of ours fails in turn: a clean status, nothing leaks, no file. */
@@ -437,7 +531,8 @@ static void memory_may_run_out_anywhere(void **state) {
 
 ACF_TESTS(figures, cmocka_unit_test(holes_are_where_cells_are_missing), cmocka_unit_test(spikes_do_not_flatten_curves), cmocka_unit_test(patterns_are_counted),
           cmocka_unit_test(bars_are_as_long_as_shares), cmocka_unit_test(densities_are_where_values_are),
-          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds), cmocka_unit_test(new_rows_are_all_shown),
+          cmocka_unit_test(the_best_step_is_marked), cmocka_unit_test(what_is_seen_at_a_spike_is_on_its_stem), cmocka_unit_test(few_values_are_bars), cmocka_unit_test(what_is_left_out_is_said),
+          cmocka_unit_test(the_class_that_was_seen_is_marked), cmocka_unit_test(a_second_pass_is_a_line_of_its_own), cmocka_unit_test(pairs_show_both_clouds), cmocka_unit_test(new_rows_are_all_shown),
           cmocka_unit_test(clouds_are_drawn_in_their_cells), cmocka_unit_test(any_table_on_any_page),
           cmocka_unit_test(any_density_can_be_shown), cmocka_unit_test(curves_and_their_truth_are_drawn),
           cmocka_unit_test(memory_may_run_out_anywhere))

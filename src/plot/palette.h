@@ -8,6 +8,7 @@
 #define ACF_HEX(rgb) \
     { ((rgb) >> 16 & 255) / 255.0, ((rgb) >> 8 & 255) / 255.0, ((rgb) & 255) / 255.0, 1 }
 
+static const acf_ink ACF_INK_PAPER = ACF_HEX(0xffffff);
 static const acf_ink ACF_INK_TEXT = ACF_HEX(0x222222);  /* titles and names */
 static const acf_ink ACF_INK_QUIET = ACF_HEX(0x5f6368); /* tick labels, remarks; contrast 6 : 1 on white */
 static const acf_ink ACF_INK_AXIS = ACF_HEX(0x9aa0a6);

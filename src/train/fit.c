@@ -77,6 +77,28 @@ static void save_when_due(run *r) {
 
 /* ---- reports ------------------------------------------------------------------------------------------------------------- */
 
+/* Members that come behind this one. */
+static double others_left(const run *r) { return (double)acf_max(r->how->members - r->how->member - 1, 0); }
+
+/* Seconds to the last step that any pass of this member and of those behind it may take: a second pass has ACF_REFIT_STEPS for each that the first took
+ * to its best, which may be its last. NaN: there is no limit. */
+static double left_at_most(const run *r, const acf_train_progress *p) {
+    const acf_trainer *tr = r->tr;
+    const double first = tr->limit ? p->each * (double)tr->limit : (double)NAN, second = acf_refit_planned(tr) ? ACF_REFIT_STEPS * first : 0;
+    const double here = tr->pass == 1 ? p->left + second : p->left;
+    return others_left(r) > 0 ? here + others_left(r) * (first + second) : here;
+}
+
+/* The same if no validation gets better from now on, and each member behind this one takes as long as it. NaN: that ends nothing early. */
+static double left_if_no_better(const run *r, const acf_train_progress *p) {
+    const acf_trainer *tr = r->tr;
+    double here = tr->pass == 1 ? p->left_early : others_left(r) > 0 ? p->left : (double)NAN;
+    if (tr->pass == 1 && acf_refit_planned(tr)) here += p->each * ACF_REFIT_STEPS * (double)tr->state.best_step;
+    here += others_left(r) * (tr->seconds + here);
+    const double most = left_at_most(r, p);
+    return here > most ? most : here;
+}
+
 /* In a second pass validation is what the first one found. */
 static void tell(run *r, const acf_train_progress *p) {
     const acf_train_settings *set = &r->tr->set;
@@ -96,8 +118,8 @@ static void tell(run *r, const acf_train_progress *p) {
         .patience = r->tr->task->held(r->tr) ? set->patience : 0,
         .rows_per_second = p->rows_per_second,
         .elapsed = r->how->before + r->tr->seconds,
-        .eta = p->left,
-        .eta_early = p->left_early,
+        .eta = left_at_most(r, p),
+        .eta_early = left_if_no_better(r, p),
         .skipped = r->tr->first.skipped + p->state->skipped,
         .trouble = r->trouble.status ? r->trouble.sentence : NULL,
         .pass = r->tr->pass,

@@ -84,7 +84,7 @@ static int64_t limit_of(const acf_trainer *tr) {
 static acf_status start_walk(acf_trainer *tr) {
     int64_t steps = acf_ceil_div(tr->rows.n, tr->set.batch), size = acf_ceil_div(tr->rows.n, steps);
     ACF_TRY(acf_batches_start(&tr->rows, size, tr->set.seed, true, &tr->walk));
-    tr->set.schedule.total = limit_of(tr);
+    tr->set.schedule.total = tr->limit = limit_of(tr);
     return ACF_OK;
 }
 
@@ -492,7 +492,7 @@ static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m
     double each = (seconds() - m->begun) / (double)acf_max(m->steps, 1);
     int64_t limit = tr->set.schedule.total, patience = tr->task->held(tr) ? tr->set.patience : 0;
     tr->seconds = m->before + (seconds() - m->begun);
-    p->state = s, p->step = s->step, p->epoch = tr->walk.epoch;
+    p->state = s, p->step = s->step, p->epoch = tr->walk.epoch, p->each = each;
     p->left = limit ? each * (double)acf_max(limit - s->step, 0) : (double)NAN;
     p->left_early = patience ? each * (double)acf_max((patience - s->stale) * steps_apart(tr) - (s->step - s->validated), 0)
                              : (double)NAN;

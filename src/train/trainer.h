@@ -88,6 +88,7 @@ struct acf_trainer {
     acf_real *best;   /* a slab; NULL when nothing is held out; in the second pass the first one's */
     acf_train_state state;
     int pass;             /* 1 or 2 */
+    int64_t limit;        /* steps of the first pass at most; 0: there is no limit */
     int64_t left_out;     /* rows that found no room on the GPU in their step, of this run */
     acf_fit_record first; /* what the first pass found, in the second; all 0 before */
     acf_encoder *all;     /* fitted to all cells, for the second; owned */
@@ -153,8 +154,9 @@ typedef struct acf_train_progress {
     double loss;         /* mean of the last 50 that were finite, of this run; NaN before the first */
     double valid;        /* the run's last validation, INFINITY when it was not finite, NaN before the first */
     double rows_per_second; /* of this run's steps, validation not counted */
-    double left;         /* seconds to the last step the limits allow; NaN: there is no limit */
-    double left_early;   /* seconds to the end if no validation gets better from now on; NaN: that ends nothing */
+    double each;         /* seconds of a step of this run, validation included */
+    double left;         /* seconds to the last step of this pass that the limits allow; NaN: there is no limit */
+    double left_early;   /* seconds to the end of the pass if no validation gets better from now on; NaN: that ends nothing */
 } acf_train_progress;
 
 typedef struct acf_train_hooks {

@@ -29,9 +29,9 @@ ln -s folder door; "$ACFLOW" sample --model m.safetensors -o door 2>&1; echo "ex
 echo "-- names"
 # A matrix of 30 rows and 2 columns of bytes.
 { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (30, 2), }"; for i in $(seq 60); do printf "\\$(printf %03o $((i * i % 97)))"; done; } > x.npy
-for command in "impute x.npy -o y.csv" "impute x.npy -o y.tsv.gz" "impute t.csv -o z.npy" "sample --model m.safetensors -o z.npy"; do
+for command in "impute x.npy -o y.csv" "impute x.npy -o y.tsv.gz" "impute t.csv -o z.npy" "sample --model m.safetensors -o z.npy" "synth moons -o z.npy" "synth moons --truth z.npy"; do
     options="--steps 100000000 --valid 0 --batch 30"
-    case $command in sample*) options=;; esac
+    case $command in sample* | synth*) options=;; esac
     timeout 20 "$ACFLOW" $command $options -q; echo "exit $?"
 done 2>&1
 "$ACFLOW" impute x.npy --steps 2 -q -o y.npy && head -c 6 y.npy | tail -c 5 && echo
