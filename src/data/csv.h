@@ -65,7 +65,8 @@ typedef struct acf_record {
 typedef struct acf_csv acf_csv;
 
 /* Opens path ("-": standard input), finds the dialect (data/csv_dialect.h says how). want NULL: find out everything. Blank lines are
- * skipped. Gives *out; close with acf_csv_close. Fails: ACF_EIO (open, read), ACF_EDATA (empty file, not text, ...), ACF_EUSAGE (a separator
+ * skipped; below the header of a table of one column, and in all of one without a header, each is a cell that is empty. What stands behind the
+ * last line end is no line. Gives *out; close with acf_csv_close. Fails: ACF_EIO (open, read), ACF_EDATA (empty file, not text, ...), ACF_EUSAGE (a separator
  * or quote that cannot be one), ACF_EMEMORY. */
 acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **out);
 

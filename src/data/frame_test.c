@@ -108,6 +108,25 @@ static void small_tables_are_read(void **state) {
     acf_tab_free(table);
 }
 
+/* Rows of one column are lines, also those that are empty; at the end of the file they are noted, as an editor may have left them. */
+static void blank_lines_are_missing_cells(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *written, *note;
+    } cases[] = {{"a\n1.5\n\n2.5\n", "a\n1.5\n0.3\n2.5\n", ""},
+                 {"\r\n1.5\r\n\r\n2.5", "0.3\r\n1.5\r\n0.3\r\n2.5", ""},
+                 {"a\n1.5\n\n2.5\n\n", "a\n1.5\n0.3\n2.5\n0.3\n", "the last line is blank; in a table of one column that is a missing cell"},
+                 {"a\n1.5\n2.5\n\n \n", "a\n1.5\n2.5\n0.3\n 0.3\n", "the last 2 lines are blank; in a table of one column each is a missing cell"},
+                 {"a\n1.5\n2.5\n\"\"\n", "a\n1.5\n2.5\n0.3\n", ""},
+                 {"a,b\n1.5,2.5\n\n2.5,\n,1.5\n\n", "a,b\n1.5,2.5\n2.5,0.3\n0.3,1.5\n", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        acf_table *t = acf_frame_lab_read(cases[i].text, NULL, NULL);
+        assert_string_equal(t->frame->notes.n ? t->frame->notes.text[0] : "", cases[i].note);
+        assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){.imputations = 1}, acf_frame_lab_constant), cases[i].written);
+        acf_tab_free(t);
+    }
+}
+
 static void gzip_is_read(void **state) {
     (void)state;
     char packed[1024];
@@ -624,7 +643,7 @@ static void real_tables_are_typed(void **state) {
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
 ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_test(names_are_made_up_where_there_are_none),
           cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(nasty_files_are_refused),
-          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
+          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
           cmocka_unit_test(schema_files_say_what_columns_are),
           cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
           WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),

@@ -1,0 +1,48 @@
+/* What is said of a file, beside what its columns are: holes that stay, lines that count. See frame.h. Runs once a table. */
+#include "data/frame.h"
+
+#define LEFT_SHOWN 8 /* columns whose holes stay that are named, before the rest is counted */
+
+/* An editor may have left them there, and a person should see that they are filled in. */
+acf_status acf_frame_say_blank(acf_frame *f, int64_t lines) {
+    if (!lines) return ACF_OK;
+    if (lines == 1) return acf_notes_addf(&f->notes, "the last line is blank; in a table of one column that is a missing cell");
+    return acf_notes_addf(&f->notes, "the last %lld lines are blank; in a table of one column each is a missing cell", (long long)lines);
+}
+
+/* ---- holes ------------------------------------------------------------------------------------------------------ */
+
+/* What column c of the file is; NULL: the model does not know it. */
+static const acf_field_spec *spec_at(const acf_frame *f, int64_t c) { return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]]; }
+
+/* Has the column something to write into a hole? */
+static bool is_filled(const acf_field_spec *spec) { return spec && (spec->place >= 0 || spec->kind == ACF_KIND_CONSTANT); }
+
+int64_t acf_frame_holes(const acf_frame *f) {
+    int64_t n = 0;
+    for (int64_t c = 0; c < f->columns; c++)
+        if (is_filled(spec_at(f, c))) n += f->holes[c];
+    return n;
+}
+
+/* Only an identifier could be filled in, if the user says what else it is; an empty column has nothing to learn from. */
+void acf_frame_left(const acf_frame *f, acf_text *out) {
+    char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
+    acf_text list = acf_text_into(words, sizeof words);
+    int64_t cells = 0, columns = 0;
+    const acf_field_spec *first = NULL;
+    for (int64_t c = 0; c < f->columns; c++) {
+        const acf_field_spec *spec = spec_at(f, c);
+        if (!f->holes[c] || is_filled(spec)) continue;
+        cells += f->holes[c];
+        if (spec && spec->kind == ACF_KIND_IDENTIFIER && !first) first = spec;
+        if (columns++ < LEFT_SHOWN)
+            acf_text_addf(&list, "%s%s (%s) %lld", columns > 1 ? ", " : "", acf_text_excerpt(name, f->name[c]),
+                          spec ? acf_kind_names[spec->kind] : "not in the model", (long long)f->holes[c]);
+    }
+    if (!cells) return;
+    if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
+    acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
+    if (first && !f->known)
+        acf_text_addf(out, "; say what such a column is in the option 'types', as in %s=category, to have it filled in", acf_text_excerpt(name, first->name));
+}
