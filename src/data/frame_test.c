@@ -204,6 +204,19 @@ static void schema_files_say_what_columns_are(void **state) {
     assert_non_null(strstr(acf_error(), "did you mean 'size'?"));
 }
 
+/* Words that are to be kept among dates, as a schema file lists them. */
+static void schema_files_name_words_among_dates(void **state) {
+    (void)state;
+    const char *file = "day,x\n2021-03-05,1.5\nsoon,2.5\n2021-02-30,3.5\n";
+    acf_table *t;
+    const char *schema = "{\"columns\": [{\"name\": \"day\", \"kind\": \"date\", \"other\": [\"soon\", \"2021-02-30\"]}]}";
+    if (read_with_schema(file, schema, "", &t) != ACF_OK) fail_msg("%s", acf_error());
+    assert_cell(t, 0, 0, 18691);
+    assert_cell(t, 1, 0, (double)NAN);
+    assert_true(t->frame->holes[0] == 0 && t->frame->notes.n == 0);
+    acf_tab_free(t);
+}
+
 /* What describes a table, given back, gives the same table. */
 static void descriptions_can_be_given_back(void **state) {
     (void)state;
@@ -645,7 +658,7 @@ ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_
           cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(nasty_files_are_refused),
           cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
           cmocka_unit_test(schema_files_say_what_columns_are),
-          cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
+          cmocka_unit_test(schema_files_name_words_among_dates), cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
           WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
           WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted), cmocka_unit_test(times_have_the_step_of_all_cells),
           WITH_MODEL(without_names_places_count),
