@@ -2,6 +2,7 @@
 #include "data/csv_dialect.h"
 
 #include "base/arena.h"
+#include "data/markers.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -165,13 +166,8 @@ typedef struct grid {
 
 static bool same(const cell *a, const cell *b) { return a->length == b->length && memcmp(a->text, b->text, a->length) == 0; }
 
-/* The usual marks of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
-static bool is_missing(const cell *c) {
-    static const char *const marker[] = {"", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "#N/A", "-", "."};
-    for (size_t i = 0; i < sizeof marker / sizeof *marker; i++)
-        if (strlen(marker[i]) == c->length && memcmp(marker[i], c->text, c->length) == 0) return true;
-    return false;
-}
+/* The usual markers of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
+static bool is_missing(const cell *c) { return acf_markers_is_usual(c->text, c->length); }
 
 /* A number, date, time, percentage: digits, and what stands between them. Letters: the exponent, and the T and Z of a time stamp. */
 static bool is_figure(const cell *c) {

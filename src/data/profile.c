@@ -25,6 +25,7 @@ acf_status acf_profile_create(int64_t columns, const acf_markers *markers, acf_p
         c->numbers = acf_tally_make(ACF_NUMBERS_KEPT, p->texts);
         c->words = acf_tally_make(ACF_LEVELS_KEPT, p->texts);
         c->odd = acf_tally_make(ACF_ODD_KEPT, p->texts);
+        c->doubtful = acf_tally_make(ACF_ODD_KEPT, p->texts);
     }
     *out = p;
     return ACF_OK;
@@ -36,6 +37,7 @@ void acf_profile_free(acf_profile *p) {
         acf_tally_clear(&p->column[j].numbers);
         acf_tally_clear(&p->column[j].words);
         acf_tally_clear(&p->column[j].odd);
+        acf_tally_clear(&p->column[j].doubtful);
     }
     acf_arena_free(p->texts);
     acf_release(p->column);
@@ -171,7 +173,7 @@ acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *
     bool with_comma;
     if (acf_markers_has(p->markers, text, n) || (c->extra && acf_markers_has(c->extra, text, n))) {
         c->missing++;
-        return ACF_OK;
+        return acf_markers_in_doubt(p->markers, text, n) ? acf_tally_add(&c->doubtful, text, n, row) : ACF_OK;
     }
     c->observed++;
     c->quoted += quoted;

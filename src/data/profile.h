@@ -38,6 +38,7 @@ typedef struct acf_profile_column {
     acf_when_survey when;
     acf_tally numbers, words;  /* distinct texts that are numbers; that are not */
     acf_tally odd;             /* words that are not written as the first date or time of the column is: few, where it holds dates */
+    acf_tally doubtful;        /* markers among the missing cells that may be values: see markers.h */
     const acf_markers *extra;  /* markers of this column beside the common ones; NULL: none. Set by the caller, who keeps them */
 } acf_profile_column;
 

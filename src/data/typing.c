@@ -387,6 +387,8 @@ static acf_status type_column(typing *t, const char *name) {
     bool wished = t->wish && t->wish->kind != ACF_KIND_AUTO && c->observed > 0;
     out->kind = wished ? t->wish->kind : acf_typing_kind(c, name, &out->when);
     const bool text = !wished && (out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_IDENTIFIER) && !is_numbers(c);
+    const bool filled = out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_CONSTANT;
+    if (!wished && filled && c->words.n > 0) ACF_TRY(acf_typing_note_markers(c, t->where, t->notes));
     if (text) ACF_TRY(acf_typing_note(c, out->kind, t->where, t->notes));
     ACF_TRY(form(t, wished));
     widen(out, t->wish);

@@ -83,6 +83,24 @@ static void signs_are_noted(void **state) {
     noted(column("x", "%d-%%", 300, 30), "");
 }
 
+/* None/Mild/Severe: in a column of words a marker may be a value, and whoever has it filled in should know. */
+static void markers_among_words_are_noted(void **state) {
+    (void)state;
+#define VALUE(cells, what) "column 1 ('x'): " cells " '" what "', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the " \
+    "option 'missing' with = first, such as =NA,?"
+    noted("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
+    noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n", VALUE("1 cell holds", "-")); /* a constant is filled in, too */
+    noted("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
+    noted("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
+    noted("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
+    acf_table *t = acf_frame_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n", (const char *const[]){"missing=None", NULL}, NULL);
+    assert_int_equal(t->frame->notes.n, 0); /* the user has said it */
+    acf_tab_free(t);
+    t = acf_frame_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n", (const char *const[]){"missing==NA,?", NULL}, NULL);
+    assert_true(t->frame->notes.n == 0 && t->column[0].classes == 3);
+    acf_tab_free(t);
+}
+
 static void few_whole_numbers_are_a_scale(void **state) {
     (void)state;
     is(column("x", "%d", 200, 20), "ordinal");
@@ -426,7 +444,7 @@ static void without_a_column_to_model_it_is_refused(void **state) {
                           "all, name its type in the option 'types', such as id=category");
 }
 
-ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
+ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_are_noted), cmocka_unit_test(markers_among_words_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
           cmocka_unit_test(two_whole_numbers_are_categories), cmocka_unit_test(keys_are_identifiers),
           cmocka_unit_test(codes_are_not_numbers), cmocka_unit_test(texts_are_categories_or_identifiers),
           cmocka_unit_test(long_texts_are_prose),
