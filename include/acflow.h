@@ -248,6 +248,10 @@ ACF_API acf_status acf_table_left(const acf_table *t, char *out, size_t cap, siz
 ACF_API acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, size_t *needed);
 
+/* How the table's file of text is written, in a line: "separator ';', decimal comma, header"; "" for any other table. acf_table_describe has it where it
+ * is not as in most files. Fails: ACF_ESPACE. */
+ACF_API acf_status acf_table_dialect(const acf_table *t, char *out, size_t cap, size_t *needed);
+
 /* Column j of the table: its name (NULL: none), its kind ("real", "category", ...), and its classes (0: a number). They live as long as the
  * table; NULL and 0 where there is no such column. */
 ACF_API const char *acf_table_name(const acf_table *t, int64_t j);

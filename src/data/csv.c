@@ -56,10 +56,10 @@ static const char *excerpt(char out[ACF_EXCERPT_MAX], const char *text, size_t n
     return acf_text_excerpt(out, copy);
 }
 
-static const char *separator_name(char c, char out[16]) {
+const char *acf_separator_name(char c, char out[ACF_SEPARATOR_NAME_MAX]) {
     if (c == ' ') return "white space";
     if (c == '\t') return "tab";
-    snprintf(out, 16, "'%c'", c);
+    snprintf(out, ACF_SEPARATOR_NAME_MAX, "'%c'", c);
     return out;
 }
 
@@ -142,7 +142,7 @@ static acf_status refuse_quotes(const acf_csv *csv, acf_scan_end r) {
 static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     const acf_scan *s = &csv->scan;
     const char *begin = s->field[0].raw, *end = begin + s->bytes;
-    char name[16];
+    char name[ACF_SEPARATOR_NAME_MAX];
     if (csv->row == 0 && csv->header.n + 1 == s->n && csv->header.n > 1) {
         snprintf(out, cap, "the first column seems to have no name: write one (in R: write.table(..., col.names = NA))");
         return;
@@ -155,15 +155,15 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
         int64_t n = 1;
         for (const char *p = begin; p < end; p++) n += *p == *other;
         if (*other == csv->dialect.separator || n != csv->columns || n == 1) continue;
-        snprintf(out, cap, "with %s as separator it has as many as expected", separator_name(*other, name));
+        snprintf(out, cap, "with %s as separator it has as many as expected", acf_separator_name(*other, name));
         return;
     }
     if (csv->columns == 1)
         snprintf(out, cap, "lines above the table must be removed, and another separator can be given");
     else if (s->n > csv->columns)
-        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes", separator_name(csv->dialect.separator, name));
+        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes", acf_separator_name(csv->dialect.separator, name));
     else
-        snprintf(out, cap, "the line is cut short, or separators (%s) are missing", separator_name(csv->dialect.separator, name));
+        snprintf(out, cap, "the line is cut short, or separators (%s) are missing", acf_separator_name(csv->dialect.separator, name));
 }
 
 /* A row of the wrong length, with the place where reader and writer of the file came apart. */

@@ -74,6 +74,10 @@ acf_status acf_frame_texts(const acf_table *t, acf_text_visit visit, void *ctx);
 /* x (N, columns of the file): NaN in its holes, also of columns that are not modelled, some number elsewhere. Only where t has a file; as above. */
 acf_status acf_frame_pattern(const acf_table *t, double *x);
 
+/* How the file is written, in a line: "separator ';', header, decimal comma". odd: nothing where that is as in most files. Nothing, too, for a
+ * matrix. */
+void acf_frame_dialect(const acf_frame *f, bool odd, acf_text *out);
+
 /* Notes that the file, a table of one column, ends in so many blank lines; 0: nothing to note. Fails: ACF_EMEMORY. */
 acf_status acf_frame_say_blank(acf_frame *f, int64_t lines);
 

@@ -84,6 +84,34 @@ static void dialects_can_be_given(void **state) {
 
 /* ---- nasty files ------------------------------------------------------------------------------------------------ */
 
+/* What was found, in a line; where it is as in most files, only who asks is told. */
+static void dialects_are_said(void **state) {
+    (void)state;
+#define FOUND_NONE "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
+    static const struct {
+        const char *text, *option, *line;
+        bool odd;
+    } cases[] = {{"a,b\n1.5,2\n2.5,3\n", "header=auto", "separator ',', decimal point, header", false},
+                 {"a;b\n1,5;2\n2,25;3\n", "header=auto", "separator ';', decimal comma, header", true},
+                 {"1.5,2\n2.5,3\n", "header=auto", "separator ',', decimal point, " FOUND_NONE, true},
+                 {"1.5,2\n2.5,3\n", "header=no", "separator ',', decimal point, no header", true},
+                 {"a b\n1.5 2\n2.5 3\n", "header=yes", "separator white space, decimal point, header", true},
+                 {"a\tb\n1.5\t2\n2.5\t3\n", "header=yes", "separator tab, decimal point, header", true},
+                 {"a,b\n'x, y',2\n'z',3\n", "header=yes", "separator ',', quote ', decimal point, header", true},
+                 {"a,b\n1.5,2\n2.5,3\n", "quote=none", "separator ',', no quotes, decimal point, header", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[256];
+        acf_table *t = acf_frame_lab_read(cases[i].text, OPTIONS(cases[i].option), NULL);
+        acf_text all = acf_text_into(line, sizeof line);
+        acf_frame_dialect(t->frame, false, &all);
+        assert_string_equal(line, cases[i].line);
+        acf_text odd = acf_text_into(line, sizeof line);
+        acf_frame_dialect(t->frame, true, &odd);
+        assert_string_equal(line, cases[i].odd ? cases[i].line : "");
+        acf_tab_free(t);
+    }
+}
+
 static void nasty_files_are_refused(void **state) {
     (void)state;
     acf_frame_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA, "FILE: it has 2 columns and no rows; expected at least one");
@@ -223,7 +251,7 @@ static void descriptions_can_be_given_back(void **state) {
     char json[1 << 14];
     acf_table *t = acf_frame_lab_read(mixed, OPTIONS("missing=never"), NULL), *again;
     acf_text text = acf_text_into(json, sizeof json);
-    assert_int_equal(acf_describe_json(t->frame->schema, "a file", &t->frame->notes, &text), ACF_OK);
+    assert_int_equal(acf_describe_json(t->frame->schema, "a file", "how it is written", &t->frame->notes, &text), ACF_OK);
     if (read_with_schema(mixed, json, "", &again) != ACF_OK) fail_msg("%s", acf_error());
     assert_int_equal(again->D, t->D);
     assert_memory_equal(again->x, t->x, (size_t)(t->N * t->D) * sizeof *t->x);
@@ -655,7 +683,7 @@ static void real_tables_are_typed(void **state) {
 
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
 ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_test(names_are_made_up_where_there_are_none),
-          cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(nasty_files_are_refused),
+          cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_said), cmocka_unit_test(nasty_files_are_refused),
           cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
           cmocka_unit_test(schema_files_say_what_columns_are),
           cmocka_unit_test(schema_files_name_words_among_dates), cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),

@@ -10,6 +10,21 @@ acf_status acf_frame_say_blank(acf_frame *f, int64_t lines) {
     return acf_notes_addf(&f->notes, "the last %lld lines are blank; in a table of one column each is a missing cell", (long long)lines);
 }
 
+/* What was not found, or is not as people expect it, is worth a line: a header that is taken for data makes a row too many, and no names. */
+void acf_frame_dialect(const acf_frame *f, bool odd, acf_text *out) {
+    if (!f->csv) return;
+    const acf_dialect *d = acf_csv_dialect(f->csv);
+    char name[ACF_SEPARATOR_NAME_MAX];
+    bool comma = false;
+    for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].comma;
+    if (odd && d->separator == ',' && d->quote == '"' && d->header && !comma) return;
+    acf_text_addf(out, "separator %s, ", acf_separator_name(d->separator, name));
+    if (d->quote == '\n') acf_text_add(out, "no quotes, ");
+    else if (d->quote != '"') acf_text_addf(out, "quote %c, ", d->quote);
+    acf_text_addf(out, "decimal %s, ", comma ? "comma" : "point");
+    acf_text_add(out, d->header ? "header" : d->guessed ? "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise" : "no header");
+}
+
 /* ---- holes ------------------------------------------------------------------------------------------------------ */
 
 /* What column c of the file is; NULL: the model does not know it. */
