@@ -215,7 +215,8 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
  *
  * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
  * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
- * called V1, V2, ... The file stays open until the table is freed, for acf_writer_open.
+ * called V1, V2, ... The file stays open until the table is freed, for acf_writer_open. Where no column is modelled, the table has none: it can be described,
+ * and written with its constants filled in, but acf_model_fit refuses it.
  *
  * o may be NULL. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and column), ACF_EUSAGE (an option that
  * the file cannot follow), ACF_EMEMORY. */

@@ -55,6 +55,10 @@ acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *gi
 
 void acf_frame_free(acf_frame *f); /* NULL is allowed */
 
+/* Is there anything to learn? A file of constants, identifiers and empty columns is a table of no columns: it can be described, and completed as far
+ * as its constants go, but not be fitted to. Fails, then: ACF_EDATA. Of a table that has no file: ACF_OK. */
+acf_status acf_frame_learnable(const acf_table *t);
+
 /* Calls visit for every row of a matrix, x (columns), until one fails. Only where f->npy is set. */
 typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
 acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx);

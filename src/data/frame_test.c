@@ -117,8 +117,26 @@ static void nasty_files_are_refused(void **state) {
     acf_frame_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA, "FILE: it has 2 columns and no rows; expected at least one");
     acf_frame_lab_refused("a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
                           "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is data");
-    acf_frame_lab_refused("a,b\nNA,?\n,\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
+    acf_frame_lab_unlearnable("a,b\nNA,?\n,\n", "FILE: all cells are missing: there is nothing to learn from");
     acf_frame_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
+}
+
+/* Constants fill themselves, also where there is no column beside them. */
+static void tables_of_constants_are_completed(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("a,b,c,d\nk,1,,u\n,1,?,v\nk,,,u\n", OPTIONS("types=d=id"), NULL);
+    assert_int_equal(t->D, 0);
+    assert_int_equal(t->N, 3);
+    assert_int_equal(acf_frame_holes(t->frame), 2);
+    assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){.imputations = 1}, acf_frame_lab_constant), "a,b,c,d\nk,1,,u\nk,1,?,v\nk,1,,u\n");
+    acf_tab_free(t);
+    t = acf_frame_lab_read("a,b\n1,x\n", OPTIONS("header=yes"), NULL); /* one row */
+    assert_true(t->D == 0 && t->N == 1);
+    assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){.imputations = 1}, acf_frame_lab_constant), "a,b\n1,x\n");
+    acf_tab_free(t);
+    t = acf_frame_lab_read("a,b\n1.5,x\n2.5,y\n", NULL, NULL);
+    assert_int_equal(acf_frame_learnable(t), ACF_OK);
+    acf_tab_free(t);
 }
 
 static void small_tables_are_read(void **state) {
@@ -684,7 +702,7 @@ static void real_tables_are_typed(void **state) {
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
 ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_test(names_are_made_up_where_there_are_none),
           cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_said), cmocka_unit_test(nasty_files_are_refused),
-          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
+          cmocka_unit_test(tables_of_constants_are_completed), cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
           cmocka_unit_test(schema_files_say_what_columns_are),
           cmocka_unit_test(schema_files_name_words_among_dates), cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
           WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),

@@ -1,5 +1,6 @@
 /* What is said of a file, beside what its columns are: holes that stay, lines that count. See frame.h. Runs once a table. */
 #include "data/frame.h"
+#include "data/typing.h"
 
 #define LEFT_SHOWN 8 /* columns whose holes stay that are named, before the rest is counted */
 
@@ -23,6 +24,10 @@ void acf_frame_dialect(const acf_frame *f, bool odd, acf_text *out) {
     else if (d->quote != '"') acf_text_addf(out, "quote %c, ", d->quote);
     acf_text_addf(out, "decimal %s, ", comma ? "comma" : "point");
     acf_text_add(out, d->header ? "header" : d->guessed ? "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise" : "no header");
+}
+
+acf_status acf_frame_learnable(const acf_table *t) {
+    return t->frame ? acf_typing_learnable(acf_frame_path(t->frame), t->frame->schema) : ACF_OK;
 }
 
 /* ---- holes ------------------------------------------------------------------------------------------------------ */

@@ -397,9 +397,10 @@ static acf_status type_column(typing *t, const char *name) {
 
 /* ---- the whole table -------------------------------------------------------------------------------------------- */
 
-/* A table of which nothing can be learned. All missing is the plain case; else the sentence says what the columns are taken for. */
-static acf_status nothing_left(const char *file, const acf_schema *s) {
+/* All missing is the plain case; else the sentence says what the columns are taken for. */
+acf_status acf_typing_learnable(const char *file, const acf_schema *s) {
     int64_t count[ACF_KIND_COUNT] = {0};
+    if (s->D > 0) return ACF_OK;
     for (int64_t j = 0; j < s->n; j++) count[s->column[j].kind]++;
     if (count[ACF_KIND_EMPTY] == s->n)
         return acf_fail(ACF_EDATA, "%s: all cells are missing: there is nothing to learn from", file);
@@ -425,7 +426,6 @@ acf_status acf_typing(const char *file, const acf_profile *p, const char *const 
         ACF_TRY_DONE(type_column(&t, name[j]));
     }
     acf_schema_place(s);
-    if (s->D == 0) status = nothing_left(file, s);
 done:
     if (status) acf_schema_free(s);
     else *out = s;

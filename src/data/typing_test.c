@@ -433,13 +433,13 @@ static void wishes_are_granted(void **state) {
                           "option 'types' names column 'alhpa', which FILE does not have; did you mean 'alpha'?");
 }
 
-static void without_a_column_to_model_it_is_refused(void **state) {
+static void without_a_column_to_model_nothing_is_learned(void **state) {
     (void)state;
-    acf_frame_lab_refused("a,b\n?,\nNA,-\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
-    acf_frame_lab_refused("id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n", NULL, NULL, ACF_EDATA,
+    acf_frame_lab_unlearnable("a,b\n?,\nNA,-\n", "FILE: all cells are missing: there is nothing to learn from");
+    acf_frame_lab_unlearnable("id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n",
                           "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be modelled after "
                           "all, name its type in the option 'types', such as id=category");
-    acf_frame_lab_refused("id,unit,x\n1,kg,5\n", NULL, NULL, ACF_EDATA,
+    acf_frame_lab_unlearnable("id,unit,x\n1,kg,5\n",
                           "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be modelled after "
                           "all, name its type in the option 'types', such as id=category");
 }
@@ -454,4 +454,4 @@ ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(
           cmocka_unit_test(columns_that_are_text_by_a_few_cells_are_noted), cmocka_unit_test(thousands_of_categories_are_pooled),
           cmocka_unit_test(rare_levels_share_a_class), cmocka_unit_test(levels_have_their_own_order),
           cmocka_unit_test(decimals_are_those_of_nearly_all), cmocka_unit_test(wishes_are_granted),
-          cmocka_unit_test(without_a_column_to_model_it_is_refused))
+          cmocka_unit_test(without_a_column_to_model_nothing_is_learned))
