@@ -143,6 +143,12 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     const acf_scan *s = &csv->scan;
     const char *begin = s->field[0].raw, *end = begin + s->bytes;
     char name[ACF_SEPARATOR_NAME_MAX];
+    const acf_field *last = &s->field[s->n - 1];
+    if (s->n == csv->columns + 1 && last->length == 0 && !last->quoted) {
+        snprintf(out, cap, "the line ends in one separator (%s) more than line %lld; add it there, or remove it here", acf_separator_name(csv->dialect.separator, name),
+                 (long long)csv->columns_line);
+        return;
+    }
     if (csv->row == 0 && csv->header.n + 1 == s->n && csv->header.n > 1) {
         snprintf(out, cap, "the first column seems to have no name: write one (in R: write.table(..., col.names = NA))");
         return;

@@ -386,8 +386,8 @@ static void holes_are_counted(void **state) {
                       "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
     t = acf_frame_lab_read(ids, NULL, NULL);
     assert_left(t, 2,
-                "15 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, note (empty) 12; say what such a column is in the option 'types', as in "
-                "uid=category, to have it filled in");
+                "15 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, note (empty) 12; nothing is made up for an identifier: if such a column is something else, say "
+                "what in the option 'types' to have it filled in");
     acf_tab_free(t);
     /* a word that is kept is no hole; for a model, what the columns are is settled */
     t = acf_frame_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n", OPTIONS("types=name=identifier"), known());

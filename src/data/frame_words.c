@@ -50,12 +50,12 @@ void acf_frame_left(const acf_frame *f, acf_text *out) {
     char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
     acf_text list = acf_text_into(words, sizeof words);
     int64_t cells = 0, columns = 0;
-    const acf_field_spec *first = NULL;
+    bool identifier = false;
     for (int64_t c = 0; c < f->columns; c++) {
         const acf_field_spec *spec = spec_at(f, c);
         if (!f->holes[c] || is_filled(spec)) continue;
         cells += f->holes[c];
-        if (spec && spec->kind == ACF_KIND_IDENTIFIER && !first) first = spec;
+        identifier |= spec && spec->kind == ACF_KIND_IDENTIFIER;
         if (columns++ < LEFT_SHOWN)
             acf_text_addf(&list, "%s%s (%s) %lld", columns > 1 ? ", " : "", acf_text_excerpt(name, f->name[c]),
                           spec ? acf_kind_names[spec->kind] : "not in the model", (long long)f->holes[c]);
@@ -63,6 +63,6 @@ void acf_frame_left(const acf_frame *f, acf_text *out) {
     if (!cells) return;
     if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
     acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
-    if (first && !f->known)
-        acf_text_addf(out, "; say what such a column is in the option 'types', as in %s=category, to have it filled in", acf_text_excerpt(name, first->name));
+    if (identifier && !f->known)
+        acf_text_add(out, "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
 }
