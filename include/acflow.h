@@ -215,7 +215,8 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
  *
  * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
  * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
- * called V1, V2, ... The file stays open until the table is freed, for acf_writer_open.
+ * called V1, V2, ... The file stays open until the table is freed, for acf_writer_open. Where no column is modelled, the table has none: it can be described,
+ * and written with its constants filled in, but acf_model_fit refuses it.
  *
  * o may be NULL. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and column), ACF_EUSAGE (an option that
  * the file cannot follow), ACF_EMEMORY. */
@@ -247,6 +248,10 @@ ACF_API acf_status acf_table_left(const acf_table *t, char *out, size_t cap, siz
  * and given back as the option `schema`. For a table from memory: its columns. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_table_describe(const acf_table *t, char *out, size_t cap, size_t *needed);
 ACF_API acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, size_t *needed);
+
+/* How the table's file of text is written, in a line: "separator ';', decimal comma, header"; "" for any other table. acf_table_describe has it where it
+ * is not as in most files. Fails: ACF_ESPACE. */
+ACF_API acf_status acf_table_dialect(const acf_table *t, char *out, size_t cap, size_t *needed);
 
 /* Column j of the table: its name (NULL: none), its kind ("real", "category", ...), and its classes (0: a number). They live as long as the
  * table; NULL and 0 where there is no such column. */

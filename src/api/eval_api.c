@@ -1,5 +1,6 @@
 /* Public evaluation: see acflow.h; the work is in infer/evaluate.h. */
 #include "api/door.h"
+#include "data/frame.h"
 #include "infer/evaluate.h"
 
 /* What a fit inside an evaluation needs. */
@@ -24,6 +25,7 @@ acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const ac
         return acf_fail(ACF_EUSAGE, "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
     if (acf_options_int(o, "eval-draws") < 2)
         return acf_fail(ACF_EUSAGE, "eval-draws is %lld; of a table expected 2 or more", (long long)acf_options_int(o, "eval-draws"));
+    ACF_TRY(acf_frame_learnable(truth));
     fitting f = {o, callback, ctx};
     return acf_evaluate(
         &(acf_eval_job){.truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)}, out);

@@ -71,6 +71,8 @@ acf_status acf_table_left(const acf_table *t, char *out, size_t cap, size_t *nee
     return acf_text_done(&text, needed);
 }
 
+#define DIALECT_MAX 256 /* more than the line about a file's dialect takes */
+
 static acf_status describe(const acf_table *t, bool json, acf_text *out) {
     const acf_frame *f = t->frame;
     acf_schema *own = NULL;
@@ -78,8 +80,11 @@ static acf_status describe(const acf_table *t, bool json, acf_text *out) {
     const acf_schema *s = f ? f->schema : own;
     const char *file = f && f->path ? acf_frame_path(f) : "";
     acf_status status = ACF_OK;
-    if (json) status = acf_describe_json(s, file, f ? &f->notes : NULL, out);
-    else acf_describe(s, file, f ? &f->notes : NULL, out);
+    char how[DIALECT_MAX];
+    acf_text line = acf_text_into(how, sizeof how);
+    if (f) acf_frame_dialect(f, !json, &line);
+    if (json) status = acf_describe_json(s, file, how, f ? &f->notes : NULL, out);
+    else acf_describe(s, file, how, f ? &f->notes : NULL, out);
     acf_schema_free(own);
     return status;
 }
@@ -97,6 +102,14 @@ acf_status acf_table_describe_json(const acf_table *t, char *out, size_t cap, si
     ACF_NEED_ROOM(out, cap);
     acf_text text = acf_text_into(out, cap);
     ACF_TRY(describe(t, true, &text));
+    return acf_text_done(&text, needed);
+}
+
+acf_status acf_table_dialect(const acf_table *t, char *out, size_t cap, size_t *needed) {
+    ACF_NEED(t);
+    ACF_NEED_ROOM(out, cap);
+    acf_text text = acf_text_into(out, cap);
+    if (t->frame) acf_frame_dialect(t->frame, false, &text);
     return acf_text_done(&text, needed);
 }
 

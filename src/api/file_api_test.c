@@ -235,6 +235,31 @@ static void tables_from_memory_have_columns_too(void **state) {
     acf_table_free(t);
 }
 
+/* A table without a column to model can be asked everything but to be fitted to. */
+static void constants_are_read_and_not_fitted_to(void **state) {
+    (void)state;
+    acf_options *o;
+    acf_table *t;
+    acf_model *m = NULL;
+    acf_evaluation *e = NULL;
+    char text[512];
+    put("constants.csv", "a;b\nk;1\n;1\nk;\n");
+    ok(acf_options_create(&o));
+    ok(acf_table_read(path_of("constants.csv"), o, &t));
+    assert_true(acf_table_columns(t) == 0 && acf_table_rows(t) == 3 && acf_table_holes(t) == 2);
+    ok(acf_table_describe(t, text, sizeof text, NULL));
+    assert_non_null(strstr(text, ": 3 rows, 2 columns, 0 modelled\nseparator ';', decimal point, header\n\ncolumn"));
+    ok(acf_table_dialect(t, text, sizeof text, NULL));
+    assert_string_equal(text, "separator ';', decimal point, header");
+    assert_int_equal(acf_table_dialect(t, text, 8, NULL), ACF_ESPACE);
+    assert_int_equal(acf_model_fit(t, o, NULL, NULL, &m), ACF_EDATA);
+    assert_non_null(strstr(acf_error(), "there is no column to model: 2 hold one value only"));
+    assert_int_equal(acf_eval_run(t, NULL, NULL, o, NULL, NULL, &e), ACF_EDATA);
+    assert_true(!m && !e);
+    acf_table_free(t);
+    acf_options_free(o);
+}
+
 /* A model made from a matrix has no columns to look for. */
 static void models_of_matrices_read_no_files(void **state) {
     (void)state;
@@ -271,6 +296,7 @@ static void null_is_met_with_a_sentence(void **state) {
     assert_int_equal(acf_table_describe(NULL, text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_table_describe(t, NULL, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_table_describe_json(NULL, text, 8, NULL), ACF_EUSAGE);
+    assert_int_equal(acf_table_dialect(NULL, text, 8, NULL), ACF_EUSAGE);
     assert_int_equal(acf_table_find(NULL, "a", &j), ACF_EUSAGE);
     assert_int_equal(acf_table_find(t, NULL, &j), ACF_EUSAGE);
     assert_int_equal(acf_table_format(NULL, 0, 1, text, 8, NULL), ACF_EUSAGE);
@@ -292,5 +318,5 @@ static void null_is_met_with_a_sentence(void **state) {
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 ACF_TESTS(file_api, WITH_FILE(a_file_is_completed), WITH_FILE(new_rows_are_drawn), WITH_FILE(tables_tell_about_themselves),
-          cmocka_unit_test(tables_from_memory_have_columns_too), WITH_FILE(models_of_matrices_read_no_files),
+          cmocka_unit_test(tables_from_memory_have_columns_too), WITH_FILE(constants_are_read_and_not_fitted_to), WITH_FILE(models_of_matrices_read_no_files),
           cmocka_unit_test(null_is_met_with_a_sentence))

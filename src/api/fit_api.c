@@ -66,6 +66,7 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
     acf_status status = ACF_OK;
     if (*acf_options_text(o, "start"))
         return acf_fail(ACF_EUSAGE, "the option 'start' is for images: a model of a table is fitted to its own columns, always anew");
+    ACF_TRY(acf_frame_learnable(t));
     ACF_TRY(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx;
     ACF_TRY(copy_options(o, &config));

@@ -5,28 +5,54 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static cli_level wanted = CLI_WARN;
 
-/* The library speaks of its options by name, as programs set them; who types commands knows them as flags: "the option 'header=no'" becomes "--header no". */
+/* Bytes of "the option '" at p, which may be broken into lines; 0: there is something else. *gap: where the line ends in it, NULL for nowhere. */
+static size_t lead_at(const char *p, const char **gap) {
+    static const char *const word[] = {"the", "option", "'"};
+    const char *begin = p;
+    *gap = NULL;
+    for (int i = 0; i < 3; p += strlen(word[i++])) {
+        const char *white = p;
+        p += strspn(p, " \n");
+        if (memchr(white, '\n', (size_t)(p - white))) *gap = white;
+        if ((i > 0) != (p > white) || strncmp(p, word[i], strlen(word[i])) != 0) return 0;
+    }
+    return (size_t)(p - begin);
+}
+
+/* The library speaks of its options by name, as programs set them; who types commands knows them as flags: "the option 'header=no'" becomes "--header no".
+ * Where the line ended, it still does. */
 static void in_flags(const char *from, char *out, size_t cap) {
-    static const char lead[] = "the option '";
     size_t n = 0;
     while (*from && n + 1 < cap) {
-        const char *name = from + sizeof lead - 1;
-        const size_t letters = strncmp(from, lead, sizeof lead - 1) == 0 ? strspn(name, "abcdefghijklmnopqrstuvwxyz-") : 0;
+        const char *gap, *name = from + lead_at(from, &gap);
+        const size_t letters = name > from ? strspn(name, "abcdefghijklmnopqrstuvwxyz-") : 0;
         const char *end = letters && (name[letters] == '=' || name[letters] == '\'') ? strchr(name, '\'') : NULL;
         if (!end) {
             out[n++] = *from++;
             continue;
         }
-        const int value = (int)(end - name - (ptrdiff_t)letters);
-        n += (size_t)snprintf(out + n, cap - n, "--%.*s%s%.*s", (int)letters, name, value ? " " : "", value ? value - 1 : 0, name + letters + (value ? 1 : 0));
+        while (gap && n > 0 && out[n - 1] == ' ') n--;
+        const int value = (int)(end - name - (ptrdiff_t)letters), white = gap ? (int)strspn(gap, " \n") : 0;
+        n += (size_t)snprintf(out + n, cap - n, "%.*s--%.*s%s%.*s", white, gap ? gap : "", (int)letters, name, value ? " " : "", value ? value - 1 : 0,
+                              name + letters + (value ? 1 : 0));
         from = end + 1;
     }
     out[n < cap ? n : cap - 1] = 0;
+}
+
+char *cli_in_flags(char *text) {
+    const size_t room = text ? strlen(text) + 1 : 0;
+    char *out = text ? malloc(room) : NULL;
+    if (!out) return text;
+    in_flags(text, out, room);
+    free(text);
+    return out;
 }
 
 /* One fprintf a line: stderr is unbuffered, and lines of programs that run side by side should not mix. */

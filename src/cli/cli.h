@@ -44,6 +44,10 @@ int cli_usage(const char *command, const char *fmt, ...) __attribute__((format(p
 /* The same for memory that is not there: exit code 5. */
 int cli_no_memory(const char *what);
 
+/* A text of the library in which options are called as flags are: "the option 'header=no'" becomes "--header no". Takes text over (from malloc; NULL
+ * is allowed), gives one to be freed: the same where there is no memory. */
+char *cli_in_flags(char *text);
+
 /* Writes to stdout. cli_close flushes it at the end and turns a write that failed (a full disk) into exit code 3. */
 void cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_close(int exit_code);

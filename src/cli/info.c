@@ -45,6 +45,17 @@ static bool is_model(const char *path) {
     return yes;
 }
 
+/* Here the dialect is always said, under the first line; the library says it where it is an unusual one. */
+static int print_table(const acf_table *t, const char *text) {
+    char *how = cli_in_flags(cli_text("info", (cli_writer)acf_table_dialect, t));
+    if (!how) return acf_status_exit(acf_error_status());
+    const char *rest = strchr(text, '\n') + 1;
+    const bool said = !*how || strncmp(rest, how, strlen(how)) == 0;
+    cli_print("%.*s%s%s%s", (int)(rest - text), text, said ? "" : how, said ? "" : "\n", rest);
+    free(how);
+    return 0;
+}
+
 static int describe(const acf_options *o, const char *path) {
     acf_model *m = NULL;
     acf_table *t = NULL;
@@ -62,7 +73,8 @@ static int describe(const acf_options *o, const char *path) {
         text = cli_text("info", json ? (cli_writer)acf_table_describe_json : (cli_writer)acf_table_describe, t);
     } else cli_failed("info");
     int code = text ? 0 : acf_status_exit(acf_error_status());
-    if (text) cli_print(json ? "%s\n" : "%s", text);
+    if (text && t && !json) code = print_table(t, text = cli_in_flags(text));
+    else if (text) cli_print(json ? "%s\n" : "%s", text);
     free(text);
     acf_model_free(m);
     acf_table_free(t);

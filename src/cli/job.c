@@ -209,7 +209,7 @@ char *cli_text(const char *command, cli_writer write, const void *object) {
 }
 
 bool cli_show_table(const cli_job *job, const acf_table *t) {
-    char *text = job->quiet ? NULL : cli_text(job->page->name, (cli_writer)acf_table_describe, t);
+    char *text = job->quiet ? NULL : cli_in_flags(cli_text(job->page->name, (cli_writer)acf_table_describe, t));
     if (text) fputs(text, stderr);
     free(text);
     return job->quiet || text;

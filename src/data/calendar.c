@@ -136,35 +136,52 @@ static bool alike(acf_when a, acf_when b) {
            a.zulu == b.zulu;
 }
 
-/* The first date sets the format; a later one that is written otherwise does not fit, and one misfit is enough for the column to be text.
- * Which order day and month have is narrowed down cell by cell. */
-void acf_when_look(acf_when_survey *s, const char *text, size_t n) {
+/* The form of cells like this one, or a new one; NULL: there is no room for it. */
+static acf_when_form *form_of(acf_when_survey *s, acf_when f) {
+    for (int k = 0; k < ACF_WHEN_FORMS; k++)
+        if (!s->form[k].fit || alike(s->form[k].format, f)) return &s->form[k];
+    return NULL;
+}
+
+/* Which order day and month have is narrowed down cell by cell. */
+int acf_when_look(acf_when_survey *s, const char *text, size_t n) {
     parts p;
     int64_t days;
     s->cells++;
-    if (!split(text, n, &p) || (s->fit && !alike(s->format, p.f))) return;
+    if (!split(text, n, &p)) return -1;
     bool dmy = date_of(&p, 'd', &days), mdy = p.f.mark != '.' && date_of(&p, 'm', &days); /* dots are written day first */
-    if (p.f.order == 'y' && !date_of(&p, 'y', &days)) return;
-    if (p.f.order == 'd' && !dmy && !mdy) return;
-    if (!s->fit++) {
-        s->format = p.f;
-        s->dmy = dmy, s->mdy = mdy;
-        return;
-    }
-    s->dmy &= dmy, s->mdy &= mdy;
-    s->format.padded &= p.f.padded;
-    s->format.hour2 &= p.f.hour2;
-    s->format.seconds |= p.f.seconds;
-    if (p.f.decimals > s->format.decimals) s->format.decimals = p.f.decimals;
+    if (p.f.order == 'y' && !date_of(&p, 'y', &days)) return -1;
+    if (p.f.order == 'd' && !dmy && !mdy) return -1;
+    acf_when_form *f = form_of(s, p.f);
+    if (!f) return -1;
+    if (!f->fit++) f->format = p.f;
+    f->dmy += dmy, f->mdy += mdy;
+    f->format.padded &= p.f.padded;
+    f->format.hour2 &= p.f.hour2;
+    f->format.seconds |= p.f.seconds;
+    if (p.f.decimals > f->format.decimals) f->format.decimals = p.f.decimals;
+    return (int)(f - s->form);
+}
+
+acf_when_verdict acf_when_most(const acf_when_survey *s, acf_when *out, int64_t *fit) {
+    const acf_when_form *f = s->form;
+    for (int k = 1; k < ACF_WHEN_FORMS; k++)
+        if (s->form[k].fit > f->fit) f = &s->form[k];
+    *fit = f->fit;
+    *out = f->format;
+    if (f->fit == 0) return ACF_WHEN_NOT;
+    if (f->format.order != 'd') return ACF_WHEN_IS;
+    const int64_t day = f->fit - f->mdy, month = f->fit - f->dmy; /* cells that must have it first */
+    out->order = day >= month ? 'd' : 'm';
+    *fit = day >= month ? f->dmy : f->mdy;
+    if (day > 0 && month > 0) return day >= 10 * month || month >= 10 * day ? ACF_WHEN_IS : ACF_WHEN_NOT;
+    return day + month == 0 ? ACF_WHEN_EITHER : ACF_WHEN_IS;
 }
 
 acf_when_verdict acf_when_verdict_of(const acf_when_survey *s, acf_when *out) {
-    if (s->cells == 0 || s->fit < s->cells) return ACF_WHEN_NOT;
-    *out = s->format;
-    if (s->format.order != 'd') return ACF_WHEN_IS;
-    if (!s->dmy && !s->mdy) return ACF_WHEN_NOT;
-    out->order = s->dmy ? 'd' : 'm';
-    return s->dmy && s->mdy ? ACF_WHEN_EITHER : ACF_WHEN_IS;
+    int64_t fit;
+    acf_when_verdict v = acf_when_most(s, out, &fit);
+    return fit < s->cells ? ACF_WHEN_NOT : v;
 }
 
 /* ---- one cell --------------------------------------------------------------------------------------------------- */

@@ -32,21 +32,33 @@ static inline bool acf_when_is_date(acf_when f) { return f.order != 0 && f.join 
 
 /* ---- recognising a column --------------------------------------------------------------------------------------- */
 
+#define ACF_WHEN_FORMS 4 /* formats that are told apart in a column, in the order they come; yet others fit none */
+
+/* Cells of a column that are written alike. */
+typedef struct acf_when_form {
+    int64_t fit;      /* so many */
+    int64_t dmy, mdy; /* of those that can be read with the day first; with the month first */
+    acf_when format;  /* padded, hour2: as long as no cell says otherwise */
+} acf_when_form;
+
 /* What the cells of a column have in common. Starts as zeros. */
 typedef struct acf_when_survey {
-    int64_t cells, fit; /* seen; and of those, dates or times like the first one that was */
-    acf_when format;    /* of those; padded, hour2: as long as no cell says otherwise */
-    bool dmy, mdy;      /* can all be read with the day first; with the month first */
+    int64_t cells; /* seen */
+    acf_when_form form[ACF_WHEN_FORMS];
 } acf_when_survey;
 
-/* Looks at one cell. */
-void acf_when_look(acf_when_survey *s, const char *text, size_t n);
+/* Looks at one cell. The form it fits, -1 for none: no date or time, or one that is not in the calendar. */
+int acf_when_look(acf_when_survey *s, const char *text, size_t n);
 
 typedef enum acf_when_verdict { ACF_WHEN_NOT, ACF_WHEN_IS, ACF_WHEN_EITHER } acf_when_verdict;
 
 /* Are all cells dates or times of one kind? EITHER: they are, but could be read with the day or with the month first. *out gets the
  * format, for EITHER with the day first. */
 acf_when_verdict acf_when_verdict_of(const acf_when_survey *s, acf_when *out);
+
+/* The same of the form that most have, whatever the others are; *fit: cells that can be read in the format. NOT: there is none, or day and
+ * month stand first in one cell and in another (up to a tenth of those that decide it may be slips); *out is the likelier order then. */
+acf_when_verdict acf_when_most(const acf_when_survey *s, acf_when *out, int64_t *fit);
 
 /* ---- one cell --------------------------------------------------------------------------------------------------- */
 

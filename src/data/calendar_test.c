@@ -141,6 +141,42 @@ static void columns_are_recognised(void **state) {
     assert_string_equal(found(""), "no");
 }
 
+/* As found, of the form that most cells have; behind it how many do. */
+static const char *mostly(const char *cells) {
+    static char out[ACF_WHEN_PATTERN_MAX + 16];
+    static const char *const verdict[] = {"no ", "", "?"};
+    acf_when_survey s = {0};
+    acf_when f;
+    int64_t fit;
+    for (const char *p = cells;; p++) {
+        size_t n = strcspn(p, "|");
+        acf_when_look(&s, p, n);
+        if (!*(p += n)) break;
+    }
+    acf_text t = acf_text_into(out, sizeof out);
+    char pattern_of[ACF_WHEN_PATTERN_MAX];
+    acf_text_add(&t, verdict[acf_when_most(&s, &f, &fit)]);
+    acf_text_addf(&t, "%s %lld", acf_when_pattern(f, pattern_of), (long long)fit);
+    return out;
+}
+
+/* The format that most cells have, whichever comes first. */
+static void columns_may_hold_other_things(void **state) {
+    (void)state;
+    assert_string_equal(mostly("soon|2021-03-09|2021-02-30|1999-12-31|5"), "YYYY-MM-DD 2");
+    assert_string_equal(mostly("09/03/2021|2021-03-09|12:30|1999-12-31"), "YYYY-MM-DD 2");
+    assert_string_equal(mostly("12:30|2021-03-09|9.3.2021|2021-03-09 12:30|1/2/2021|1/3/2021"), "HH:MM 1");
+    assert_string_equal(mostly("03/04/2021|soon"), "?DD/MM/YYYY 1");
+    assert_string_equal(mostly("25/04/2021|05/26/2021"), "no DD/MM/YYYY 1");
+    /* One slip among ten that are clear; and among nine. */
+    assert_string_equal(mostly("25/04/2021|26/04/2021|27/04/2021|28/04/2021|29/04/2021|30/04/2021|22/04/2021|23/04/2021|24/04/2021|21/04/2021|03/04/2021|05/26/2021"),
+                        "DD/MM/YYYY 11");
+    assert_string_equal(mostly("04/25/2021|04/26/2021|04/27/2021|04/28/2021|04/29/2021|04/30/2021|04/22/2021|04/23/2021|04/24/2021|04/21/2021|03/04/2021|26/05/2021"),
+                        "MM/DD/YYYY 11");
+    assert_string_equal(mostly("25/04/2021|26/04/2021|27/04/2021|28/04/2021|29/04/2021|30/04/2021|22/04/2021|23/04/2021|24/04/2021|05/26/2021"),
+                        "no DD/MM/YYYY 9");
+}
+
 static void steps_are_what_is_shown(void **state) {
     (void)state;
     assert_true(acf_when_step(pattern("D/M/YYYY")) == 1);
@@ -151,4 +187,4 @@ static void steps_are_what_is_shown(void **state) {
 
 ACF_TESTS(calendar, cmocka_unit_test(every_day_has_its_number), cmocka_unit_test(formats_are_read_and_written),
           cmocka_unit_test(what_is_no_date_is_refused), cmocka_unit_test(patterns_come_back),
-          cmocka_unit_test(columns_are_recognised), cmocka_unit_test(steps_are_what_is_shown))
+          cmocka_unit_test(columns_are_recognised), cmocka_unit_test(columns_may_hold_other_things), cmocka_unit_test(steps_are_what_is_shown))

@@ -31,15 +31,17 @@ static bool levels_are_numbers(const acf_field_spec *c) {
     return acf_profile_read_number(e->text, e->length, c->comma, &v, &with_comma) && v.value == c->value[0];
 }
 
-/* A word that was among the numbers in training is kept; any other is a mistake in the file, or a marker nobody has named. */
+/* A word that was among the numbers, or the dates, in training is kept; any other is a mistake in the file, or a marker nobody has named. */
+static acf_cell_state word_read(const acf_field_spec *c, const char *text, size_t n) {
+    return acf_tally_find(&c->other, text, n) >= 0 ? ACF_CELL_KEPT : ACF_CELL_WRONG;
+}
+
 static acf_cell_state number_read(const acf_field_spec *c, const char *text, size_t n, double *value) {
     acf_number v;
     bool with_comma;
-    if (acf_profile_read_number(text, n, c->comma, &v, &with_comma)) {
-        *value = v.value;
-        return ACF_CELL_PRESENT;
-    }
-    return acf_tally_find(&c->other, text, n) >= 0 ? ACF_CELL_KEPT : ACF_CELL_WRONG;
+    if (!acf_profile_read_number(text, n, c->comma, &v, &with_comma)) return word_read(c, text, n);
+    *value = v.value;
+    return ACF_CELL_PRESENT;
 }
 
 acf_cell_state acf_cell_read(const acf_schema *s, const acf_field_spec *c, const char *text, size_t n, double *value) {
@@ -53,7 +55,7 @@ acf_cell_state acf_cell_read(const acf_schema *s, const acf_field_spec *c, const
         if (level_read(c, text, n, value) == ACF_CELL_PRESENT) return ACF_CELL_PRESENT;
         return levels_are_numbers(c) ? number_read(c, text, n, value) : ACF_CELL_KEPT;
     case ACF_KIND_DATE:
-    case ACF_KIND_TIME: return acf_when_read(c->when, text, n, value) ? ACF_CELL_PRESENT : ACF_CELL_WRONG;
+    case ACF_KIND_TIME: return acf_when_read(c->when, text, n, value) ? ACF_CELL_PRESENT : word_read(c, text, n);
     default: return ACF_CELL_KEPT;
     }
 }

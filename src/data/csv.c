@@ -56,10 +56,10 @@ static const char *excerpt(char out[ACF_EXCERPT_MAX], const char *text, size_t n
     return acf_text_excerpt(out, copy);
 }
 
-static const char *separator_name(char c, char out[16]) {
+const char *acf_separator_name(char c, char out[ACF_SEPARATOR_NAME_MAX]) {
     if (c == ' ') return "white space";
     if (c == '\t') return "tab";
-    snprintf(out, 16, "'%c'", c);
+    snprintf(out, ACF_SEPARATOR_NAME_MAX, "'%c'", c);
     return out;
 }
 
@@ -142,7 +142,13 @@ static acf_status refuse_quotes(const acf_csv *csv, acf_scan_end r) {
 static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     const acf_scan *s = &csv->scan;
     const char *begin = s->field[0].raw, *end = begin + s->bytes;
-    char name[16];
+    char name[ACF_SEPARATOR_NAME_MAX];
+    const acf_field *last = &s->field[s->n - 1];
+    if (s->n == csv->columns + 1 && last->length == 0 && !last->quoted) {
+        snprintf(out, cap, "the line ends in one separator (%s) more than line %lld; add it there, or remove it here", acf_separator_name(csv->dialect.separator, name),
+                 (long long)csv->columns_line);
+        return;
+    }
     if (csv->row == 0 && csv->header.n + 1 == s->n && csv->header.n > 1) {
         snprintf(out, cap, "the first column seems to have no name: write one (in R: write.table(..., col.names = NA))");
         return;
@@ -155,15 +161,15 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
         int64_t n = 1;
         for (const char *p = begin; p < end; p++) n += *p == *other;
         if (*other == csv->dialect.separator || n != csv->columns || n == 1) continue;
-        snprintf(out, cap, "with %s as separator it has as many as expected", separator_name(*other, name));
+        snprintf(out, cap, "with %s as separator it has as many as expected", acf_separator_name(*other, name));
         return;
     }
     if (csv->columns == 1)
         snprintf(out, cap, "lines above the table must be removed, and another separator can be given");
     else if (s->n > csv->columns)
-        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes", separator_name(csv->dialect.separator, name));
+        snprintf(out, cap, "a value that holds the separator (%s) must be in quotes", acf_separator_name(csv->dialect.separator, name));
     else
-        snprintf(out, cap, "the line is cut short, or separators (%s) are missing", separator_name(csv->dialect.separator, name));
+        snprintf(out, cap, "the line is cut short, or separators (%s) are missing", acf_separator_name(csv->dialect.separator, name));
 }
 
 /* A row of the wrong length, with the place where reader and writer of the file came apart. */
@@ -256,8 +262,18 @@ static acf_status fill(acf_csv *csv) {
 
 /* ---- records ------------------------------------------------------------------------------------------------------ */
 
-/* Scans the record at start, with all of it in the buffer; scan.bytes = 0 at the end of the file. Blank lines are passed over. */
-static acf_status scan_next(acf_csv *csv) {
+/* A blank line as the one cell of a table of one column. Between runs of white space it has no field at all: it gets one. */
+static void make_cell(acf_csv *csv) {
+    acf_scan *s = &csv->scan;
+    const char *begin = csv->buffer + csv->start;
+    if (s->n) return;
+    s->field[0] = (acf_field){begin, 0, begin, s->bytes - s->end_length, false};
+    s->n = 1;
+}
+
+/* Scans the record at start, with all of it in the buffer; scan.bytes = 0 at the end of the file. Blank lines are passed over, unless
+ * they are cells. */
+static acf_status scan_next(acf_csv *csv, bool cells) {
     for (;;) {
         size_t held = csv->end - csv->start;
         if (held == 0 && csv->eof) {
@@ -273,7 +289,8 @@ static acf_status scan_next(acf_csv *csv) {
         if (csv->bad < csv->start + reach) return refuse_byte(csv);
         if (reach > ACF_CSV_RECORD_MAX) return refuse_long(csv);
         if (r == ACF_SCAN_OPEN || r == ACF_SCAN_BEHIND) return refuse_quotes(csv, r);
-        if (r == ACF_SCAN_RECORD && !acf_scan_blank(&csv->scan)) return ACF_OK;
+        if (r == ACF_SCAN_RECORD && cells) make_cell(csv);
+        if (r == ACF_SCAN_RECORD && (cells || !acf_scan_blank(&csv->scan))) return ACF_OK;
         if (r == ACF_SCAN_MORE) {
             ACF_TRY(fill(csv));
         } else {
@@ -309,7 +326,7 @@ static void take(acf_csv *csv, acf_record *out) {
 
 /* A record that fails is not taken: the next call meets it again, and says the same. */
 acf_status acf_csv_next(acf_csv *csv, acf_record *out) {
-    ACF_TRY(scan_next(csv));
+    ACF_TRY(scan_next(csv, csv->columns == 1));
     if (csv->scan.bytes == 0) {
         *out = (acf_record){.row = csv->row, .line = csv->line};
         return ACF_OK;
@@ -398,15 +415,16 @@ static acf_status keep_header(acf_csv *csv) {
     return ACF_OK;
 }
 
-/* The first record says how many columns there are; where it is the header, data begins behind it. */
+/* The first record that is not blank says how many columns there are; where it is the header, data begins behind it. Blank lines above the
+ * only column of a table without a header are its first cells. */
 static acf_status read_first(acf_csv *csv) {
     skip_mark(csv);
-    ACF_TRY(scan_next(csv));
+    ACF_TRY(scan_next(csv, false));
     if (csv->scan.bytes == 0) return acf_fail(ACF_EDATA, "%s is empty, expected a table", acf_csv_path(csv));
     csv->columns = csv->scan.n;
     csv->columns_line = csv->line;
     csv->dialect.crlf = csv->scan.end_length == 2;
-    if (!csv->dialect.header) return ACF_OK;
+    if (!csv->dialect.header) return csv->columns == 1 && csv->line > 1 ? acf_csv_rewind(csv) : ACF_OK;
     ACF_TRY(unescape(csv));
     ACF_TRY(keep_header(csv));
     acf_record header;
@@ -471,7 +489,7 @@ acf_status acf_csv_rewind(acf_csv *csv) {
     while (csv->end < 3 && !csv->eof) ACF_TRY(fill(csv));
     skip_mark(csv);
     if (!csv->dialect.header) return ACF_OK;
-    ACF_TRY(scan_next(csv));
+    ACF_TRY(scan_next(csv, false));
     acf_record header;
     take(csv, &header);
     csv->row = 0;

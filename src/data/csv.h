@@ -38,6 +38,7 @@ typedef struct acf_dialect {
     char separator; /* ' ' = runs of spaces and tabs */
     char quote;     /* '\n' = none */
     bool header;
+    bool guessed;   /* the header was looked for, not given */
     bool crlf;      /* records end in CR LF (of the first record) */
     bool bom;       /* the file begins with a UTF-8 byte order mark */
     bool padded;    /* white space stands beside the separators of most records (fields are trimmed in any case) */
@@ -65,7 +66,8 @@ typedef struct acf_record {
 typedef struct acf_csv acf_csv;
 
 /* Opens path ("-": standard input), finds the dialect (data/csv_dialect.h says how). want NULL: find out everything. Blank lines are
- * skipped. Gives *out; close with acf_csv_close. Fails: ACF_EIO (open, read), ACF_EDATA (empty file, not text, ...), ACF_EUSAGE (a separator
+ * skipped; below the header of a table of one column, and in all of one without a header, each is a cell that is empty. What stands behind the
+ * last line end is no line. Gives *out; close with acf_csv_close. Fails: ACF_EIO (open, read), ACF_EDATA (empty file, not text, ...), ACF_EUSAGE (a separator
  * or quote that cannot be one), ACF_EMEMORY. */
 acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **out);
 
@@ -75,6 +77,10 @@ void acf_csv_close(acf_csv *csv); /* NULL is allowed */
 
 const acf_dialect *acf_csv_dialect(const acf_csv *csv);
 const char *acf_csv_path(const acf_csv *csv); /* as it is shown in sentences: "standard input" for "-" */
+
+/* "','", "tab", "white space", for sentences; the name of a separator. Returns out or a text that lives on. */
+#define ACF_SEPARATOR_NAME_MAX 16
+const char *acf_separator_name(char c, char out[ACF_SEPARATOR_NAME_MAX]);
 
 /* The header's fields, valid until close; n = 0 when there is none. */
 acf_record acf_csv_header(const acf_csv *csv);

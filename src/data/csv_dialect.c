@@ -2,9 +2,11 @@
 #include "data/csv_dialect.h"
 
 #include "base/arena.h"
+#include "data/markers.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RECORDS_MAX 1000             /* looked at, of a block */
@@ -165,13 +167,8 @@ typedef struct grid {
 
 static bool same(const cell *a, const cell *b) { return a->length == b->length && memcmp(a->text, b->text, a->length) == 0; }
 
-/* The usual marks of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
-static bool is_missing(const cell *c) {
-    static const char *const marker[] = {"", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "#N/A", "-", "."};
-    for (size_t i = 0; i < sizeof marker / sizeof *marker; i++)
-        if (strlen(marker[i]) == c->length && memcmp(marker[i], c->text, c->length) == 0) return true;
-    return false;
-}
+/* The usual markers of a missing cell. Which ones a table has is found out later; here a wrong guess costs one vote. */
+static bool is_missing(const cell *c) { return acf_markers_is_usual(c->text, c->length); }
 
 /* A number, date, time, percentage: digits, and what stands between them. Letters: the exponent, and the T and Z of a time stamp. */
 static bool is_figure(const cell *c) {
@@ -236,15 +233,86 @@ static bool has_twins(const grid *g) {
     return false;
 }
 
+/* ---- names that are numbers ---- */
+
+#define FIRST_YEAR 1500
+#define LAST_YEAR 2199
+
+/* The whole number that row i has in column j, written as a name would be: digits alone. -1: something else. */
+static int64_t whole_at(const grid *g, int64_t i, int64_t j) {
+    const cell *c = &g->cell[i * g->columns + j];
+    int64_t v = 0;
+    if (c->length == 0 || c->length > 9 || (c->text[0] == '0' && c->length > 1)) return -1;
+    for (size_t k = 0; k < c->length; k++) {
+        if (!isdigit((unsigned char)c->text[k])) return -1;
+        v = 10 * v + (c->text[k] - '0');
+    }
+    return v;
+}
+
+static bool is_year(int64_t v) { return v >= FIRST_YEAR && v <= LAST_YEAR; }
+
+/* Do columns [from, to) of row i hold years with one step between them: 1990, 1995, 2000? */
+static bool are_years(const grid *g, int64_t i, int64_t from, int64_t to) {
+    const int64_t step = whole_at(g, i, from + 1) - whole_at(g, i, from);
+    for (int64_t j = from; j < to; j++)
+        if (!is_year(whole_at(g, i, j)) || (j > from && whole_at(g, i, j) - whole_at(g, i, j - 1) != step)) return false;
+    return step != 0;
+}
+
+static bool are_rising(const grid *g, int64_t from, int64_t to) {
+    for (int64_t j = from + 1; j < to; j++)
+        if (whole_at(g, 0, j) <= whole_at(g, 0, j - 1)) return false;
+    return true;
+}
+
+/* Are at most a tenth of the figures under column j like a name there: years, or without a decimal point? */
+static bool is_unlike(const grid *g, int64_t j, bool years) {
+    int64_t figures = 0, like = 0;
+    for (int64_t i = 1; i < g->rows; i++) {
+        const cell *c = &g->cell[i * g->columns + j];
+        if (is_missing(c) || !is_figure(c)) continue;
+        figures++;
+        like += years ? is_year(whole_at(g, i, j)) : !memchr(c->text, '.', c->length);
+    }
+    return figures > 0 && 10 * like <= figures;
+}
+
+/* What the whole numbers of the first record in columns [from, to) say together: see csv_dialect.h. False: nothing, each is one more figure. */
+static bool series_vote(const grid *g, int64_t from, int64_t to, int *out) {
+    const bool years = to - from >= 2 && are_years(g, 0, from, to);
+    bool unlike = years || (to - from >= 3 && are_rising(g, from, to));
+    if (years && to - from >= 3) {
+        for (int64_t i = 1; i < g->rows && unlike; i++) unlike = !are_years(g, i, from, to);
+    } else {
+        if (years) unlike = llabs(whole_at(g, 0, from + 1) - whole_at(g, 0, from)) == 1;
+        for (int64_t j = from; j < to && unlike; j++) unlike = is_unlike(g, j, years);
+    }
+    *out = years;
+    return unlike;
+}
+
 /* Counts the votes. */
 static bool is_header(const grid *g) {
     if (is_numbered(g)) return true;
     bool twins = has_twins(g), words = !twins;
     int64_t votes = -(int64_t)twins;
-    for (int64_t j = 0; j < g->columns; j++) {
+    for (int64_t j = 0; j < g->columns;) {
         const cell *c = &g->cell[j];
-        votes += vote(g, j);
-        words &= (c->length > 0 || j == 0) && !is_figure(c) && (c->length == 0 || !is_missing(c));
+        int64_t end = j;
+        int together;
+        while (end < g->columns && whole_at(g, 0, end) >= 0) end++;
+        if (end > j && series_vote(g, j, end, &together)) {
+            votes += together;
+            words = false;
+            j = end;
+            continue;
+        }
+        do { /* those of a run that is no series, each for itself */
+            votes += vote(g, j);
+            words &= (c->length > 0 || j == 0) && !is_figure(c) && (c->length == 0 || !is_missing(c));
+            c = &g->cell[++j];
+        } while (j < end);
     }
     return votes > 0 || (votes == 0 && words);
 }
@@ -279,7 +347,7 @@ static acf_status detect_header(const char *text, size_t n, bool eof, acf_dialec
 }
 
 acf_status acf_dialect_detect(const char *text, size_t n, bool eof, const acf_csv_want *want, acf_dialect *out) {
-    *out = (acf_dialect){.header = want->header == ACF_YES};
+    *out = (acf_dialect){.header = want->header == ACF_YES, .guessed = want->header == ACF_AUTO};
     ACF_TRY(detect_cut(text, n, eof, want, out));
     if (want->header == ACF_AUTO) ACF_TRY(detect_header(text, n, eof, out));
     return ACF_OK;

@@ -16,6 +16,9 @@
  *     words below                               the word above comes again further down: -1; it never does although the others keep
  *                                               coming: +1; a figure or a missing cell above: -1; otherwise: 0
  *     two columns with the same word above      -1, once
+ *     years above, with one step between them   +1, once, where they stand over three or more columns and no record below has such years in them, or
+ *                                               follow each other over two columns of which at most a tenth of the figures are years
+ *     whole numbers above that rise             0, over three or more columns of which at most a tenth of the figures have no decimals
  *
  * More for than against: a header. As many: a header when the first record is nothing but words, each once, as most files have one. A first
  * record 0, 1, 2, ... over five or more columns is a header too: pandas numbers nameless columns so. The user can always overrule. */

@@ -94,6 +94,32 @@ static void names_above_figures(void **state) {
     assert_dialect("rate,t\n5%,1:30\n7%,2:45\n", ", \" header");
 }
 
+/* Years and other rising numbers may be names, where the cells under them are unlike. */
+static void names_that_are_numbers(void **state) {
+    (void)state;
+    assert_dialect("country,code,1990,1991,1992\nUtopia,UT,1675.04,,1949.59\nErewhon,ER,994.94,1003.82,1134.67\n", ", \" header");
+    assert_dialect("country,1990,1991,1992\nUtopia,1675,1990,1949\nErewhon,1994,2003,1634\n", ", \" header"); /* no row below is a series */
+    assert_dialect("country,1990,1995,2000\nUtopia,1,2,3\nErewhon,4,5,6\n", ", \" header");
+    assert_dialect("region,2019,2020\nN,869,263\nS,655,522\nN,100,100\n", ", \" header");
+    assert_dialect("id,2019,2020\n1,79,747\n2,492,149\n", ", \" header");
+    assert_dialect("2019,2020,2021\n85,84,62\n63,8,56\n", ", \" header");
+    assert_dialect("2021,2020,2019\n85,84,62\n63,8,56\n", ", \" header");
+    /* Years that are data: rows like the first, or columns of years. */
+    assert_dialect("Ann,1990,1991,1992\nBob,1890,1891,1892\nCid,3,4,6\n", ", \" data");
+    assert_dialect("Ann,2019,2020\nBob,2015,2021\nCid,2001,2002\n", ", \" data");
+    assert_dialect("Ann,1950,2010\nBob,3,7\nCid,8,11\n", ", \" data"); /* two years far apart are two numbers */
+    assert_dialect("N,2019,2020,x\nS,2018,2021,y\nS,2001,2002,y\nS,2011,2012,y\n", ", \" data");
+    assert_dialect("1990,1992,1993\n5,6,7\n8,9,10\n", ", \" data"); /* no one step */
+    assert_dialect("2300,2301,2302\n5,6,7\n8,9,10\n", ", \" data"); /* no years */
+    assert_dialect("2019\n5\n8\n", ", \" data");
+    /* Minutes, doses, items: with a word over figures beside them, and decimals below. */
+    assert_dialect("subject,0,30,60,120\n1,1.5,2.5,2.25,1.5\n2,0.5,3.5,3.25,2.5\n", ", \" header");
+    assert_dialect("subject,0,30,60,120\n1,1,2,2,1\n2,0,3,3,2\n", ", \" data");
+    assert_dialect("subject,0,30,10,120\n1,1.5,2.5,2.25,1.5\n2,0.5,3.5,3.25,2.5\n", ", \" data");
+    assert_dialect("1,2,3\n1.5,2.5,3.5\n0.5,1.5,2.5\n", ", \" data"); /* nothing but rising numbers */
+    assert_dialect("s,1,2\n1,1.5,2.5\n2,0.5,1.5\n", ", \" data");     /* two may rise by chance */
+}
+
 static void names_above_words(void **state) {
     (void)state;
     assert_dialect("p,x,s\ne,x,s\np,b,y\ne,b,s\np,x,y\n", ", \" data");
@@ -164,4 +190,4 @@ static void real_tables(void **state) {
 }
 
 ACF_TESTS(csv_dialect, cmocka_unit_test(separators), cmocka_unit_test(quotes), cmocka_unit_test(names_above_figures),
-          cmocka_unit_test(names_above_words), cmocka_unit_test(what_is_given_is_kept), cmocka_unit_test(real_tables))
+          cmocka_unit_test(names_that_are_numbers), cmocka_unit_test(names_above_words), cmocka_unit_test(what_is_given_is_kept), cmocka_unit_test(real_tables))

@@ -72,6 +72,9 @@ static void ragged_rows(void **state) {
             ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that holds the separator (',') must be in quotes");
     REFUSED("a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
             ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as many as expected");
+    REFUSED("a,b\n1,2,\n3,4,\n", NULL, 0,
+            ", line 2: found 3 fields, expected 2 as in line 1; the first too many is ''; the line ends in one separator (',') more than line 1; add it "
+            "there, or remove it here");
     REFUSED("a b\n1 2\nx y z\n", &runs, 1,
             ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that holds the separator (white space) must be "
             "in quotes");
@@ -81,7 +84,7 @@ static void ragged_rows(void **state) {
     REFUSED("a,b\n1,2\n\"x\n3,4\n5,6\",7,8\n9,10\n", &comma, 1,
             ", line 3: found 3 fields, expected 2 as in line 1; the first too many is '8'; a quoted value in it goes over 3 lines: is a closing "
             "quote missing?");
-    REFUSED("My table\n\na,b\n1,2\n3,4\n5,6\n7,8\n", NULL, 0,
+    REFUSED("My table\n\na,b\n1,2\n3,4\n5,6\n7,8\n", NULL, 1, /* below one name, a blank line is a cell */
             ", line 3: found 2 fields, expected 1 as in line 1; the first too many is 'b'; lines above the table must be removed, and another "
             "separator can be given");
     REFUSED("a,b\n1,2\n\x1b[31mred,\x07,\xc2\x9b\n", &comma, 1,

@@ -101,6 +101,21 @@ static void records_and_their_ends(void **state) {
     TABLE("\"\"\n\"\"", &comma, "1: \"\" / 2: \"\" ."); /* quoted, so not blank */
 }
 
+/* Where a line is a cell, an empty one is an empty cell. */
+static void blank_lines_of_one_column(void **state) {
+    (void)state;
+    const acf_csv_want data = {',', '"', ACF_NO}, header = {',', '"', ACF_YES}, runs = {' ', '"', ACF_YES};
+    TABLE("a\n1\n\n3\n", &header, "[-1] 1: <a> / 2: <1> / 3: <> / 4: <3>");
+    TABLE("\n\na\r\n\r\n \t\r\n3", &header, "[-1] 3: <a> crlf / 4: <> crlf / 5: <> crlf / 6: <3> ."); /* above the names is nothing */
+    TABLE("a\n1\n\n\n", &header, "[-1] 1: <a> / 2: <1> / 3: <> / 4: <>"); /* every line end ends a cell */
+    TABLE("a\n1\n ", &header, "[-1] 1: <a> / 2: <1> / 3: <> .");
+    TABLE("\n\n1\n2\n", &data, "1: <> / 2: <> / 3: <1> / 4: <2>");
+    TABLE("\xef\xbb\xbf\n1\n", &data, "1: <> / 2: <1>");
+    TABLE("a\n \n\n3\n", &runs, "[-1] 1: <a> / 2: <> / 3: <> / 4: <3>");
+    TABLE("x\n1\n\n3\n", WANT(0), "[-1] 1: <x> / 2: <1> / 3: <> / 4: <3>");
+    TABLE("a,b\n\n1,2\n\n", &header, "[-1] 1: <a> <b> / 3: <1> <2>");
+}
+
 static void fields_and_their_quotes(void **state) {
     (void)state;
     const acf_csv_want comma = {',', '"', ACF_NO};
@@ -362,6 +377,6 @@ static void quotes_where_they_must_be(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(csv, WITH_FILE(records_and_their_ends), WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns),
+ACF_TESTS(csv, WITH_FILE(records_and_their_ends), WITH_FILE(blank_lines_of_one_column), WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns),
           WITH_FILE(raw_bytes_are_kept), WITH_FILE(headers), WITH_FILE(gzip_reads_as_the_file_does), WITH_FILE(wide_records),
           WITH_FILE(memory_is_constant), WITH_FILE(what_is_written_is_read), WITH_FILE(quotes_where_they_must_be))

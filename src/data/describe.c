@@ -89,15 +89,15 @@ static void add_holds(const acf_field_spec *c, acf_text *out) {
 }
 
 /* A list like `ls -l`: one line a column, nothing cut but long names and levels. */
-void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out) {
+void acf_describe(const acf_schema *s, const char *file, const char *how, const acf_notes *notes, acf_text *out) {
     char name[ACF_EXCERPT_MAX], missing[64];
     size_t wide = 6;
     for (int64_t j = 0; j < s->n; j++) {
         size_t n = width_of(name_of(s->column[j].name, name));
         if (n > wide) wide = n;
     }
-    acf_text_addf(out, "%s%s%lld row%s, %lld column%s, %lld modelled\n\n", file, *file ? ": " : "", (long long)s->rows, s->rows == 1 ? "" : "s", (long long)s->n, s->n == 1 ? "" : "s",
-                  (long long)s->D);
+    acf_text_addf(out, "%s%s%lld row%s, %lld column%s, %lld modelled\n%s%s\n", file, *file ? ": " : "", (long long)s->rows, s->rows == 1 ? "" : "s", (long long)s->n, s->n == 1 ? "" : "s",
+                  (long long)s->D, how, *how ? "\n" : "");
     padded(out, "column", wide + 2);
     acf_text_add(out, "kind        missing         holds\n");
     for (int64_t j = 0; j < s->n; j++) {
@@ -117,11 +117,12 @@ void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes,
 }
 
 /* The schema itself, and beside it what is not taken when it is given back: where it comes from and what was noted. */
-acf_status acf_describe_json(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out) {
+acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_notes *notes, acf_text *out) {
     json_t *value;
     ACF_TRY(acf_schema_to_json(s, &value));
     json_t *list = json_array();
     bool ok = !*file || json_object_set_new(value, "file", json_string(file)) == 0;
+    ok = (!*how || json_object_set_new(value, "dialect", json_string(how)) == 0) && ok;
     for (int i = 0; notes && i < notes->n; i++) ok = json_array_append_new(list, json_string(notes->text[i])) == 0 && ok;
     ok = json_object_set_new(value, "warnings", list) == 0 && ok; /* takes the list, also when it fails */
     if (ok) acf_json_write(out, value, 2);

@@ -5,10 +5,10 @@
 #include "data/notes.h"
 #include "data/schema.h"
 
-/* Lines for people. file names the source, "" for none. notes may be NULL. */
-void acf_describe(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out);
+/* Lines for people. file names the source, how says how it is written, "" for none. notes may be NULL. */
+void acf_describe(const acf_schema *s, const char *file, const char *how, const acf_notes *notes, acf_text *out);
 
 /* JSON that can be edited and given back as a schema file. Fails: ACF_EMEMORY. */
-acf_status acf_describe_json(const acf_schema *s, const char *file, const acf_notes *notes, acf_text *out);
+acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_notes *notes, acf_text *out);
 
 #endif

@@ -34,7 +34,7 @@ static void tables_are_described(void **state) {
     assert_int_equal(acf_notes_addf(&t->frame->notes, "a remark that is long enough to be broken, because it goes on and on until there is no room for it "
                                                       "on one line"),
                      ACF_OK);
-    acf_describe(t->frame->schema, "t.csv", &t->frame->notes, &text);
+    acf_describe(t->frame->schema, "t.csv", "", &t->frame->notes, &text);
     assert_string_equal(out, "t.csv: 4 rows, 8 columns, 5 modelled\n\n"
                              "column  kind        missing         holds\n"
                              "id      identifier  -               not modelled\n"
@@ -47,7 +47,7 @@ static void tables_are_described(void **state) {
                              "gr\xc3\xb6\xc3\x9f" "e   integer     -               2 to 9\n"
                              "\n  a remark that is long enough to be broken, because it goes on and on until there is no room for it on one\n    line\n");
     text = acf_text_into(out, sizeof out);
-    assert_int_equal(acf_describe_json(t->frame->schema, "t.csv", &t->frame->notes, &text), ACF_OK);
+    assert_int_equal(acf_describe_json(t->frame->schema, "t.csv", "", &t->frame->notes, &text), ACF_OK);
     assert_non_null(strstr(out, "\"kind\": \"date\",\n      \"observed\": 3,\n      \"missing\": 1,\n      \"format\": \"DD/MM/YYYY\",\n      "
                                 "\"min\": \"25/12/2020\",\n      \"max\": \"03/01/2021\"\n"));
     assert_non_null(strstr(out, "\"file\": \"t.csv\""));
@@ -63,7 +63,7 @@ static void many_levels_are_cut(void **state) {
     for (int i = 0; i < 300; i++) acf_text_addf(&text, "level%02d,%d.5\n", i % 30, i);
     acf_table *t = acf_frame_lab_read(file, NULL, NULL);
     text = acf_text_into(out, sizeof out);
-    acf_describe(t->frame->schema, "", NULL, &text);
+    acf_describe(t->frame->schema, "", "", NULL, &text);
     assert_non_null(strstr(out, "30 levels: level00 (10), level01 (10), level02 (10), level03 (10), ...\n"));
     assert_true(strncmp(out, "300 rows, 2 columns, 2 modelled\n", 32) == 0);
     acf_tab_free(t);

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 
 #define MATRIX_ROWS 256 /* read at a time */
-#define LEFT_SHOWN 8    /* columns whose holes stay that are named, before the rest is counted */
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
@@ -130,15 +129,19 @@ static bool has_header(const acf_frame *f) { return f->csv && acf_csv_header(f->
 /* A comma can be a decimal one only where it separates nothing. */
 static acf_status look_at_text(acf_frame *f, acf_profile *p, const bool *skip) {
     acf_record r;
+    int64_t blank = 0; /* lines, up to this one */
     p->comma = acf_csv_dialect(f->csv)->separator != ',';
     for (;;) {
         ACF_TRY(acf_csv_next(f->csv, &r));
-        if (r.n == 0) return acf_csv_rewind(f->csv);
+        if (r.n == 0) break;
         ACF_ASSERT(r.n == f->columns);
+        blank = r.n == 1 && r.field[0].length == 0 && !r.field[0].quoted ? blank + 1 : 0;
         for (int64_t c = 0; c < r.n; c++)
             if (!skip[c]) ACF_TRY(acf_profile_text(p, c, r.row, r.field[c].text, r.field[c].length, r.field[c].quoted));
         p->rows++;
     }
+    ACF_TRY(acf_frame_say_blank(f, blank));
+    return acf_csv_rewind(f->csv);
 }
 
 /* In blocks: a matrix in column order would otherwise be read in as many pieces as it has cells. */
@@ -536,41 +539,4 @@ acf_status acf_frame_read_for(const char *path, const acf_wishes *w, const acf_s
     acf_status status = read_known(f, w, known, out);
     if (status) acf_frame_free(f);
     return status;
-}
-
-/* ---- holes ------------------------------------------------------------------------------------------------------ */
-
-/* What column c of the file is; NULL: the model does not know it. */
-static const acf_field_spec *spec_at(const acf_frame *f, int64_t c) { return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]]; }
-
-/* Has the column something to write into a hole? */
-static bool is_filled(const acf_field_spec *spec) { return spec && (spec->place >= 0 || spec->kind == ACF_KIND_CONSTANT); }
-
-int64_t acf_frame_holes(const acf_frame *f) {
-    int64_t n = 0;
-    for (int64_t c = 0; c < f->columns; c++)
-        if (is_filled(spec_at(f, c))) n += f->holes[c];
-    return n;
-}
-
-/* Only an identifier could be filled in, if the user says what else it is; an empty column has nothing to learn from. */
-void acf_frame_left(const acf_frame *f, acf_text *out) {
-    char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
-    acf_text list = acf_text_into(words, sizeof words);
-    int64_t cells = 0, columns = 0;
-    const acf_field_spec *first = NULL;
-    for (int64_t c = 0; c < f->columns; c++) {
-        const acf_field_spec *spec = spec_at(f, c);
-        if (!f->holes[c] || is_filled(spec)) continue;
-        cells += f->holes[c];
-        if (spec && spec->kind == ACF_KIND_IDENTIFIER && !first) first = spec;
-        if (columns++ < LEFT_SHOWN)
-            acf_text_addf(&list, "%s%s (%s) %lld", columns > 1 ? ", " : "", acf_text_excerpt(name, f->name[c]),
-                          spec ? acf_kind_names[spec->kind] : "not in the model", (long long)f->holes[c]);
-    }
-    if (!cells) return;
-    if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
-    acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
-    if (first && !f->known)
-        acf_text_addf(out, "; say what such a column is in the option 'types', as in %s=category, to have it filled in", acf_text_excerpt(name, first->name));
 }

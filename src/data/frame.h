@@ -55,6 +55,10 @@ acf_status acf_frame_blank(const acf_schema *known, int64_t rows, const char *gi
 
 void acf_frame_free(acf_frame *f); /* NULL is allowed */
 
+/* Is there anything to learn? A file of constants, identifiers and empty columns is a table of no columns: it can be described, and completed as far
+ * as its constants go, but not be fitted to. Fails, then: ACF_EDATA. Of a table that has no file: ACF_OK. */
+acf_status acf_frame_learnable(const acf_table *t);
+
 /* Calls visit for every row of a matrix, x (columns), until one fails. Only where f->npy is set. */
 typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
 acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx);
@@ -73,6 +77,13 @@ acf_status acf_frame_texts(const acf_table *t, acf_text_visit visit, void *ctx);
 
 /* x (N, columns of the file): NaN in its holes, also of columns that are not modelled, some number elsewhere. Only where t has a file; as above. */
 acf_status acf_frame_pattern(const acf_table *t, double *x);
+
+/* How the file is written, in a line: "separator ';', header, decimal comma". odd: nothing where that is as in most files. Nothing, too, for a
+ * matrix. */
+void acf_frame_dialect(const acf_frame *f, bool odd, acf_text *out);
+
+/* Notes that the file, a table of one column, ends in so many blank lines; 0: nothing to note. Fails: ACF_EMEMORY. */
+acf_status acf_frame_say_blank(acf_frame *f, int64_t lines);
 
 /* The file's name in sentences. */
 const char *acf_frame_path(const acf_frame *f);

@@ -84,13 +84,59 @@ static void dialects_can_be_given(void **state) {
 
 /* ---- nasty files ------------------------------------------------------------------------------------------------ */
 
+/* What was found, in a line; where it is as in most files, only who asks is told. */
+static void dialects_are_said(void **state) {
+    (void)state;
+#define FOUND_NONE "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise"
+    static const struct {
+        const char *text, *option, *line;
+        bool odd;
+    } cases[] = {{"a,b\n1.5,2\n2.5,3\n", "header=auto", "separator ',', decimal point, header", false},
+                 {"a;b\n1,5;2\n2,25;3\n", "header=auto", "separator ';', decimal comma, header", true},
+                 {"1.5,2\n2.5,3\n", "header=auto", "separator ',', decimal point, " FOUND_NONE, true},
+                 {"1.5,2\n2.5,3\n", "header=no", "separator ',', decimal point, no header", true},
+                 {"a b\n1.5 2\n2.5 3\n", "header=yes", "separator white space, decimal point, header", true},
+                 {"a\tb\n1.5\t2\n2.5\t3\n", "header=yes", "separator tab, decimal point, header", true},
+                 {"a,b\n'x, y',2\n'z',3\n", "header=yes", "separator ',', quote ', decimal point, header", true},
+                 {"a,b\n1.5,2\n2.5,3\n", "quote=none", "separator ',', no quotes, decimal point, header", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[256];
+        acf_table *t = acf_frame_lab_read(cases[i].text, OPTIONS(cases[i].option), NULL);
+        acf_text all = acf_text_into(line, sizeof line);
+        acf_frame_dialect(t->frame, false, &all);
+        assert_string_equal(line, cases[i].line);
+        acf_text odd = acf_text_into(line, sizeof line);
+        acf_frame_dialect(t->frame, true, &odd);
+        assert_string_equal(line, cases[i].odd ? cases[i].line : "");
+        acf_tab_free(t);
+    }
+}
+
 static void nasty_files_are_refused(void **state) {
     (void)state;
     acf_frame_lab_refused("a,b\n", OPTIONS("header=yes"), NULL, ACF_EDATA, "FILE: it has 2 columns and no rows; expected at least one");
     acf_frame_lab_refused("a,b,a\n1,2,3\n", OPTIONS("header=yes"), NULL, ACF_EDATA,
                           "FILE: columns 1 and 3 are both named 'a'; rename one, or use the option 'header=no' if the first line is data");
-    acf_frame_lab_refused("a,b\nNA,?\n,\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
+    acf_frame_lab_unlearnable("a,b\nNA,?\n,\n", "FILE: all cells are missing: there is nothing to learn from");
     acf_frame_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
+}
+
+/* Constants fill themselves, also where there is no column beside them. */
+static void tables_of_constants_are_completed(void **state) {
+    (void)state;
+    acf_table *t = acf_frame_lab_read("a,b,c,d\nk,1,,u\n,1,?,v\nk,,,u\n", OPTIONS("types=d=id"), NULL);
+    assert_int_equal(t->D, 0);
+    assert_int_equal(t->N, 3);
+    assert_int_equal(acf_frame_holes(t->frame), 2);
+    assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){.imputations = 1}, acf_frame_lab_constant), "a,b,c,d\nk,1,,u\nk,1,?,v\nk,1,,u\n");
+    acf_tab_free(t);
+    t = acf_frame_lab_read("a,b\n1,x\n", OPTIONS("header=yes"), NULL); /* one row */
+    assert_true(t->D == 0 && t->N == 1);
+    assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){.imputations = 1}, acf_frame_lab_constant), "a,b\n1,x\n");
+    acf_tab_free(t);
+    t = acf_frame_lab_read("a,b\n1.5,x\n2.5,y\n", NULL, NULL);
+    assert_int_equal(acf_frame_learnable(t), ACF_OK);
+    acf_tab_free(t);
 }
 
 static void small_tables_are_read(void **state) {
@@ -106,6 +152,25 @@ static void small_tables_are_read(void **state) {
     assert_int_equal(table->N, 5);
     assert_int_equal(table->D, 8); /* the first column is 0.0 throughout, the eighth 0.7 */
     acf_tab_free(table);
+}
+
+/* Rows of one column are lines, also those that are empty; at the end of the file they are noted, as an editor may have left them. */
+static void blank_lines_are_missing_cells(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *written, *note;
+    } cases[] = {{"a\n1.5\n\n2.5\n", "a\n1.5\n0.3\n2.5\n", ""},
+                 {"\r\n1.5\r\n\r\n2.5", "0.3\r\n1.5\r\n0.3\r\n2.5", ""},
+                 {"a\n1.5\n\n2.5\n\n", "a\n1.5\n0.3\n2.5\n0.3\n", "the last line is blank; in a table of one column that is a missing cell"},
+                 {"a\n1.5\n2.5\n\n \n", "a\n1.5\n2.5\n0.3\n 0.3\n", "the last 2 lines are blank; in a table of one column each is a missing cell"},
+                 {"a\n1.5\n2.5\n\"\"\n", "a\n1.5\n2.5\n0.3\n", ""},
+                 {"a,b\n1.5,2.5\n\n2.5,\n,1.5\n\n", "a,b\n1.5,2.5\n2.5,0.3\n0.3,1.5\n", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        acf_table *t = acf_frame_lab_read(cases[i].text, NULL, NULL);
+        assert_string_equal(t->frame->notes.n ? t->frame->notes.text[0] : "", cases[i].note);
+        assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){.imputations = 1}, acf_frame_lab_constant), cases[i].written);
+        acf_tab_free(t);
+    }
 }
 
 static void gzip_is_read(void **state) {
@@ -185,13 +250,26 @@ static void schema_files_say_what_columns_are(void **state) {
     assert_non_null(strstr(acf_error(), "did you mean 'size'?"));
 }
 
+/* Words that are to be kept among dates, as a schema file lists them. */
+static void schema_files_name_words_among_dates(void **state) {
+    (void)state;
+    const char *file = "day,x\n2021-03-05,1.5\nsoon,2.5\n2021-02-30,3.5\n";
+    acf_table *t;
+    const char *schema = "{\"columns\": [{\"name\": \"day\", \"kind\": \"date\", \"other\": [\"soon\", \"2021-02-30\"]}]}";
+    if (read_with_schema(file, schema, "", &t) != ACF_OK) fail_msg("%s", acf_error());
+    assert_cell(t, 0, 0, 18691);
+    assert_cell(t, 1, 0, (double)NAN);
+    assert_true(t->frame->holes[0] == 0 && t->frame->notes.n == 0);
+    acf_tab_free(t);
+}
+
 /* What describes a table, given back, gives the same table. */
 static void descriptions_can_be_given_back(void **state) {
     (void)state;
     char json[1 << 14];
     acf_table *t = acf_frame_lab_read(mixed, OPTIONS("missing=never"), NULL), *again;
     acf_text text = acf_text_into(json, sizeof json);
-    assert_int_equal(acf_describe_json(t->frame->schema, "a file", &t->frame->notes, &text), ACF_OK);
+    assert_int_equal(acf_describe_json(t->frame->schema, "a file", "how it is written", &t->frame->notes, &text), ACF_OK);
     if (read_with_schema(mixed, json, "", &again) != ACF_OK) fail_msg("%s", acf_error());
     assert_int_equal(again->D, t->D);
     assert_memory_equal(again->x, t->x, (size_t)(t->N * t->D) * sizeof *t->x);
@@ -308,8 +386,8 @@ static void holes_are_counted(void **state) {
                       "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
     t = acf_frame_lab_read(ids, NULL, NULL);
     assert_left(t, 2,
-                "15 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, note (empty) 12; say what such a column is in the option 'types', as in "
-                "uid=category, to have it filled in");
+                "15 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, note (empty) 12; nothing is made up for an identifier: if such a column is something else, say "
+                "what in the option 'types' to have it filled in");
     acf_tab_free(t);
     /* a word that is kept is no hole; for a model, what the columns are is settled */
     t = acf_frame_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n", OPTIONS("types=name=identifier"), known());
@@ -649,10 +727,10 @@ static void real_tables_are_typed(void **state) {
 
 #define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, train, forget)
 ACF_TESTS(frame, cmocka_unit_test(modelled_columns_become_numbers), cmocka_unit_test(names_are_made_up_where_there_are_none),
-          cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(nasty_files_are_refused),
-          cmocka_unit_test(small_tables_are_read), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
+          cmocka_unit_test(markers_are_the_users_too), cmocka_unit_test(dialects_can_be_given), cmocka_unit_test(dialects_are_said), cmocka_unit_test(nasty_files_are_refused),
+          cmocka_unit_test(tables_of_constants_are_completed), cmocka_unit_test(small_tables_are_read), cmocka_unit_test(blank_lines_are_missing_cells), cmocka_unit_test(gzip_is_read), cmocka_unit_test(pipes_are_read),
           cmocka_unit_test(schema_files_say_what_columns_are),
-          cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
+          cmocka_unit_test(schema_files_name_words_among_dates), cmocka_unit_test(descriptions_can_be_given_back), cmocka_unit_test(wrong_options_are_refused),
           WITH_MODEL(new_rows_mean_what_the_model_learned), WITH_MODEL(columns_are_found_by_name),
           WITH_MODEL(strangers_are_carried_along_or_refused), WITH_MODEL(holes_are_counted), cmocka_unit_test(times_have_the_step_of_all_cells),
           WITH_MODEL(without_names_places_count),

@@ -10,17 +10,38 @@ acf_markers acf_markers_make(acf_arena *texts) { return (acf_markers){.list = ac
 
 void acf_markers_clear(acf_markers *m) { acf_tally_clear(&m->list); }
 
-acf_status acf_markers_add(acf_markers *m, const char *text, size_t n) {
-    ACF_TRY(acf_tally_add(&m->list, text, n, 0));
-    if (n > m->longest) m->longest = n;
-    if (n > 0) m->first[(unsigned char)*text] = true;
+/* usual: unless somebody names it, which counts more, before or after. */
+static acf_status add(acf_markers *m, const char *text, size_t n, bool usual) {
+    const bool known = acf_tally_find(&m->list, text, n) >= 0;
+    ACF_TRY(acf_tally_add(&m->list, text, n, usual));
+    if (known && !usual) m->list.entry[acf_tally_find(&m->list, text, n)].first = 0;
+    m->length[n ? (unsigned char)*text : 0] |= (uint32_t)1 << (n < 31 ? n : 31);
     return ACF_OK;
 }
 
+acf_status acf_markers_add(acf_markers *m, const char *text, size_t n) { return add(m, text, n, false); }
+
+static const char *const usual_ones[] = ACF_MARKERS_USUAL;
+static const char *const doubtful[] = ACF_MARKERS_DOUBTFUL;
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static bool is_in(const char *const *list, size_t count, const char *text, size_t n) {
+    for (size_t i = 0; i < count; i++)
+        if (strlen(list[i]) == n && memcmp(list[i], text, n) == 0) return true;
+    return false;
+}
+
 acf_status acf_markers_add_usual(acf_markers *m) {
-    static const char *const usual[] = ACF_MARKERS_USUAL;
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) ACF_TRY(acf_markers_add(m, usual[i], strlen(usual[i])));
+    for (size_t i = 0; i < COUNT(usual_ones); i++) ACF_TRY(add(m, usual_ones[i], strlen(usual_ones[i]), true));
     return ACF_OK;
+}
+
+bool acf_markers_is_usual(const char *text, size_t n) { return is_in(usual_ones, COUNT(usual_ones), text, n); }
+
+bool acf_markers_in_doubt(const acf_markers *m, const char *text, size_t n) {
+    if (!is_in(doubtful, COUNT(doubtful), text, n)) return false;
+    const int64_t at = acf_tally_find(&m->list, text, n);
+    return at >= 0 && m->list.entry[at].first == 1;
 }
 
 /* An item may be empty, and then means the empty cell. */

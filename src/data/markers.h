@@ -1,18 +1,24 @@
 /* The texts that say "no value here": the usual ones, and those the user names.
  *
- * Looked up for every cell of a file, so most cells must leave after a glance at their length and first byte. */
+ * Looked up for every cell of a file, so most cells must leave after a glance at their length and first byte. One list of the usual ones for
+ * all that asks: the cells of a table, and the search for its header. */
 #ifndef ACF_DATA_MARKERS_H
 #define ACF_DATA_MARKERS_H
 
 #include "data/tally.h"
 
-/* Compared byte for byte with a cell's text: white space around it and quotes are gone by then. */
-#define ACF_MARKERS_USUAL {"", "NA", "N/A", "#N/A", "?", "NaN", "nan", "null", "NULL", "None", ".", "-"}
+/* Compared byte for byte with a cell's text: white space around it and quotes are gone by then. What pandas reads as missing unless told
+ * otherwise, further ways to write NA, N/A, NULL and NaN, the \N of databases, and ? . - -- of statistics programs and people. docs/columns.md has the list. */
+#define ACF_MARKERS_USUAL \
+    {"", "NA", "na", "Na", "<NA>", "#NA", "N/A", "n/a", "N/a", "#N/A", "#N/A N/A", "NaN", "nan", "NAN", "Nan", "-NaN", "-nan", "NULL", "null", "Null", \
+     "None", "\\N", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN", "?", ".", "-", "--"}
+
+/* Those that may be values in a column of words: None, Mild, Severe; the symbol of sodium; + and -. They count as missing, and it is said. */
+#define ACF_MARKERS_DOUBTFUL {"None", "Na", "-", "--"}
 
 typedef struct acf_markers {
-    acf_tally list; /* in the order they were named */
-    size_t longest;
-    bool first[256]; /* bytes that one of them begins with */
+    acf_tally list;        /* in the order they were named; `first` is 1 for the usual ones that nobody named, else 0 */
+    uint32_t length[256]; /* bit n of the byte that some begin with: one has n bytes, the last bit: or more. Of byte 0 bit 0: the empty text */
 } acf_markers;
 
 /* None yet; keeps texts. Free with acf_markers_clear. */
@@ -26,8 +32,14 @@ acf_status acf_markers_add(acf_markers *m, const char *text, size_t n);
 acf_status acf_markers_add_usual(acf_markers *m);
 acf_status acf_markers_add_list(acf_markers *m, const char *list);
 
+/* Is this one of the usual ones? Of any text, without a list of markers. */
+bool acf_markers_is_usual(const char *text, size_t n);
+
+/* Of a text that is a marker: is it one that may be a value, and that the user has not named? */
+bool acf_markers_in_doubt(const acf_markers *m, const char *text, size_t n);
+
 static inline bool acf_markers_has(const acf_markers *m, const char *text, size_t n) {
-    if (n > m->longest || (n > 0 && !m->first[(unsigned char)*text])) return false;
+    if (!(m->length[n ? (unsigned char)*text : 0] >> (n < 31 ? n : 31) & 1)) return false;
     return acf_tally_find(&m->list, text, n) >= 0;
 }
 

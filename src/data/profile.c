@@ -24,6 +24,8 @@ acf_status acf_profile_create(int64_t columns, const acf_markers *markers, acf_p
         acf_profile_column *c = &p->column[j];
         c->numbers = acf_tally_make(ACF_NUMBERS_KEPT, p->texts);
         c->words = acf_tally_make(ACF_LEVELS_KEPT, p->texts);
+        c->odd = acf_tally_make(ACF_ODD_KEPT, p->texts);
+        c->doubtful = acf_tally_make(ACF_ODD_KEPT, p->texts);
     }
     *out = p;
     return ACF_OK;
@@ -34,6 +36,8 @@ void acf_profile_free(acf_profile *p) {
     for (int64_t j = 0; j < p->columns; j++) {
         acf_tally_clear(&p->column[j].numbers);
         acf_tally_clear(&p->column[j].words);
+        acf_tally_clear(&p->column[j].odd);
+        acf_tally_clear(&p->column[j].doubtful);
     }
     acf_arena_free(p->texts);
     acf_release(p->column);
@@ -81,7 +85,7 @@ static look look_at(const char *text, size_t n) {
 }
 
 /* 007 and -01, but not 0, 0.7 or -0. */
-static bool has_useless_zero(const char *text, size_t n) {
+bool acf_profile_is_code(const char *text, size_t n) {
     size_t sign = *text == '-' || *text == '+';
     return n > sign + 1 && text[sign] == '0' && text[sign + 1] >= '0' && text[sign + 1] <= '9';
 }
@@ -111,7 +115,7 @@ static void count_form(acf_profile_column *c, const char *text, size_t n, const 
     c->decimals[v->decimals < ACF_DECIMALS_COUNTED ? v->decimals : ACF_DECIMALS_COUNTED]++;
     if (l.digits > c->digits) c->digits = l.digits;
     c->exponents += l.exponent;
-    c->zeros += has_useless_zero(text, n);
+    c->zeros += acf_profile_is_code(text, n);
     c->commas += with_comma;
     c->commas_sure += with_comma && !like_thousands(text, n);
     c->points += l.point;
@@ -153,6 +157,15 @@ static acf_status count_text(acf_profile *p, acf_profile_column *c, acf_tally *t
     return acf_tally_add(t, text, n, row);
 }
 
+/* Kept only where they are few, beside more dates than are kept. Beyond, a column of words pays nothing for them. */
+static acf_status count_odd(acf_profile_column *c, const char *text, size_t n, int64_t row) {
+    if (c->odd.beyond > 0 || n > ACF_LEVEL_BYTES_MAX) {
+        c->odd.beyond++;
+        return ACF_OK;
+    }
+    return acf_tally_add(&c->odd, text, n, row);
+}
+
 /* The common path of the first pass. A cell that is no number may be a date; a number never is. */
 acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *text, size_t n, bool quoted) {
     acf_profile_column *c = &p->column[j];
@@ -160,7 +173,7 @@ acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *
     bool with_comma;
     if (acf_markers_has(p->markers, text, n) || (c->extra && acf_markers_has(c->extra, text, n))) {
         c->missing++;
-        return ACF_OK;
+        return acf_markers_in_doubt(p->markers, text, n) ? acf_tally_add(&c->doubtful, text, n, row) : ACF_OK;
     }
     c->observed++;
     c->quoted += quoted;
@@ -169,7 +182,7 @@ acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *
         count_form(c, text, n, &v, with_comma);
         return count_text(p, c, &c->numbers, text, n, row);
     }
-    acf_when_look(&c->when, text, n);
+    if (acf_when_look(&c->when, text, n) != 0) ACF_TRY(count_odd(c, text, n, row));
     return count_text(p, c, &c->words, text, n, row);
 }
 

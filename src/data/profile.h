@@ -17,6 +17,7 @@
 
 #define ACF_NUMBERS_KEPT 1024
 #define ACF_LEVELS_KEPT 65536
+#define ACF_ODD_KEPT 64
 #define ACF_LEVEL_BYTES_MAX 1024         /* a longer text is prose, not a level */
 #define ACF_TEXT_KEPT ((size_t)256 << 20)
 #define ACF_DECIMALS_COUNTED 20          /* a double has 17 significant digits */
@@ -36,6 +37,8 @@ typedef struct acf_profile_column {
     uint64_t fingerprint;      /* sum of a hash of each whole number: the same for any order */
     acf_when_survey when;
     acf_tally numbers, words;  /* distinct texts that are numbers; that are not */
+    acf_tally odd;             /* words that are not written as the first date or time of the column is: few, where it holds dates */
+    acf_tally doubtful;        /* markers among the missing cells that may be values: see markers.h */
     const acf_markers *extra;  /* markers of this column beside the common ones; NULL: none. Set by the caller, who keeps them */
 } acf_profile_column;
 
@@ -63,6 +66,14 @@ int acf_profile_decimals(const acf_profile_column *c, double part);
 
 /* Are these whole numbers min, min+1, ..., max, each once, in any order, and nothing else? */
 bool acf_profile_is_key(const acf_profile_column *c);
+
+/* Does a number begin with a 0 that says nothing: 007, but not 0, 0.7 or -0? n > 0. */
+bool acf_profile_is_code(const char *text, size_t n);
+
+/* May the decimal marks be what they seem? Only thousands, or points beside commas, are in doubt. */
+static inline bool acf_profile_marks_are_clear(const acf_profile_column *c) {
+    return c->commas == 0 || (c->points == 0 && c->commas_sure > 0);
+}
 
 /* Reads a number with a decimal point or, where `comma` allows it, a decimal comma; *with_comma says which it was. */
 bool acf_profile_read_number(const char *text, size_t n, bool comma, acf_number *out, bool *with_comma);

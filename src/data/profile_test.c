@@ -41,9 +41,58 @@ static void markers_are_missing(void **state) {
     lab l;
     lab_open(&l);
     const acf_profile_column *c = cells(&l, "|NA|N/A|#N/A|?|NaN|nan|null|NULL|None|.|-|na|--|0|?x|None of these|-12.75");
-    assert_int_equal(c->missing, 12);
-    assert_int_equal(c->observed, 6);
+    assert_int_equal(c->missing, 14);
+    assert_int_equal(c->observed, 4);
     assert_int_equal(c->numeric, 2);
+    lab_close(&l);
+    lab_open(&l); /* pandas' list, and other ways to write it */
+    c = cells(&l, "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null|na|Na|N/a|Null|NAN|Nan|\\N");
+    assert_int_equal(c->missing, 26);
+    assert_int_equal(c->observed, 0);
+    lab_close(&l);
+    lab_open(&l); /* near them, and words that are as often values */
+    c = cells(&l, "none|nil|NONE|missing|unknown|---|..|??|nA|n.a.|N|\\n|NA |#N/A N/A N/A|-1.#INF|Nancy|NULLs|1.#IND0");
+    assert_int_equal(c->missing, 0);
+    lab_close(&l);
+}
+
+/* Which markers may be values; not those that the user names, before or after the usual ones. */
+static void markers_in_doubt_are_counted(void **state) {
+    (void)state;
+    lab l;
+    lab_open(&l);
+    const acf_profile_column *c = cells(&l, "None|NA|-|None|--|Na|?|.|na|Mild");
+    assert_int_equal(c->doubtful.n, 4);
+    assert_true(c->doubtful.entry[0].count == 2 && strcmp(c->doubtful.entry[0].text, "None") == 0);
+    assert_int_equal(acf_markers_add_list(&l.markers, "None,x"), ACF_OK);
+    assert_false(acf_markers_in_doubt(&l.markers, "None", 4));
+    assert_true(acf_markers_in_doubt(&l.markers, "-", 1));
+    assert_int_equal(acf_markers_add_usual(&l.markers), ACF_OK);
+    assert_false(acf_markers_in_doubt(&l.markers, "None", 4));
+    lab_close(&l);
+}
+
+/* The list that tables are read with and the one that headers are found with are one. */
+static void usual_markers_are_one_list(void **state) {
+    (void)state;
+    lab l;
+    lab_open(&l);
+    for (int64_t i = 0; i < l.markers.list.n; i++)
+        assert_true(acf_markers_is_usual(l.markers.list.entry[i].text, l.markers.list.entry[i].length));
+    assert_int_equal(l.markers.list.n, 30);
+    assert_false(acf_markers_is_usual("none", 4) || acf_markers_is_usual("N", 1) || acf_markers_is_usual("?x", 2));
+    lab_close(&l);
+}
+
+/* One of more bytes than the glance counts. */
+static void long_markers_are_found(void **state) {
+    (void)state;
+    lab l;
+    lab_open(&l);
+    const char *mark = "this answer was not given by anybody", *near = "this answer was not given by anyone!";
+    assert_int_equal(acf_markers_add_list(&l.markers, mark), ACF_OK);
+    assert_true(acf_markers_has(&l.markers, mark, strlen(mark)));
+    assert_false(acf_markers_has(&l.markers, near, strlen(near)) || acf_markers_has(&l.markers, mark, 31));
     lab_close(&l);
 }
 
@@ -201,7 +250,8 @@ static void memory_may_run_out(void **state) {
     lab_close(&l);
 }
 
-ACF_TESTS(profile, cmocka_unit_test(markers_are_missing), cmocka_unit_test(named_markers_are_missing_too),
+ACF_TESTS(profile, cmocka_unit_test(markers_are_missing), cmocka_unit_test(markers_in_doubt_are_counted), cmocka_unit_test(usual_markers_are_one_list),
+          cmocka_unit_test(long_markers_are_found), cmocka_unit_test(named_markers_are_missing_too),
           cmocka_unit_test(numbers_are_measured), cmocka_unit_test(commas_are_read_where_they_may_be),
           cmocka_unit_test(keys_are_told_from_other_numbers), cmocka_unit_test(what_is_kept_is_bounded),
           cmocka_unit_test(numbers_that_may_be_levels_are_kept), cmocka_unit_test(matrices_are_profiled),

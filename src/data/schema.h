@@ -65,7 +65,7 @@ typedef struct acf_field_spec {
     int64_t pooled;   /* category: so many levels, the last ones, share the last class */
 
     bool quoted;         /* every observed cell was in quotes: so are the values written */
-    acf_tally other;     /* texts in a column of numbers that are kept as they are and say nothing to the model */
+    acf_tally other;     /* texts in a column of numbers, dates or times that are kept as they are and say nothing to the model */
     acf_markers *markers; /* of missing cells, beside the common ones; NULL: none */
 
     bool has_range, has_format; /* in wishes: what was said beside the kind */

@@ -350,7 +350,7 @@ static acf_status check_names(acf_json_source from, const acf_schema *s) {
 }
 
 static acf_status read_schema(acf_json_source from, const json_t *object, bool whole, const json_t *list, acf_schema *s) {
-    static const char *const keys[] = {"file", "rows", "named", "missing_markers", "columns", "warnings"};
+    static const char *const keys[] = {"file", "dialect", "rows", "named", "missing_markers", "columns", "warnings"};
     const place at = {.from = from, .whole = whole};
     ACF_TRY(known_keys(&at, object, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_int(&at, object, "rows", whole, ACF_TABLE_ROWS_MAX, &s->rows));

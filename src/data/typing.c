@@ -1,6 +1,8 @@
 /* Typing: see typing.h for the rules. Runs once a column; the largest piece of work is sorting the levels of a category. */
 #include "data/typing.h"
 
+#include "data/typing_notes.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -164,9 +166,6 @@ static bool is_constant(const acf_profile_column *c) {
     return is_counted(c) && distinct(c) == 1;
 }
 
-/* May the decimal marks be what they seem? Only thousands, or points beside commas, are in doubt. */
-static bool marks_are_clear(const acf_profile_column *c) { return c->commas == 0 || (c->points == 0 && c->commas_sure > 0); }
-
 /* Few enough to be slips or notes in a column of measurements. Where the numbers are few themselves, 1, 2, 3 and "4+", the word is a level
  * like the others, and the column a category. */
 static bool has_few_words(const acf_profile_column *c) {
@@ -176,7 +175,7 @@ static bool has_few_words(const acf_profile_column *c) {
 }
 
 static bool is_numbers(const acf_profile_column *c) {
-    return c->numeric > 0 && c->zeros == 0 && marks_are_clear(c) && has_few_words(c);
+    return c->numeric > 0 && c->zeros == 0 && acf_profile_marks_are_clear(c) && has_few_words(c);
 }
 
 /* Different values, not texts: 3 and 3.0 are one. 0 when there are more than a scale has. */
@@ -225,79 +224,40 @@ static acf_kind judge_text(const acf_profile_column *c) {
     return ACF_KIND_CATEGORY;
 }
 
+/* Texts of a tally that are not in this format, into `to` where it is not NULL. *cells, *texts: how many are seen. */
+static acf_status strange_texts(const acf_tally *from, acf_when when, acf_tally *to, int64_t *cells, int64_t *texts) {
+    for (int64_t i = 0; i < from->n; i++) {
+        const acf_tally_entry *e = &from->entry[i];
+        double ignore;
+        if (acf_when_read(when, e->text, e->length, &ignore)) continue;
+        *cells += e->count;
+        ++*texts;
+        if (to) ACF_TRY(add_level(to, e));
+    }
+    return ACF_OK;
+}
+
+/* Those of a column: numbers too, as a number is no date. Of more dates than are kept, the odd ones tell. */
+static acf_status strangers(const acf_profile_column *c, acf_when when, acf_tally *to, int64_t *cells, int64_t *texts) {
+    *cells = *texts = 0;
+    ACF_TRY(strange_texts(&c->numbers, when, to, cells, texts));
+    return strange_texts(c->words.beyond ? &c->odd : &c->words, when, to, cells, texts);
+}
+
+/* All dates or times of one format, or with as few others among them as there may be words among numbers; and all of those are known. */
+static bool is_when(const acf_profile_column *c, acf_when *when) {
+    int64_t fit, cells, texts;
+    if (acf_when_most(&c->when, when, &fit) != ACF_WHEN_IS || (double)fit < NUMBERS_SHARE * (double)c->observed) return false;
+    if (fit == c->observed) return true;
+    strangers(c, *when, NULL, &cells, &texts); /* counts, and so cannot fail */
+    return cells == c->observed - fit && texts <= WORDS_AMONG_NUMBERS;
+}
+
 acf_kind acf_typing_kind(const acf_profile_column *c, const char *name, acf_when *when) {
     if (c->observed == 0) return ACF_KIND_EMPTY;
     if (is_constant(c)) return ACF_KIND_CONSTANT;
-    if (c->numeric == 0 && acf_when_verdict_of(&c->when, when) == ACF_WHEN_IS)
-        return acf_when_is_date(*when) ? ACF_KIND_DATE : ACF_KIND_TIME;
+    if (is_when(c, when)) return acf_when_is_date(*when) ? ACF_KIND_DATE : ACF_KIND_TIME;
     return is_numbers(c) ? judge_numbers(c, name) : judge_text(c);
-}
-
-/* A column of dates that nobody can read for sure is worth a sentence. */
-static acf_status note_doubt(typing *t) {
-    acf_when ignore;
-    if (t->c->numeric || is_constant(t->c) || acf_when_verdict_of(&t->c->when, &ignore) != ACF_WHEN_EITHER) return ACF_OK;
-    return acf_notes_addf(t->notes,
-                          "%s: dates like '%s' may have the day or the month first, so they are read as text (%s); "
-                          "say dmy or mdy in the option 'types' to have dates",
-                          t->where, t->c->words.entry[0].text, acf_kind_names[t->out->kind]);
-}
-
-/* Bytes of a currency's or percent sign, a blank or an apostrophe at p; 0: there is something else. */
-static size_t sign_at(const char *p) {
-    static const char *const signs[] = {"$", "%", "€", "£", "¥", " ", "\302\240", "'"};
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
-        if (strncmp(p, signs[i], strlen(signs[i])) == 0) return strlen(signs[i]);
-    return 0;
-}
-
-/* Do marks separate thousands, three digits behind each? Behind the last mark, of another kind, is what follows the point; `point` gets it, 0 for none. */
-static bool is_grouped(const char *digits, char *point) {
-    const char *last = digits + strlen(digits);
-    while (last > digits && *last != '.' && *last != ',') last--;
-    const char other = *last == '.' ? ',' : '.';
-    *point = *last == '.' || *last == ',' ? *last : 0;
-    if (!*point) return true;
-    if (!strchr(digits, other) && strchr(digits, *point) == last) return true; /* one mark: a point, whichever it is */
-    const char group = strchr(digits, other) ? other : *point;
-    if (group == *point) *point = 0;
-    for (const char *p = strchr(digits, group); p; p = strchr(p + 1, group))
-        if (strspn(p + 1, "0123456789") != 3) return false;
-    return true;
-}
-
-/* Would a text be a number without a sign ($12.50, 53 %) or marks between thousands (1.234,56)? */
-static bool is_signed_number(const acf_tally_entry *e) {
-    char digits[64], plain[64], point;
-    size_t n = 0, m = 0;
-    acf_number v;
-    for (size_t i = 0, sign; i < e->length; i += sign ? sign : 1) {
-        sign = sign_at(e->text + i);
-        if (n + 1 == sizeof digits) return false;
-        if (!sign) digits[n++] = e->text[i];
-    }
-    digits[n] = 0;
-    if (!is_grouped(digits, &point)) return false;
-    for (size_t i = 0; i < n; i++)
-        if (digits[i] == point || (digits[i] != '.' && digits[i] != ',')) plain[m++] = digits[i] == ',' ? '.' : digits[i];
-    return m < e->length && acf_number_parse(plain, m, &v);
-}
-
-/* Prices and shares that are text by a sign alone are worth a sentence: as numbers they say more. */
-static acf_status note_signs(typing *t) {
-    const acf_tally *words = &t->c->words;
-    char seen[ACF_EXCERPT_MAX];
-    int64_t cells = 0, fit = 0, first = -1;
-    if (t->out->kind != ACF_KIND_CATEGORY && t->out->kind != ACF_KIND_IDENTIFIER) return ACF_OK;
-    for (int64_t i = 0; i < words->n; i++) {
-        cells += words->entry[i].count;
-        if (!is_signed_number(&words->entry[i])) continue;
-        fit += words->entry[i].count;
-        if (first < 0) first = i;
-    }
-    if (fit == 0 || (double)fit < NEARLY_ALL * (double)cells || 2 * fit < t->c->numeric) return ACF_OK;
-    return acf_notes_addf(t->notes, "%s: cells like '%s' are numbers with a sign or with marks between thousands, so they are read as text (%s); without these they "
-                          "are read as numbers", t->where, acf_text_excerpt(seen, words->entry[first].text), acf_kind_names[t->out->kind]);
 }
 
 /* ---- from a kind to a column ------------------------------------------------------------------------------------ */
@@ -332,6 +292,22 @@ static acf_status words_among_numbers(typing *t) {
                           acf_text_excerpt(seen, c->words.entry[0].text), (long long)c->words.entry[0].first + 1);
 }
 
+/* The same of dates and times. 2021-02-30 may be a slip of the pen for any day. */
+static acf_status words_among_dates(typing *t) {
+    char seen[ACF_EXCERPT_MAX], pattern[ACF_WHEN_PATTERN_MAX];
+    int64_t cells, texts;
+    ACF_TRY(strangers(t->c, t->out->when, &t->out->other, &cells, &texts));
+    if (cells == 0) return ACF_OK;
+    const acf_tally_entry *first = &t->out->other.entry[0];
+    for (int64_t i = 1; i < t->out->other.n; i++)
+        if (t->out->other.entry[i].first < first->first) first = &t->out->other.entry[i];
+    return acf_notes_addf(t->notes,
+                          "%s: %lld of %lld cells are no %ss written %s (the first: '%s', row %lld); they are kept as they are and count as "
+                          "missing for the model. Name them in the option 'missing' to have them filled in",
+                          t->where, (long long)cells, (long long)t->c->observed, acf_kind_names[t->out->kind],
+                          acf_when_pattern(t->out->when, pattern), acf_text_excerpt(seen, first->text), (long long)first->first + 1);
+}
+
 static acf_status copy_texts(acf_tally *to, const acf_tally *from) {
     for (int64_t i = 0; i < from->n; i++) ACF_TRY(add_level(to, &from->entry[i]));
     return ACF_OK;
@@ -345,18 +321,18 @@ static acf_status wrong_wish(typing *t, const char *why) {
 static acf_status date_form(typing *t, bool wished) {
     acf_field_spec *out = t->out;
     out->min = (double)INFINITY, out->max = -(double)INFINITY;
-    if (!wished) return ACF_OK;
+    if (!wished) return words_among_dates(t);
+    ACF_TRY(copy_texts(&out->other, &t->wish->other));
     if (t->wish->has_format) {
         out->when = t->wish->when;
         return ACF_OK;
     }
-    if (t->c->when.fit == 0) return wrong_wish(t, "no cell looks like one; a schema file can name its format");
-    out->when = t->c->when.format;
-    char order = t->wish->when.order; /* dmy or mdy */
-    if (out->when.order == 'd') {
-        if (!order && t->c->when.dmy && t->c->when.mdy) return wrong_wish(t, "day and month cannot be told apart; say dmy or mdy");
-        out->when.order = order ? order : t->c->when.dmy ? 'd' : 'm';
-    }
+    int64_t fit;
+    const acf_when_verdict v = acf_when_most(&t->c->when, &out->when, &fit);
+    if (fit == 0) return wrong_wish(t, "no cell looks like one; a schema file can name its format");
+    const char order = t->wish->when.order; /* dmy or mdy */
+    if (v == ACF_WHEN_EITHER && !order) return wrong_wish(t, "day and month cannot be told apart; say dmy or mdy");
+    if (order && (out->when.order == 'd' || out->when.order == 'm')) out->when.order = order;
     out->kind = acf_when_is_date(out->when) ? ACF_KIND_DATE : ACF_KIND_TIME; /* dmy may mean either */
     return ACF_OK;
 }
@@ -410,8 +386,10 @@ static acf_status type_column(typing *t, const char *name) {
     for (int64_t i = 0; own && i < own->n; i++) ACF_TRY(acf_spec_add_marker(t->s, out, own->entry[i].text, own->entry[i].length));
     bool wished = t->wish && t->wish->kind != ACF_KIND_AUTO && c->observed > 0;
     out->kind = wished ? t->wish->kind : acf_typing_kind(c, name, &out->when);
-    if (!wished) ACF_TRY(note_doubt(t));
-    if (!wished) ACF_TRY(note_signs(t));
+    const bool text = !wished && (out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_IDENTIFIER) && !is_numbers(c);
+    const bool filled = out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_CONSTANT;
+    if (!wished && filled && c->words.n > 0) ACF_TRY(acf_typing_note_markers(c, t->where, t->notes));
+    if (text) ACF_TRY(acf_typing_note(c, out->kind, t->where, t->notes));
     ACF_TRY(form(t, wished));
     widen(out, t->wish);
     return ACF_OK;
@@ -419,9 +397,10 @@ static acf_status type_column(typing *t, const char *name) {
 
 /* ---- the whole table -------------------------------------------------------------------------------------------- */
 
-/* A table of which nothing can be learned. All missing is the plain case; else the sentence says what the columns are taken for. */
-static acf_status nothing_left(const char *file, const acf_schema *s) {
+/* All missing is the plain case; else the sentence says what the columns are taken for. */
+acf_status acf_typing_learnable(const char *file, const acf_schema *s) {
     int64_t count[ACF_KIND_COUNT] = {0};
+    if (s->D > 0) return ACF_OK;
     for (int64_t j = 0; j < s->n; j++) count[s->column[j].kind]++;
     if (count[ACF_KIND_EMPTY] == s->n)
         return acf_fail(ACF_EDATA, "%s: all cells are missing: there is nothing to learn from", file);
@@ -447,7 +426,6 @@ acf_status acf_typing(const char *file, const acf_profile *p, const char *const 
         ACF_TRY_DONE(type_column(&t, name[j]));
     }
     acf_schema_place(s);
-    if (s->D == 0) status = nothing_left(file, s);
 done:
     if (status) acf_schema_free(s);
     else *out = s;

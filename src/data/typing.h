@@ -5,6 +5,7 @@
  *   1  no observed cell                                                   empty
  *   2  one value in all observed cells                                    constant
  *   3  all are dates or times of one format, day and month not in doubt   date, time
+ *      Up to a tenth of the cells may hold up to 20 different other texts, which are kept and not modelled
  *   4  all are numbers: without a useless leading zero, and with one kind of decimal mark. Up to a tenth of the cells may hold up
  *      to 20 different words beside more than 20 different numbers: those words are kept and not modelled
  *        whole, every value once, consecutive from 0 or 1, none missing   identifier
@@ -26,9 +27,12 @@
 /* Makes the schema of a profiled file. name (columns): as they will be shown, unique. wish (columns), or NULL: what the user wants of each
  * column, an element of a schema of wishes or NULL. Markers are copied from the profile. Notes get a sentence for what the user should
  * know. Borrows all. Gives *out; free with acf_schema_free. file begins sentences.
- * Fails: ACF_EDATA (no column is left to model; a wish that the data does not allow), ACF_EMEMORY. */
+ * There may be no column to model among them. Fails: ACF_EDATA (a wish that the data does not allow), ACF_EMEMORY. */
 acf_status acf_typing(const char *file, const acf_profile *p, const char *const *name, const acf_field_spec *const *wish,
                       acf_notes *notes, acf_schema **out);
+
+/* Is there a column to model? Fails, where there is none: ACF_EDATA, with what the columns are instead. */
+acf_status acf_typing_learnable(const char *file, const acf_schema *s);
 
 /* What the rules alone say of one column; *when gets the format of a date or time. */
 acf_kind acf_typing_kind(const acf_profile_column *c, const char *name, acf_when *when);

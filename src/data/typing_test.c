@@ -83,6 +83,24 @@ static void signs_are_noted(void **state) {
     noted(column("x", "%d-%%", 300, 30), "");
 }
 
+/* None/Mild/Severe: in a column of words a marker may be a value, and whoever has it filled in should know. */
+static void markers_among_words_are_noted(void **state) {
+    (void)state;
+#define VALUE(cells, what) "column 1 ('x'): " cells " '" what "', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the " \
+    "option 'missing' with = first, such as =NA,?"
+    noted("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
+    noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n", VALUE("1 cell holds", "-")); /* a constant is filled in, too */
+    noted("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
+    noted("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
+    noted("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
+    acf_table *t = acf_frame_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n", (const char *const[]){"missing=None", NULL}, NULL);
+    assert_int_equal(t->frame->notes.n, 0); /* the user has said it */
+    acf_tab_free(t);
+    t = acf_frame_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n", (const char *const[]){"missing==NA,?", NULL}, NULL);
+    assert_true(t->frame->notes.n == 0 && t->column[0].classes == 3);
+    acf_tab_free(t);
+}
+
 static void few_whole_numbers_are_a_scale(void **state) {
     (void)state;
     is(column("x", "%d", 200, 20), "ordinal");
@@ -230,6 +248,99 @@ static void words_among_numbers_are_kept(void **state) {
     acf_frame_lab_kinds(text, NULL, "category real");
 }
 
+/* A file of n rows: days of 2021, and the word in every m-th row, from row m on. */
+static const char *days(int n, int m, const char *word) {
+    acf_text f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 1; i <= n; i++) {
+        char cell[64];
+        snprintf(cell, sizeof cell, word, i);
+        if (i % m) snprintf(cell, sizeof cell, "2021-%02d-%02d", i % 12 + 1, i % 28 + 1);
+        acf_text_addf(&f, "%s,%d.5\n", cell, i * i % 97);
+    }
+    return text;
+}
+
+/* As among numbers: few words are kept aside, many make it text. */
+static void words_among_dates_are_kept(void **state) {
+    (void)state;
+#define AMONG(cells, of, what, first) \
+    "column 1 ('x'): " cells " of " of " cells are no " what " (the first: " first "); they are kept as they are and count as missing for the model. Name " \
+    "them in the option 'missing' to have them filled in"
+    acf_table *t = acf_frame_lab_read(days(500, 300, "2021-02-30"), AUTO, NULL);
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    assert_int_equal(c->kind, ACF_KIND_DATE);
+    assert_int_equal(c->other.n, 1);
+    assert_string_equal(t->frame->notes.text[0], AMONG("1", "500", "dates written YYYY-MM-DD", "'2021-02-30', row 300"));
+    assert_true(acf_tab_present(acf_tab_row(t, 298)[0]) && !acf_tab_present(acf_tab_row(t, 299)[0]));
+    assert_true(strstr(acf_frame_lab_write(t, (acf_write_plan){.imputations = 1}, acf_frame_lab_constant), "\n2021-02-30,"));
+    acf_tab_free(t);
+    noted(days(100, 10, "soon"), AMONG("10", "100", "dates written YYYY-MM-DD", "'soon', row 10"));
+    noted(days(100, 10, "99"), AMONG("10", "100", "dates written YYYY-MM-DD", "'99', row 10")); /* a number is no date */
+    is(days(100, 9, "soon"), "category");     /* eleven in a hundred */
+    is(days(300, 15, "soon%d"), "date");      /* twenty different ones */
+    is(days(315, 15, "soon%d"), "category");  /* one more */
+    is("x,keep\n?,1.5\n12:30,2.5\n12:45,2.5\n12:30,2.5\n12:35,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n12:30,2.5\n9.30,2.5\n", "time");
+    /* What a model kept, it keeps in a new file; anything else there is a mistake. */
+    t = acf_frame_lab_read(days(500, 300, "2021-02-30"), AUTO, NULL);
+    acf_table *new = acf_frame_lab_read("x,keep\n2021-02-30,1.5\n2021-02-28,1.5\n", AUTO, t->frame->schema);
+    assert_false(acf_tab_present(acf_tab_row(new, 0)[0]));
+    acf_tab_free(new);
+    acf_frame_lab_refused("x,keep\n2021-02-31,1.5\n", AUTO, t->frame->schema, ACF_EDATA,
+                          "FILE, line 2, column 1 ('x'): '2021-02-31' is not a date written YYYY-MM-DD, which this column (date) holds; correct it, or add "
+                          "it to the option 'missing' if it stands for a missing value");
+    acf_tab_free(t);
+}
+
+/* More different times than a profile keeps: what is not one of them is known all the same. */
+static void words_among_many_times_are_kept(void **state) {
+    (void)state;
+    enum { TIMES = ACF_LEVELS_KEPT + 1000, BYTES = 1 << 22 };
+    char *file = malloc(BYTES);
+    assert_non_null(file);
+    for (int late = 0; late < 2; late++) { /* a time in another format, first: then nobody knows which others are odd */
+        acf_text f = acf_text_into(file, BYTES);
+        acf_text_addf(&f, "x,keep\n%s,1.5\n", late ? "2021-03-09" : "00:00:00");
+        for (int i = 0; i < TIMES; i++) acf_text_addf(&f, i % 9000 == 8999 ? "off,%d.5\n" : "%02d:%02d:%02d,1.5\n", i / 3600, i / 60 % 60, i % 60);
+        assert_true(f.len < BYTES);
+        acf_frame_lab_kinds(file, AUTO, late ? "identifier real" : "time real");
+        if (!late) noted(file, AMONG("7", "66537", "times written HH:MM:SS", "'off', row 9001"));
+    }
+    free(file);
+}
+
+/* Text that is text by some of its cells says so. */
+static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
+    (void)state;
+#define MOSTLY(fit, of, what, first, kind) \
+    "column 1 ('x'): " fit " of " of " cells are " what ", the others are not (the first: " first "), so all are read as text (" kind "). Name the others in the option " \
+    "'missing' if they stand for missing cells; if the column is meant to be text, say " kind " in the option 'types'"
+    noted(days(100, 9, "soon"), MOSTLY("89", "100", "dates written YYYY-MM-DD", "'soon', row 9", "category"));
+    noted(days(100, 2, "%d.3.2021"), MOSTLY("50", "100", "dates written YYYY-MM-DD", "'2.3.2021', row 2", "identifier"));
+    noted("x,keep\n12:30,1.5\nnoon,2.5\n12:45,2.5\n", MOSTLY("2", "3", "times written HH:MM", "'noon', row 2", "category"));
+    noted("x,keep\n12:30,1.5\nnoon,2.5\nafternoon,2.5\n", "");
+    acf_text f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 2 ? "w%d,1.5\n" : "%d,2.5\n", i);
+    noted(text, MOSTLY("50", "100", "numbers", "'w1', row 2", "identifier"));
+    f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 100; i++) acf_text_addf(&f, i % 5 > 1 ? "w%d,1.5\n" : "%d,2.5\n", i); /* words with numbers among them */
+    noted(text, "");
+    f = acf_text_into(text, sizeof text);
+    acf_text_add(&f, "x,keep\n");
+    for (int i = 0; i < 50; i++) acf_text_addf(&f, i % 25 == 24 ? "0%d,1.5\n" : "1%02d,2.5\n", i);
+    noted(text, "column 1 ('x'): 2 of 50 numbers begin with a zero, as codes do (the first: '024', row 25), so all are read as text (identifier); say integer or "
+                "real in the option 'types' if they are numbers, else identifier");
+    acf_table *t = acf_frame_lab_read(text, (const char *const[]){"types=x=integer", NULL}, NULL);
+    assert_true(t->frame->notes.n == 0 && acf_tab_row(t, 24)[0] == 24);
+    acf_tab_free(t);
+    noted("x;keep\n12,345;1.5\n2,250;2.5\n7;2.5\n", "column 1 ('x'): the comma of numbers like '12,345' may be a decimal one or separate thousands, so they are read as "
+          "text (category); say real in the option 'types' if it is a decimal comma, or write the numbers without it");
+    noted("x;keep\n1,5;1\n2.25;2\n7;2\n", "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); write all "
+          "numbers alike to have them read as numbers");
+}
+
 static void thousands_of_categories_are_pooled(void **state) {
     (void)state;
     acf_text f = acf_text_into(text, sizeof text);
@@ -322,24 +433,25 @@ static void wishes_are_granted(void **state) {
                           "option 'types' names column 'alhpa', which FILE does not have; did you mean 'alpha'?");
 }
 
-static void without_a_column_to_model_it_is_refused(void **state) {
+static void without_a_column_to_model_nothing_is_learned(void **state) {
     (void)state;
-    acf_frame_lab_refused("a,b\n?,\nNA,-\n", NULL, NULL, ACF_EDATA, "FILE: all cells are missing: there is nothing to learn from");
-    acf_frame_lab_refused("id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n", NULL, NULL, ACF_EDATA,
+    acf_frame_lab_unlearnable("a,b\n?,\nNA,-\n", "FILE: all cells are missing: there is nothing to learn from");
+    acf_frame_lab_unlearnable("id,unit,x\n1,kg,?\n2,kg,?\n3,?,?\n",
                           "FILE: there is no column to model: 1 hold one value only, 1 are identifiers, 1 are empty. If one should be modelled after "
                           "all, name its type in the option 'types', such as id=category");
-    acf_frame_lab_refused("id,unit,x\n1,kg,5\n", NULL, NULL, ACF_EDATA,
+    acf_frame_lab_unlearnable("id,unit,x\n1,kg,5\n",
                           "FILE: there is no column to model: 3 hold one value only, 0 are identifiers, 0 are empty. If one should be modelled after "
                           "all, name its type in the option 'types', such as id=category");
 }
 
-ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
+ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_are_noted), cmocka_unit_test(markers_among_words_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
           cmocka_unit_test(two_whole_numbers_are_categories), cmocka_unit_test(keys_are_identifiers),
           cmocka_unit_test(codes_are_not_numbers), cmocka_unit_test(texts_are_categories_or_identifiers),
           cmocka_unit_test(long_texts_are_prose),
           cmocka_unit_test(beyond_the_levels_that_are_kept), cmocka_unit_test(commas_may_be_decimal), cmocka_unit_test(one_value_or_none),
           cmocka_unit_test(dates_are_found), cmocka_unit_test(doubtful_dates_are_noted),
-          cmocka_unit_test(words_among_numbers_are_kept), cmocka_unit_test(thousands_of_categories_are_pooled),
+          cmocka_unit_test(words_among_numbers_are_kept), cmocka_unit_test(words_among_dates_are_kept), cmocka_unit_test(words_among_many_times_are_kept),
+          cmocka_unit_test(columns_that_are_text_by_a_few_cells_are_noted), cmocka_unit_test(thousands_of_categories_are_pooled),
           cmocka_unit_test(rare_levels_share_a_class), cmocka_unit_test(levels_have_their_own_order),
           cmocka_unit_test(decimals_are_those_of_nearly_all), cmocka_unit_test(wishes_are_granted),
-          cmocka_unit_test(without_a_column_to_model_it_is_refused))
+          cmocka_unit_test(without_a_column_to_model_nothing_is_learned))

@@ -43,6 +43,17 @@ acf_table *acf_frame_lab_read(const char *text, const char *const *options, cons
     return t;
 }
 
+/* The last error, in which FILE stands for the name of the file. */
+static void name_file(const acf_frame_lab *l, char *seen, size_t cap) {
+    acf_text out = acf_text_into(seen, cap);
+    for (const char *p = acf_error(); *p;) {
+        size_t n = strlen(l->file.path);
+        bool path = strncmp(p, l->file.path, n) == 0;
+        acf_text_add_bytes(&out, path ? "FILE" : p, path ? 4 : 1);
+        p += path ? n : 1;
+    }
+}
+
 void acf_frame_lab_refused(const char *text, const char *const *options, const acf_schema *known, acf_status status, const char *sentence) {
     acf_frame_lab l;
     acf_table *t = NULL;
@@ -51,17 +62,25 @@ void acf_frame_lab_refused(const char *text, const char *const *options, const a
     int64_t live = acf_alloc_live();
     acf_status got = read_it(&l, known, &t);
     assert_int_equal(acf_alloc_live(), live);
-    acf_text out = acf_text_into(seen, sizeof seen);
-    for (const char *p = acf_error(); *p;) {
-        size_t n = strlen(l.file.path);
-        bool path = strncmp(p, l.file.path, n) == 0;
-        acf_text_add_bytes(&out, path ? "FILE" : p, path ? 4 : 1);
-        p += path ? n : 1;
-    }
+    name_file(&l, seen, sizeof seen);
     acf_frame_lab_close(&l);
     assert_null(t);
     assert_string_equal(seen, sentence);
     assert_int_equal(got, status);
+}
+
+void acf_frame_lab_unlearnable(const char *text, const char *sentence) {
+    acf_frame_lab l;
+    acf_table *t = NULL;
+    char seen[2 * ACF_SENTENCE_MAX];
+    acf_frame_lab_open(&l, text, NULL);
+    if (read_it(&l, NULL, &t) != ACF_OK) fail_msg("%s", acf_error());
+    assert_int_equal(t->D, 0);
+    assert_int_equal(acf_frame_learnable(t), ACF_EDATA);
+    name_file(&l, seen, sizeof seen);
+    acf_tab_free(t);
+    acf_frame_lab_close(&l);
+    assert_string_equal(seen, sentence);
 }
 
 void acf_frame_lab_kinds(const char *text, const char *const *options, const char *kinds) {

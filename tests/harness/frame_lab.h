@@ -22,6 +22,9 @@ acf_table *acf_frame_lab_read(const char *text, const char *const *options, cons
 /* Reads one that is refused with this status and sentence, in which FILE stands for the name of the file. Nothing is left behind. */
 void acf_frame_lab_refused(const char *text, const char *const *options, const acf_schema *known, acf_status status, const char *sentence);
 
+/* Reads a table that has no column to model: nothing can be learned from it, with this sentence. */
+void acf_frame_lab_unlearnable(const char *text, const char *sentence);
+
 /* The kinds of the columns, "integer category empty". */
 void acf_frame_lab_kinds(const char *text, const char *const *options, const char *kinds);
 

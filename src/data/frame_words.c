@@ -1,0 +1,68 @@
+/* What is said of a file, beside what its columns are: holes that stay, lines that count. See frame.h. Runs once a table. */
+#include "data/frame.h"
+#include "data/typing.h"
+
+#define LEFT_SHOWN 8 /* columns whose holes stay that are named, before the rest is counted */
+
+/* An editor may have left them there, and a person should see that they are filled in. */
+acf_status acf_frame_say_blank(acf_frame *f, int64_t lines) {
+    if (!lines) return ACF_OK;
+    if (lines == 1) return acf_notes_addf(&f->notes, "the last line is blank; in a table of one column that is a missing cell");
+    return acf_notes_addf(&f->notes, "the last %lld lines are blank; in a table of one column each is a missing cell", (long long)lines);
+}
+
+/* What was not found, or is not as people expect it, is worth a line: a header that is taken for data makes a row too many, and no names. */
+void acf_frame_dialect(const acf_frame *f, bool odd, acf_text *out) {
+    if (!f->csv) return;
+    const acf_dialect *d = acf_csv_dialect(f->csv);
+    char name[ACF_SEPARATOR_NAME_MAX];
+    bool comma = false;
+    for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].comma;
+    if (odd && d->separator == ',' && d->quote == '"' && d->header && !comma) return;
+    acf_text_addf(out, "separator %s, ", acf_separator_name(d->separator, name));
+    if (d->quote == '\n') acf_text_add(out, "no quotes, ");
+    else if (d->quote != '"') acf_text_addf(out, "quote %c, ", d->quote);
+    acf_text_addf(out, "decimal %s, ", comma ? "comma" : "point");
+    acf_text_add(out, d->header ? "header" : d->guessed ? "no header found: columns are called V1, V2, ...; the option 'header=yes' says otherwise" : "no header");
+}
+
+acf_status acf_frame_learnable(const acf_table *t) {
+    return t->frame ? acf_typing_learnable(acf_frame_path(t->frame), t->frame->schema) : ACF_OK;
+}
+
+/* ---- holes ------------------------------------------------------------------------------------------------------ */
+
+/* What column c of the file is; NULL: the model does not know it. */
+static const acf_field_spec *spec_at(const acf_frame *f, int64_t c) { return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]]; }
+
+/* Has the column something to write into a hole? */
+static bool is_filled(const acf_field_spec *spec) { return spec && (spec->place >= 0 || spec->kind == ACF_KIND_CONSTANT); }
+
+int64_t acf_frame_holes(const acf_frame *f) {
+    int64_t n = 0;
+    for (int64_t c = 0; c < f->columns; c++)
+        if (is_filled(spec_at(f, c))) n += f->holes[c];
+    return n;
+}
+
+/* Only an identifier could be filled in, if the user says what else it is; an empty column has nothing to learn from. */
+void acf_frame_left(const acf_frame *f, acf_text *out) {
+    char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
+    acf_text list = acf_text_into(words, sizeof words);
+    int64_t cells = 0, columns = 0;
+    bool identifier = false;
+    for (int64_t c = 0; c < f->columns; c++) {
+        const acf_field_spec *spec = spec_at(f, c);
+        if (!f->holes[c] || is_filled(spec)) continue;
+        cells += f->holes[c];
+        identifier |= spec && spec->kind == ACF_KIND_IDENTIFIER;
+        if (columns++ < LEFT_SHOWN)
+            acf_text_addf(&list, "%s%s (%s) %lld", columns > 1 ? ", " : "", acf_text_excerpt(name, f->name[c]),
+                          spec ? acf_kind_names[spec->kind] : "not in the model", (long long)f->holes[c]);
+    }
+    if (!cells) return;
+    if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
+    acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
+    if (identifier && !f->known)
+        acf_text_add(out, "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
+}

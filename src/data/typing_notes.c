@@ -1,0 +1,200 @@
+/* Sentences about columns of text: see typing_notes.h. Each function knows one reason, and says whether it is the column's; the first that does is
+ * said. Runs once a column, over its different texts. */
+#include "data/typing_notes.h"
+
+#include <string.h>
+
+#define NEARLY_ALL 0.9
+
+/* A column to explain. */
+typedef struct puzzle {
+    const acf_profile_column *c;
+    acf_kind kind;
+    const char *where;
+    acf_notes *notes;
+    acf_status status; /* of the note that was written */
+} puzzle;
+
+/* ---- dates ------------------------------------------------------------------------------------------------------ */
+
+/* The first text, in the order of rows, that is in this format, or is not; NULL: none that is kept. */
+static const acf_tally_entry *first_when(const acf_profile_column *c, acf_when when, bool is) {
+    const acf_tally_entry *first = NULL;
+    for (int k = 0; k < 2; k++) {
+        const acf_tally *list = k ? &c->words : &c->numbers;
+        for (int64_t i = 0; i < list->n; i++) {
+            double ignore;
+            const acf_tally_entry *e = &list->entry[i];
+            if (acf_when_read(when, e->text, e->length, &ignore) != is || (first && first->first < e->first)) continue;
+            first = e;
+            break; /* further ones came later */
+        }
+    }
+    return first;
+}
+
+/* A column of dates that nobody can read for sure. */
+static bool note_doubt(puzzle *p) {
+    acf_when when;
+    int64_t fit;
+    char seen[ACF_EXCERPT_MAX];
+    if (acf_when_most(&p->c->when, &when, &fit) != ACF_WHEN_EITHER || 2 * fit < p->c->observed) return false;
+    const acf_tally_entry *first = first_when(p->c, when, true);
+    p->status = acf_notes_addf(p->notes,
+                               "%s: dates like '%s' may have the day or the month first, so they are read as text (%s); "
+                               "say dmy or mdy in the option 'types' to have dates",
+                               p->where, first ? acf_text_excerpt(seen, first->text) : "", acf_kind_names[p->kind]);
+    return true;
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------------------------- */
+
+/* Bytes of a currency's or percent sign, a blank or an apostrophe at p; 0: there is something else. */
+static size_t sign_at(const char *p) {
+    static const char *const signs[] = {"$", "%", "€", "£", "¥", " ", "\302\240", "'"};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (strncmp(p, signs[i], strlen(signs[i])) == 0) return strlen(signs[i]);
+    return 0;
+}
+
+/* Do marks separate thousands, three digits behind each? Behind the last mark, of another kind, is what follows the point; `point` gets it, 0 for none. */
+static bool is_grouped(const char *digits, char *point) {
+    const char *last = digits + strlen(digits);
+    while (last > digits && *last != '.' && *last != ',') last--;
+    const char other = *last == '.' ? ',' : '.';
+    *point = *last == '.' || *last == ',' ? *last : 0;
+    if (!*point) return true;
+    if (!strchr(digits, other) && strchr(digits, *point) == last) return true; /* one mark: a point, whichever it is */
+    const char group = strchr(digits, other) ? other : *point;
+    if (group == *point) *point = 0;
+    for (const char *p = strchr(digits, group); p; p = strchr(p + 1, group))
+        if (strspn(p + 1, "0123456789") != 3) return false;
+    return true;
+}
+
+/* Would a text be a number without a sign ($12.50, 53 %) or marks between thousands (1.234,56)? */
+static bool is_signed_number(const acf_tally_entry *e) {
+    char digits[64], plain[64], point;
+    size_t n = 0, m = 0;
+    acf_number v;
+    for (size_t i = 0, sign; i < e->length; i += sign ? sign : 1) {
+        sign = sign_at(e->text + i);
+        if (n + 1 == sizeof digits) return false;
+        if (!sign) digits[n++] = e->text[i];
+    }
+    digits[n] = 0;
+    if (!is_grouped(digits, &point)) return false;
+    for (size_t i = 0; i < n; i++)
+        if (digits[i] == point || (digits[i] != '.' && digits[i] != ',')) plain[m++] = digits[i] == ',' ? '.' : digits[i];
+    return m < e->length && acf_number_parse(plain, m, &v);
+}
+
+/* Prices and shares that are text by a sign alone: as numbers they say more. */
+static bool note_signs(puzzle *p) {
+    const acf_tally *words = &p->c->words;
+    char seen[ACF_EXCERPT_MAX];
+    int64_t cells = 0, fit = 0, first = -1;
+    for (int64_t i = 0; i < words->n; i++) {
+        cells += words->entry[i].count;
+        if (!is_signed_number(&words->entry[i])) continue;
+        fit += words->entry[i].count;
+        if (first < 0) first = i;
+    }
+    if (fit == 0 || (double)fit < NEARLY_ALL * (double)cells || 2 * fit < p->c->numeric) return false;
+    p->status = acf_notes_addf(p->notes, "%s: cells like '%s' are numbers with a sign or with marks between thousands, so they are read as text (%s); without these they "
+                               "are read as numbers", p->where, acf_text_excerpt(seen, words->entry[first].text), acf_kind_names[p->kind]);
+    return true;
+}
+
+/* The first number whose text has this mark in it, or begins with a zero that says nothing (mark 0). */
+static const acf_tally_entry *first_number(const acf_profile_column *c, char mark) {
+    for (int64_t i = 0; i < c->numbers.n; i++) {
+        const acf_tally_entry *e = &c->numbers.entry[i];
+        if (mark ? memchr(e->text, mark, e->length) != NULL : acf_profile_is_code(e->text, e->length)) return e;
+    }
+    return NULL;
+}
+
+/* Commas that may separate thousands, or stand beside points. */
+static bool note_marks(puzzle *p) {
+    const acf_profile_column *c = p->c;
+    const acf_tally_entry *comma = first_number(c, ','), *point = first_number(c, '.');
+    char a[ACF_EXCERPT_MAX], b[ACF_EXCERPT_MAX];
+    if (acf_profile_marks_are_clear(c) || !comma || 2 * c->numeric < c->observed) return false;
+    if (c->points && point)
+        p->status = acf_notes_addf(p->notes,
+                                   "%s: '%s' has a decimal comma and '%s' a decimal point, so they are read as text (%s); write all numbers alike to have "
+                                   "them read as numbers",
+                                   p->where, acf_text_excerpt(a, comma->text), acf_text_excerpt(b, point->text), acf_kind_names[p->kind]);
+    else
+        p->status = acf_notes_addf(p->notes,
+                                   "%s: the comma of numbers like '%s' may be a decimal one or separate thousands, so they are read as text (%s); say real in "
+                                   "the option 'types' if it is a decimal comma, or write the numbers without it",
+                                   p->where, acf_text_excerpt(a, comma->text), acf_kind_names[p->kind]);
+    return true;
+}
+
+/* A column of codes has zeros in front of many; one 007 among numbers may be a slip. */
+static bool note_zeros(puzzle *p) {
+    const acf_profile_column *c = p->c;
+    const acf_tally_entry *code = first_number(c, 0);
+    char seen[ACF_EXCERPT_MAX];
+    if (!code || c->numeric < c->observed || 2 * c->zeros >= c->numeric) return false;
+    p->status = acf_notes_addf(p->notes,
+                               "%s: %lld of %lld numbers begin with a zero, as codes do (the first: '%s', row %lld), so all are read as text (%s); say integer or real "
+                               "in the option 'types' if they are numbers, else %s",
+                               p->where, (long long)c->zeros, (long long)c->numeric, acf_text_excerpt(seen, code->text), (long long)code->first + 1,
+                               acf_kind_names[p->kind], acf_kind_names[p->kind]);
+    return true;
+}
+
+/* ---- most cells ------------------------------------------------------------------------------------------------- */
+
+/* So many cells are what, and `first` is the first that is not. Where the text is meant to be text, saying so ends the matter. */
+static bool note_others(puzzle *p, int64_t fit, const char *what, const acf_tally_entry *first) {
+    char seen[ACF_EXCERPT_MAX], where[ACF_EXCERPT_MAX + 64];
+    acf_text t = acf_text_into(where, sizeof where);
+    if (first) acf_text_addf(&t, " (the first: '%s', row %lld)", acf_text_excerpt(seen, first->text), (long long)first->first + 1);
+    p->status = acf_notes_addf(p->notes,
+                               "%s: %lld of %lld cells are %s, the others are not%s, so all are read as text (%s). Name the others in the option 'missing' if they stand "
+                               "for missing cells; if the column is meant to be text, say %s in the option 'types'",
+                               p->where, (long long)fit, (long long)p->c->observed, what, first ? where : "", acf_kind_names[p->kind],
+                               acf_kind_names[p->kind]);
+    return true;
+}
+
+static bool note_most(puzzle *p) {
+    const acf_profile_column *c = p->c;
+    acf_when when;
+    int64_t fit, all = 0;
+    char pattern[ACF_WHEN_PATTERN_MAX], what[ACF_WHEN_PATTERN_MAX + 32];
+    if (c->numeric < c->observed && 2 * c->numeric >= c->observed) return note_others(p, c->numeric, "numbers", c->words.n ? c->words.entry : NULL);
+    for (int k = 0; k < ACF_WHEN_FORMS; k++) all += c->when.form[k].fit;
+    if (all == 0 || 2 * all < c->observed) return false;
+    acf_when_most(&c->when, &when, &fit);
+    acf_text t = acf_text_into(what, sizeof what);
+    acf_text_addf(&t, "%s written %s", acf_when_is_date(when) ? "dates" : "times", acf_when_pattern(when, pattern));
+    return note_others(p, fit, what, first_when(c, when, false));
+}
+
+acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes) {
+    static bool (*const reason[])(puzzle *) = {note_doubt, note_signs, note_marks, note_zeros, note_most};
+    puzzle p = {.c = c, .kind = kind, .where = where, .notes = notes};
+    for (size_t i = 0; i < sizeof reason / sizeof reason[0]; i++)
+        if (reason[i](&p)) return p.status;
+    return ACF_OK;
+}
+
+/* ---- missing cells ---------------------------------------------------------------------------------------------- */
+
+/* None/Mild/Severe: to be told before it is filled in. */
+acf_status acf_typing_note_markers(const acf_profile_column *c, const char *where, acf_notes *notes) {
+    for (int64_t i = 0; i < c->doubtful.n; i++) {
+        const acf_tally_entry *e = &c->doubtful.entry[i];
+        ACF_TRY(acf_notes_addf(notes,
+                               "%s: %lld cell%s '%s', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the option "
+                               "'missing' with = first, such as =NA,?",
+                               where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text));
+    }
+    return ACF_OK;
+}

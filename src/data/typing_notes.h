@@ -1,0 +1,17 @@
+/* Sentences about columns that became text although their cells look like something else: numbers with a sign or with words among them, dates
+ * that could be read in two ways, codes. As text they are not lost, but a person should know, and be told what to do. One for a column, at
+ * most: the one that explains most of its cells. Plain text has none. */
+#ifndef ACF_DATA_TYPING_NOTES_H
+#define ACF_DATA_TYPING_NOTES_H
+
+#include "data/notes.h"
+#include "data/profile.h"
+#include "data/schema.h"
+
+/* c: a column that was judged to be text, and so is a category or an identifier. where begins the sentence. Fails: ACF_EMEMORY. */
+acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes);
+
+/* Notes the markers in a column of words that may be values there, because they will be filled in. Fails: ACF_EMEMORY. */
+acf_status acf_typing_note_markers(const acf_profile_column *c, const char *where, acf_notes *notes);
+
+#endif
