@@ -13,7 +13,7 @@ static void long_names_are_cut_in_the_middle(void **state) {
                                       "1;2;3\n4;5;6\n7;8;2\n", NULL, NULL);
     acf_text text = acf_text_into(out, sizeof out);
     t->frame->schema->column[0].missing = 1234567, t->frame->schema->column[0].observed = 0;
-    acf_describe(t->frame->schema, "", NULL, &text);
+    acf_describe(t->frame->schema, "", "", NULL, &text);
     assert_string_equal(strstr(out, "column  "), "column                    kind        missing         holds\n"
                                                  "blood_pressur...systolic  integer     1234567 (100.0 %) 1 to 7\n"
                                                  "blood_pressur...iastolic  integer     -               2 to 8\n"
