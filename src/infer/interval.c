@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define ROUNDING 1e-9 /* 0.1 · 20 is 2, whatever the product of the doubles is */
+#define ROUNDING 1e-9 /* 2 / 0.1 is 20, whatever the quotient of the doubles is */
 #define MORE 1.2      /* times what is to be lost may be, where that is nearer to it than what is lost now */
 
 /* Quantile q: the k-th (from 1) stands at k/(m+1), linear between; beyond the first and the last, these. */
@@ -51,9 +51,9 @@ static bool is_shared(const acf_shared *s, double value, int64_t draws) {
     return found;
 }
 
-/* What is lost beyond an end, of m + 1 draws: a value that is shared is inside with all that have it; any other is a quantile, and the truth may be as far out as it. An
- * end between two draws is where the central interval put it. */
-static double lost(end e, double central) { return e.at == 0 ? central : (double)(e.shared ? e.out : e.out + e.at); }
+/* What is lost beyond an end, of m + 1 draws: a value that is shared is inside with all that have it, the more surely the more draws do; any other is a quantile, and the
+ * truth may be as far out as it. An end between two draws is where the central interval put it. */
+static double lost(end e, double central) { return e.at == 0 ? central : (double)e.out + (e.shared ? 1 / (double)e.at : (double)e.at); }
 
 /* x[i] and what follows it, counted inwards: i = 0 is the outermost draw of this side. */
 static double draw(const double *x, int64_t m, bool upper, int64_t i) { return x[upper ? m - 1 - i : i]; }
@@ -75,7 +75,7 @@ static double inwards(const double *x, int64_t m, bool upper, end e) {
 /* May an end go on, where `now` is lost and `then` would be, and this is to be? Values that many cells have go all at once: the nearest is as good as it gets, but not
  * much less may be inside than was promised. */
 static bool may_go(double now, double then, double wanted) {
-    return then <= wanted + ROUNDING || (then <= MORE * wanted + ROUNDING && then - wanted < wanted - now - ROUNDING);
+    return then <= wanted || (then <= MORE * wanted && then - wanted < wanted - now);
 }
 
 /* Of two values that may go the one with fewer draws does, and of equals the one that leaves a shorter interval. */
