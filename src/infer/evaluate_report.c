@@ -28,13 +28,15 @@ static double score_of(const acf_evaluation *e, int method, int metric, int64_t 
 static void write_score(acf_text *t, double v) { acf_text_addf(t, fabs(v) < 1000 ? "%.3f" : "%.3g", v); }
 
 /* How bad a score is, by the digits that are shown: nobody wins by what is not seen. Itself, or a coverage's distance from what it should be, in
- * thousandths. */
+ * thousandths; less than RIGHT of them is chance. */
+#define RIGHT 10
 static double badness(const acf_evaluation *e, int method, int metric, int64_t column) {
     char text[32];
     acf_text t = acf_text_into(text, sizeof text);
     write_score(&t, score_of(e, method, metric, column));
     const double v = strtod(text, NULL); /* as it was written: in the same locale */
-    return metric == COVERAGE ? round(1000 * fabs(v - ACF_EVAL_LEVEL)) : v;
+    const double apart = round(1000 * fabs(v - ACF_EVAL_LEVEL));
+    return metric != COVERAGE ? v : apart < RIGHT ? 0 : apart;
 }
 
 int acf_evaluation_winner(const acf_evaluation *e, int metric, int64_t column) {

@@ -92,6 +92,10 @@ static void stars_and_words_agree(void **state) {
     assert_non_null(strstr(text_of(&e), "compared over all only"));
     score[4 + 3].coverage = 0.907, score[8 + 3].coverage = 0.9072; /* the same, as shown */
     assert_int_equal(acf_evaluation_winner(&e, 3, -1), -1);
+    score[4 + 3].coverage = 0.9, score[8 + 3].coverage = 0.891; /* chance */
+    assert_null(strstr(text_of(&e), "90 %   over all"));
+    score[8 + 3].coverage = 0.89;
+    assert_non_null(strstr(text_of(&e), "    90 %   over all: linear regressions, 0.900 against 0.890\n"));
     score[4 + 3].coverage = 0.85, score[8 + 3].coverage = 0.9;
     score[2].crps = 0.512, score[4 + 2].crps = 0.6, score[8 + 2].crps = 0.53; /* the mean's CRPS is in no table */
     assert_null(strstr(text_of(&e), " *"));
