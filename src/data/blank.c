@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define LISTED 10 /* levels that a sentence names */
+
 /* A number that no cell of the training table came near to: it stands, as whoever gives it may know better, but the answer is an extrapolation. */
 static acf_status note_range(acf_frame *f, const acf_field_spec *c, const char *item, double v) {
     char seen[ACF_EXCERPT_MAX], ends[2][ACF_NUMBER_FIXED_MAX];
@@ -72,11 +74,24 @@ static void use_mark(const acf_field_spec *c, char *text) {
             if (*text == '.') *text = ',';
 }
 
+/* " (Harbour, Hillside, ...)", the first of its levels; nothing of a column that has none. */
+static const char *list_levels(const acf_field_spec *c, char *out, size_t size) {
+    acf_text t = acf_text_into(out, size);
+    acf_text_add(&t, "");
+    if (c->kind != ACF_KIND_CATEGORY && c->kind != ACF_KIND_ORDINAL) return out;
+    for (int64_t k = 0; k < acf_min(c->levels.n, LISTED); k++) {
+        char level[ACF_EXCERPT_MAX];
+        acf_text_addf(&t, "%s%s", k ? ", " : " (", acf_text_excerpt(level, c->levels.entry[k].text));
+    }
+    acf_text_add(&t, c->levels.n > LISTED ? ", ...)" : ")");
+    return out;
+}
+
 /* One item of "age=40,sex=F" into row (D), and its text as it is, to be written again. Values are read as the cells of a file are, so what may stand there may be
  * given here; only a level that was never seen is refused, because a question about it has no answer. */
 static acf_status give(acf_frame *f, const char *item, size_t n, double *row) {
     const acf_schema *s = f->schema;
-    char said[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX];
+    char said[2 * ACF_EXCERPT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_EXPECTED_MAX], levels[(LISTED + 1) * (ACF_EXCERPT_MAX + 2)];
     trim(&item, &n);
     const size_t at = value_at(item, n);
     acf_text t = acf_text_into(said, sizeof said);
@@ -94,7 +109,7 @@ static acf_status give(acf_frame *f, const char *item, size_t n, double *row) {
                         c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
     if (f->given[j]) return acf_fail(ACF_EUSAGE, "column '%s' is given twice", acf_text_excerpt(seen, name));
     if (acf_cell_read(s, c, value, strlen(value), &row[c->place]) != ACF_CELL_PRESENT)
-        return acf_fail(ACF_EUSAGE, "'%s': expected %s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected));
+        return acf_fail(ACF_EUSAGE, "'%s': expected %s%s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected), list_levels(c, levels, sizeof levels));
     use_mark(c, value);
     f->given[j] = value;
     return note_range(f, c, said, row[c->place]);

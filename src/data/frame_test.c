@@ -541,7 +541,7 @@ static void blank_tables_have_what_is_given(void **state) {
         {"sex", "'sex' gives no value, expected items like age=40 with commas between them"},
         {"sexx=M", "there is no column 'sexx'; the model has 'age', 'sex'"},
         {"age=old", "'age=old': expected a number"},
-        {"sex=Q", "'sex=Q': expected a level that the model has seen"},
+        {"sex=Q", "'sex=Q': expected a level that the model has seen (F, M)"},
         {"age=40,sex=F,age=50", "column 'age' is given twice"},
         {"sex=F,sex=F", "column 'sex' is given twice"},
         {"age=40,id=7", "column 'id' is an identifier and not modelled: it cannot be given"},

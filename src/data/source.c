@@ -206,7 +206,7 @@ static acf_status check_packing(const acf_source *s, const unsigned char *b, siz
                  {"\3757zXZ", 5, "compressed with xz", "uncompress it, or pipe it in: xz -dc FILE | acflow ... -"},
                  {"BZh", 3, "compressed with bzip2", "uncompress it, or pipe it in: bzip2 -dc FILE | acflow ... -"},
                  {"PAR1", 4, "a Parquet file", "export it as CSV"},
-                 {"\x93NUMPY", 6, "a NumPy matrix", "give it a name that ends in .npy"}};
+                 {"\x93NUMPY", 6, "a NumPy matrix", "save it in a file whose name ends in .npy, and give that"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (n >= known[i].length && memcmp(b, known[i].magic, known[i].length) == 0)
             return acf_fail(ACF_EDATA, "%s is %s, expected text or gzip; %s", s->name, known[i].what, known[i].todo);
