@@ -109,12 +109,15 @@ static double round_decimals(double v, int decimals) {
     return acf_number_parse(text, strlen(text), &back) ? back.value : v;
 }
 
-/* A real may leave the observed range, because a tail may be longer than what was seen of it; a whole number may not, because 2.4 children
- * rounded to 2 is harmless and -1 child is not. */
+/* What is no number becomes one that was observed. */
+static double within(const acf_field_spec *c, double v) { return c->declared || isnan(v) ? clamp(v, c->min, c->max) : v; }
+
+/* Numbers may leave the observed range, because a tail may be longer than what was seen of it; the model knows a column's plain bounds
+ * (bounds.h). They may not leave the range that the user declared. */
 double acf_cell_round(const acf_field_spec *c, double v) {
     switch (c->kind) {
-    case ACF_KIND_REAL: return c->digits ? round_digits(v, c->digits) : c->decimals < 0 ? v : round_decimals(v, c->decimals);
-    case ACF_KIND_INTEGER: return clamp(c->digits ? round_digits(floor(v + 0.5), c->digits) : floor(v + 0.5), c->min, c->max);
+    case ACF_KIND_REAL: return within(c, c->digits ? round_digits(v, c->digits) : c->decimals < 0 ? v : round_decimals(v, c->decimals));
+    case ACF_KIND_INTEGER: return within(c, c->digits ? round_digits(floor(v + 0.5), c->digits) : floor(v + 0.5));
     case ACF_KIND_ORDINAL: return c->value[nearest_level(c, v)];
     case ACF_KIND_CATEGORY: return clamp(floor(v + 0.5), 0, (double)(acf_spec_classes(c) - 1));
     case ACF_KIND_DATE:

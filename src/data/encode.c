@@ -4,6 +4,8 @@
 
 #include "base/rng.h"
 
+#include "data/bounds.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +157,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+#define OUTER 0.05 /* share of the values on either side that a bounded column's map may bend */
+
 /* Some columns at a time: as many as fit into BLOCK cells, all of most tables. */
 #define BLOCK ((int64_t)1 << 22)
 typedef struct shaping {
@@ -186,9 +190,14 @@ static void take_cells(shaping *s, int64_t from, int64_t to) {
     }
 }
 
-static void set_range(acf_encoder *e, int64_t j, double least, double most) {
-    double margin = e->resolution[j].every || e->observed[j] < 2 ? 0 : (most / 2 - least / 2) / ((double)e->observed[j] / 2);
-    e->least[j] = fmax(least - margin, -DBL_MAX), e->most[j] = fmin(most + margin, DBL_MAX);
+/* The bounds of column j, and the map that has nothing beyond them: where values pile up at an end there is nothing to bend. */
+static acf_status shape_ends(acf_encoder *e, int64_t j, const acf_bounds *b, double from, double to) {
+    const double margin = acf_resolution_step(e->resolution[j]) / 2;
+    const acf_warp_ends ends = {.low = b->low_filled ? -INFINITY : (b->low - margin - e->mean[j]) / e->scale[j],
+                                .high = b->high_filled ? INFINITY : (b->high + margin - e->mean[j]) / e->scale[j],
+                                .from = from, .to = to};
+    e->least[j] = b->low, e->most[j] = b->high;
+    return acf_warp_bend(&e->warp[j], &ends);
 }
 
 /* value: the n cells taken of column j. */
@@ -196,14 +205,19 @@ static acf_status shape_column(shaping *s, int64_t j, double *value, int64_t n) 
     acf_encoder *e = s->e;
     if (e->column[j].classes > 0 || n == 0) return ACF_OK;
     qsort(value, (size_t)n, sizeof *value, by_value);
+    value[0] = s->least[j], value[n - 1] = s->most[j]; /* also where not every cell was taken */
     if (s->how->dequantise) {
         e->resolution[j] = acf_resolution_find(value, n, s->t->column[j].clock);
         ACF_TRY(acf_repertoire_find(value, n, e->resolution[j], &e->repertoire[j]));
     }
-    set_range(e, j, s->least[j], s->most[j]);
-    if (!s->how->warp) return ACF_OK;
+    const acf_bounds bounds = (s->how->warp ? acf_bounds_find : acf_bounds_declared)(value, n, &s->t->column[j]);
+    if (!s->how->warp) {
+        e->least[j] = bounds.low, e->most[j] = bounds.high;
+        return ACF_OK;
+    }
     for (int64_t k = 0; k < n; k++) value[k] = (value[k] - e->mean[j]) / e->scale[j];
-    return acf_warp_fit(value, n, acf_resolution_step(e->resolution[j]) / e->scale[j], &e->warp[j]);
+    ACF_TRY(acf_warp_fit(value, n, acf_resolution_step(e->resolution[j]) / e->scale[j], &e->warp[j]));
+    return shape_ends(e, j, &bounds, value[(int64_t)(OUTER * (double)(n - 1))], value[(int64_t)((1 - OUTER) * (double)(n - 1))]);
 }
 
 static acf_status shape_columns(shaping *s, int64_t block) {
@@ -261,12 +275,20 @@ double acf_dequantise(const acf_encoder *e, int64_t j, double x, uint64_t seed, 
     return x + acf_resolution_step(e->resolution[j]) * (acf_rng_uniform(at) - 0.5);
 }
 
-/* Rounded first: the ends of the range were observed, and may be no multiples. NaN stays NaN. */
+/* Is x none of the values that the column was seen to take, or near one? Beyond the outermost of them multiples of the step go on. */
+static bool beyond_values(const acf_encoder *e, int64_t j, double x) {
+    const acf_repertoire *p = &e->repertoire[j];
+    const double margin = acf_resolution_step(e->resolution[j]) / 2;
+    return !p->n || (margin > 0 && (x < p->value[0] - margin || x > p->value[p->n - 1] + margin));
+}
+
+/* Rounded first: bounds may be no multiples. NaN stays NaN. */
 double acf_encoder_round(const acf_encoder *e, int64_t j, double x) {
-    if (e->repertoire[j].n) return acf_repertoire_nearest(&e->repertoire[j], x);
+    if (!beyond_values(e, j, x)) return acf_repertoire_nearest(&e->repertoire[j], x);
+    const double least = fmax(e->least[j], -DBL_MAX), most = fmin(e->most[j], DBL_MAX);
     x = acf_resolution_round(e->resolution[j], x);
-    x = x < e->least[j] ? e->least[j] : x;
-    return x > e->most[j] ? e->most[j] : x;
+    x = x < least ? least : x;
+    return x > most ? most : x;
 }
 
 double acf_decode(const acf_encoder *e, int64_t j, acf_real z) {

@@ -53,6 +53,7 @@ typedef struct acf_field_spec {
     int64_t observed, missing; /* cells of the file it was made from */
 
     double min, max; /* real, integer, ordinal, date, time: of the observed cells */
+    bool declared;   /* real, integer: the user said so, and nothing is drawn beyond */
     int decimals;    /* real, integer: most digits behind the point; -1: as many as it takes */
     bool fixed;      /* every number has so many: 88.60, not 88.6 */
     int digits;      /* above 0: numbers are written with an exponent where that is shorter, and so many significant digits */

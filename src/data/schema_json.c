@@ -53,6 +53,7 @@ static void put_range(making *to, const acf_field_spec *c) {
         if (when) acf_when_write(c->when, k ? c->max : c->min, &t);
         put(to, k ? "max" : "min", when ? json_string(text) : number_of(k ? c->max : c->min));
     }
+    if (c->declared) put(to, "declared", json_true());
 }
 
 static void put_form(making *to, const acf_field_spec *c) {
@@ -204,6 +205,8 @@ static acf_status get_range(const place *at, const json_t *o, acf_field_spec *c)
         return acf_fail(at->from.status, "%s: 'min' is %g and 'max' is %g, expected finite numbers in this order", at->from.name, c->min,
                         c->max);
     c->has_range = true;
+    c->declared = json_is_true(json_object_get(o, "declared")) || !json_object_get(o, "observed"); /* what describes a table has what was observed */
+    c->declared = c->declared && (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER);
     return ACF_OK;
 }
 
@@ -293,7 +296,7 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
 
 /* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
-    static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "decimals", "fixed", "digits", "comma",
+    static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "declared", "decimals", "fixed", "digits", "comma",
                                        "format", "step", "levels", "counts", "pooled", "value", "quoted", "other", "markers"};
     ACF_TRY(known_keys(at, o, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_kind(at, o, &c->kind));

@@ -26,7 +26,7 @@ acf_column *acf_columns_copy(const acf_column *column, int64_t D) {
     if (!copy || !column) return copy;
     char *name = (char *)copy + list;
     for (int64_t j = 0; j < D; j++) {
-        copy[j].classes = column[j].classes, copy[j].clock = column[j].clock;
+        copy[j] = column[j], copy[j].name = NULL;
         if (!column[j].name) continue;
         copy[j].name = strcpy(name, column[j].name);
         name += strlen(name) + 1;

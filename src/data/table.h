@@ -24,6 +24,8 @@ typedef struct acf_column {
     const char *name; /* NULL: none. Otherwise UTF-8, not empty, unlike the other names */
     int32_t classes;  /* 0: a real number; C >= 1: one of the codes 0..C-1 */
     bool clock;       /* a real number that counts seconds: it may have been read off in minutes, quarters or hours */
+    bool bounded;     /* a real number that nothing is drawn beyond: */
+    double low, high; /* its range, as the user declared it, or as a date or an ordinal has it */
 } acf_column;
 
 /* Rows may be read by several threads at once; nothing changes after creation. */

@@ -373,6 +373,7 @@ static void widen(acf_field_spec *out, const acf_field_spec *wish) {
     if (!wish || !wish->has_range || wish->kind != out->kind) return;
     if (wish->min < out->min) out->min = wish->min;
     if (wish->max > out->max) out->max = wish->max;
+    out->declared = wish->declared;
 }
 
 /* One column. A wish counts where there is a value at all: an empty column stays empty, whatever it is called. */

@@ -7,6 +7,7 @@
 #include "ops/gaussian.h"
 
 #include <math.h>
+#include <string.h>
 
 #define OUTLIER 5.0 /* distance from the mean, in deviations, and share of one value: a column with neither stays as it is */
 #define SPIKE 0.1
@@ -16,6 +17,9 @@
 #define FAR 4.0     /* |z| of the curve at most: one observation in 30,000 lies beyond */
 #define GRID 0.2    /* largest distance in z of the points where line and curve are compared, inside a spread value */
 #define TAIL 10.0   /* length, in standard deviations, of the pieces that stand for what is beyond the observed range */
+#define LEADING 14   /* knots that lead to an end, */
+#define LEAD_RATIO (2.0 / 3) /* each so much nearer to it than the one before */
+#define NEAR 0.25    /* how far from its end a map that is the identity elsewhere begins to bend, at most */
 #define STEEP 1e-12 /* least distance of two knots, of t relative to its size and of z: slopes stay within 1e±13 */
 
 /* ---- memory --------------------------------------------------------------------------------------------------------- */
@@ -181,6 +185,50 @@ static void lay(const curve *c, const span *list, int n, acf_warp *w) {
     w->n = k + 2;
 }
 
+/* ---- towards the ends of a bounded column -------------------------------------------------------------------------------------- */
+
+/* Knots between the line's outermost one, at t and z with this slope, and an end: the nearest to the end first. Returns their number; 0 where they meet. */
+static int32_t lead(double t, double z, double slope, double end, double *to_t, double *to_z) {
+    const double away = end - t;
+    if (!(fabs(away) > STEEP * (1 + fabs(t)))) return 0;
+    for (int k = 0; k < LEADING; k++) {
+        const double share = pow(LEAD_RATIO, LEADING - k);
+        to_t[k] = end - away * share, to_z[k] = z - slope * away * log(share);
+    }
+    return LEADING;
+}
+
+/* The outermost knot where there is no end: the line goes on, not steeper than standardising does. */
+static int32_t go_on(double t, double z, double slope, double by, double *to_t, double *to_z) {
+    to_t[0] = t + by, to_z[0] = z + by * fmin(1, slope);
+    return 1;
+}
+
+acf_status acf_warp_bend(acf_warp *w, const acf_warp_ends *ends) {
+    const bool low = isfinite(ends->low), high = isfinite(ends->high), line = w->n >= 4;
+    double t[ACF_WARP_KNOTS], z[ACF_WARP_KNOTS], top_t[LEADING], top_z[LEADING];
+    const double begin[2] = {low ? fmin(ends->from, ends->low + NEAR) : ends->from, high ? fmax(ends->to, ends->high - NEAR) : ends->to};
+    const double *body_t = line ? w->t + 1 : begin, *body_z = line ? w->z + 1 : begin; /* without the outermost knots, which stand for what is beyond */
+    const int32_t body = line ? w->n - 2 : 2, last = body - 1;
+    acf_warp out;
+    if ((!low && !high) || !(body_t[0] < body_t[last])) return ACF_OK;
+    const double first_slope = (body_z[1] - body_z[0]) / (body_t[1] - body_t[0]);
+    const double last_slope = (body_z[last] - body_z[last - 1]) / (body_t[last] - body_t[last - 1]);
+    int32_t n = low ? lead(body_t[0], body_z[0], first_slope, ends->low, t, z) : 0;
+    if (n == 0) n = go_on(body_t[0], body_z[0], first_slope, -TAIL, t, z);
+    for (int32_t k = 0; k < body; k++, n++) t[n] = body_t[k], z[n] = body_z[k];
+    int32_t top = high ? lead(body_t[last], body_z[last], last_slope, ends->high, top_t, top_z) : 0;
+    if (top == 0) top = go_on(body_t[last], body_z[last], last_slope, TAIL, top_t, top_z);
+    while (top > 0) top--, t[n] = top_t[top], z[n] = top_z[top], n++;
+    ACF_TRY(acf_warp_create(n, &out));
+    memcpy(out.t, t, (size_t)n * sizeof *t), memcpy(out.z, z, (size_t)n * sizeof *z);
+    if (acf_warp_valid(&out)) {
+        acf_warp_free(w);
+        *w = out;
+    } else acf_warp_free(&out);
+    return ACF_OK;
+}
+
 static bool needed(const double *t, int64_t n) {
     bool spike = false;
     int64_t different = 0;
@@ -207,9 +255,9 @@ acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out) 
     curve c = {.n = n, .t = memory, .z = memory + room, .miss = memory + 2 * room};
     if (step > 0) trace_steps(&c, t, step);
     else trace_values(&c, t);
-    ACF_TRY_DONE(acf_warp_create(ACF_WARP_KNOTS, &w));
-    span list[ACF_WARP_KNOTS];
-    lay(&c, list, cut(&c, list, ACF_WARP_KNOTS - 3), &w);
+    ACF_TRY_DONE(acf_warp_create(ACF_WARP_CURVE, &w));
+    span list[ACF_WARP_CURVE];
+    lay(&c, list, cut(&c, list, ACF_WARP_CURVE - 3), &w);
     if (w.n == 0 || !acf_warp_valid(&w)) acf_warp_free(&w);
     *out = w;
 done:

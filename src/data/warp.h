@@ -6,7 +6,7 @@
  * is near the identity, and gaps and tails where nothing was observed keep some of the prior's mass, so that the slope is never
  * zero. Values of a column with a step are spread over the step's width (resolution.h), as training spreads them.
  *
- * What is stored is a line through at most ACF_WARP_KNOTS points of that curve. A knot is put where the line misses most, until it
+ * What is stored is a line through at most ACF_WARP_CURVE points of that curve. A knot is put where the line misses most, until it
  * misses nowhere by more than 0.02 and half the curve's own standard error. So forward, inverse and slope are exact, each
  * other's inverse to rounding, and cost a binary search; the outermost pieces go on for ever. On the observed values of a tail a
  * line and a smooth curve give the same density within 1 %. */
@@ -18,7 +18,8 @@
 
 #include <stdint.h>
 
-#define ACF_WARP_KNOTS 64
+#define ACF_WARP_CURVE 64 /* knots of a fitted line */
+#define ACF_WARP_KNOTS 96 /* of any: with those that lead to its ends */
 
 /* Both ascending strictly, with finite slopes between; n = 0: the identity, else n >= 2. Owned by who holds the warp. */
 typedef struct acf_warp {
@@ -31,6 +32,16 @@ typedef struct acf_warp {
  * are no more than three different ones. A warp bends straight relations between columns, so a column that is only skewed or has two humps is better left alone.
  * Fails: ACF_EMEMORY. */
 acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out);
+
+/* Ends of a column that no value is beyond, standardised; infinite: there is none. */
+typedef struct acf_warp_ends {
+    double low, high;
+    double from, to; /* most values lie between: where a map that would be the identity begins to bend */
+} acf_warp_ends;
+
+/* Bends w, which acf_warp_fit gave, towards these ends: from its outermost knot on, the distance to the end shrinks by the same factor for the same step
+ * in z, so that no z is beyond the end and no mass piles up on it. Fails: ACF_EMEMORY, and then w is as it was. */
+acf_status acf_warp_bend(acf_warp *w, const acf_warp_ends *ends);
 
 /* Room for n knots, to be filled in. Fails: ACF_EMEMORY. */
 acf_status acf_warp_create(int32_t n, acf_warp *out);

@@ -184,7 +184,62 @@ static void memory_may_run_out(void **state) {
     }
 }
 
-ACF_TESTS(warp, cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
+/* ---- towards the ends of a bounded column ---------------------------------------------------------------------------------------- */
+
+static const acf_warp_ends unit = {.low = -1, .high = 2, .from = -0.9, .to = 1.8};
+
+/* No z is beyond an end, the middle stays as it was, forward and back are inverses, and each step in z takes the same share of the distance to the end. */
+static void check_bent(const acf_warp *w, const acf_warp *before, double from, double to) {
+    double share = 0;
+    assert_true(acf_warp_valid(w) && w->n <= ACF_WARP_KNOTS);
+    for (double v = from; v <= to; v += (to - from) / 50) assert_true(fabs(acf_warp_forward(w, v) - acf_warp_forward(before, v)) < 1e-12);
+    for (double away = 0.04; away > 5e-4; away /= 1.5) {
+        const double z = acf_warp_forward(w, -1 + away), next = acf_warp_forward(w, -1 + away / 1.5);
+        assert_true(fabs(acf_warp_inverse(w, z) + 1 - away) < 1e-12);
+        if (share > 0) assert_true(fabs((z - next) / share - 1) < 0.05); /* the line between knots is not quite the curve */
+        share = z - next;
+    }
+    assert_true(acf_warp_inverse(w, acf_warp_forward(w, -0.95) - 0.5) > -1); /* five times as far as the start of the bend is from its end */
+}
+
+static void identity_bends_near_its_ends(void **state) {
+    (void)state;
+    acf_warp w = {0};
+    const acf_warp none = {0};
+    assert_int_equal(acf_warp_bend(&w, &unit), ACF_OK);
+    check_bent(&w, &none, -0.89, 1.79);
+    acf_warp_free(&w);
+    assert_int_equal(acf_warp_bend(&w, &(acf_warp_ends){-1, INFINITY, -0.5, 1.8}), ACF_OK); /* it begins 0.25 from its end at the latest */
+    assert_true(fabs(acf_warp_forward(&w, -0.74) + 0.74) < 1e-12 && acf_warp_forward(&w, -0.9) < -0.9);
+    assert_true(fabs(acf_warp_forward(&w, 50) - 50) < 1e-9);
+    acf_warp_free(&w);
+    assert_int_equal(acf_warp_bend(&w, &(acf_warp_ends){-INFINITY, INFINITY, -1, 1}), ACF_OK);
+    assert_int_equal(w.n, 0);
+}
+
+/* A fitted line leads on from its outermost knots; where the end is at one there is nothing to lead to. */
+static void lines_lead_to_their_ends(void **state) {
+    (void)state;
+    acf_warp w, before;
+    make(LOGNORMAL, N);
+    assert_int_equal(acf_warp_fit(t, N, 0, &w), ACF_OK);
+    assert_int_equal(acf_warp_fit(t, N, 0, &before), ACF_OK);
+    const double low = t[0] - 0.1, away = 0.1;
+    assert_int_equal(acf_warp_bend(&w, &(acf_warp_ends){low, INFINITY, 0, 0}), ACF_OK);
+    assert_true(acf_warp_valid(&w) && w.n > before.n);
+    for (int i = 0; i < N; i += 7) assert_true(fabs(acf_warp_forward(&w, t[i]) - acf_warp_forward(&before, t[i])) < 1e-12);
+    assert_true(fabs(acf_warp_forward(&w, t[N - 1] + 3) - acf_warp_forward(&before, t[N - 1] + 3)) < 1e-12);
+    const double slope = (w.z[w.n - before.n + 2] - w.z[w.n - before.n + 1]) / (w.t[w.n - before.n + 2] - w.t[w.n - before.n + 1]);
+    const double z = acf_warp_forward(&w, low + away / 9) - acf_warp_forward(&w, t[0]);
+    assert_true(fabs(z / (slope * away * log(1.0 / 9)) - 1) < 0.05);
+    acf_warp_free(&w);
+    assert_int_equal(acf_warp_fit(t, N, 0, &w), ACF_OK);
+    assert_int_equal(acf_warp_bend(&w, &(acf_warp_ends){t[0], INFINITY, 0, 0}), ACF_OK);
+    assert_true(w.n == before.n && acf_warp_forward(&w, t[0] - 5) == acf_warp_forward(&before, t[0] - 5));
+    acf_warp_free(&w), acf_warp_free(&before);
+}
+
+ACF_TESTS(warp, cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends), cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
           cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little), cmocka_unit_test(tails_go_on),
           cmocka_unit_test(what_needs_no_bending_stays),
           cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp), cmocka_unit_test(memory_may_run_out))

