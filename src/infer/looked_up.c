@@ -14,11 +14,31 @@
 #define NOT_BEGUN (-2)
 #define SURE 0.9 /* of a value: then it is what is filled in. A mean beside it would lie outside its own interval */
 
-acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question q, acf_purpose why) {
+/* Cells of column j that the model was made from. */
+static int64_t observed(const acf_encoder *e, int64_t j) {
+    int64_t n = e->column[j].classes ? 0 : e->observed[j];
+    for (int32_t c = 0; c < e->column[j].classes; c++) n += e->count[e->first[j] + c];
+    return n;
+}
+
+acf_status acf_in_turn_order(const acf_encoder *e, int32_t **order) {
+    int32_t *list = acf_alloc((size_t)e->D * sizeof *list, "an order of columns");
+    if (!list) return ACF_EMEMORY;
+    for (int64_t j = 0; j < e->D; j++) {
+        int64_t k = j;
+        for (; k > 0 && observed(e, list[k - 1]) < observed(e, j); k--) list[k] = list[k - 1];
+        list[k] = (int32_t)j;
+    }
+    *order = list;
+    return ACF_OK;
+}
+
+acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question q, acf_purpose why, const int32_t *order) {
     const size_t cells = (size_t)(t->N * t->D) + 1;
-    *turn = (acf_in_turn){.t = t, .all = q, .why = why};
+    *turn = (acf_in_turn){.t = t, .all = q, .why = why, .order = order};
     turn->column = acf_alloc(((size_t)t->N + 1) * sizeof *turn->column, "a question");
-    turn->given = turn->column ? acf_alloc(cells, "a question") : NULL;
+    turn->at = turn->column ? acf_alloc_zero(((size_t)t->N + 1) * sizeof *turn->at, "a question") : NULL;
+    turn->given = turn->at ? acf_alloc(cells, "a question") : NULL;
     turn->asked = turn->given ? acf_alloc_zero(cells, "a question") : NULL;
     if (!turn->asked) {
         acf_in_turn_end(turn);
@@ -33,24 +53,32 @@ acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question
     return ACF_OK;
 }
 
+/* The next column of row i that is asked for; -1: there is none. */
+static int32_t next_column(acf_in_turn *turn, int64_t i) {
+    const int64_t D = turn->t->D;
+    while (turn->at[i] < D) {
+        const int32_t j = turn->order[turn->at[i]++];
+        const int64_t cell = i * D + j;
+        if (acf_question_asks(turn->all, turn->why, cell, acf_tab_present(turn->t->x[cell]))) return j;
+    }
+    return -1;
+}
+
 bool acf_in_turn_next(acf_in_turn *turn) {
     const int64_t D = turn->t->D;
     bool some = false;
     for (int64_t i = 0; i < turn->t->N; i++) {
-        int64_t j = turn->column[i];
-        if (j == -1) continue;
-        if (j == NOT_BEGUN) j = -1;
-        else turn->given[i * D + j] = 1, turn->asked[i * D + j] = 0;
-        do j++;
-        while (j < D && !acf_question_asks(turn->all, turn->why, i * D + j, acf_tab_present(turn->t->x[i * D + j])));
-        turn->column[i] = j < D ? (int32_t)j : -1;
-        if (j < D) turn->asked[i * D + j] = 1, some = true;
+        const int32_t before = turn->column[i];
+        if (before == -1) continue;
+        if (before != NOT_BEGUN) turn->given[i * D + before] = 1, turn->asked[i * D + before] = 0;
+        const int32_t j = turn->column[i] = next_column(turn, i);
+        if (j >= 0) turn->asked[i * D + j] = 1, some = true;
     }
     return some;
 }
 
 void acf_in_turn_end(acf_in_turn *turn) {
-    acf_release(turn->column), acf_release(turn->given), acf_release(turn->asked);
+    acf_release(turn->column), acf_release(turn->at), acf_release(turn->given), acf_release(turn->asked);
     *turn = (acf_in_turn){0};
 }
 

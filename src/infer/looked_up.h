@@ -1,7 +1,8 @@
 /* Answers with an archive (model/archive.h): what the networks say of a cell, and what the rows say that agree with its row, as one.
  *
- * A single cell is p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j). Several cells of a row are asked in turn, in the order of columns, each given those before
- * it: an exact chain, log p = Σ log p(x_j | x_o, x_before), and draws follow it. */
+ * A single cell is p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j). Several cells of a row are asked one by one, each given those before
+ * it: an exact chain, log p = Σ log p(x_j | x_o, x_before), and draws follow it. Columns that were observed in more rows come first: what is known of a column that
+ * few rows have is far from certain, and those that come behind it would take it for given. */
 #ifndef ACF_INFER_LOOKED_UP_H
 #define ACF_INFER_LOOKED_UP_H
 
@@ -16,12 +17,17 @@ typedef struct acf_in_turn {
     acf_question all;       /* as it was asked */
     acf_purpose why;
     acf_question q;         /* for the cells whose turn it is: their row's given cells, and those before them */
+    const int32_t *order;   /* (D) of the columns */
+    int32_t *at;            /* (N) how many columns of it are done, or at hand */
     int32_t *column;        /* (N) the cell whose turn it is; -1: the row has no more */
-    uint8_t *given, *asked; /* (N,D) of q; owned, like column */
+    uint8_t *given, *asked; /* (N,D) of q; owned, like column and at */
 } acf_in_turn;
 
-/* Borrows t and q's masks. Fails: ACF_EMEMORY. Free with acf_in_turn_end. */
-acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question q, acf_purpose why);
+/* order (D): columns that were observed more often first. Fails: ACF_EMEMORY. */
+acf_status acf_in_turn_order(const acf_encoder *e, int32_t **order);
+
+/* Borrows t, q's masks and order. Fails: ACF_EMEMORY. Free with acf_in_turn_end. */
+acf_status acf_in_turn_begin(acf_in_turn *turn, const acf_table *t, acf_question q, acf_purpose why, const int32_t *order);
 bool acf_in_turn_next(acf_in_turn *turn); /* false: no row has another */
 void acf_in_turn_end(acf_in_turn *turn);
 

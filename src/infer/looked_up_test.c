@@ -12,9 +12,10 @@ static const acf_question all = {0};
 /* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
 
 /* Masks of row i at turn n, from nothing but the question; returns the column, -1: it has no more. */
-static int expected_turn(acf_question q, acf_purpose why, const acf_table *t, int64_t i, int n, uint8_t *given, uint8_t *asked) {
+static int expected_turn(acf_question q, acf_purpose why, const acf_table *t, const int32_t *order, int64_t i, int n, uint8_t *given, uint8_t *asked) {
     int at = -1;
-    for (int j = 0, seen = 0; j < COLS; j++) {
+    for (int k = 0, seen = 0; k < COLS; k++) {
+        const int j = order[k];
         const bool one = acf_looked_lab_asks(q, why, t, i * COLS + j);
         given[j] = acf_looked_lab_gives(q, why, t, i * COLS + j) || (one && seen < n);
         asked[j] = one && seen == n;
@@ -24,10 +25,10 @@ static int expected_turn(acf_question q, acf_purpose why, const acf_table *t, in
     return at;
 }
 
-static int count_turns(acf_question q, acf_purpose why, const acf_table *t) {
+static int count_turns(acf_question q, acf_purpose why, const acf_table *t, const int32_t *order) {
     acf_in_turn turn;
     int n = 0, most = 0;
-    assert_int_equal(acf_in_turn_begin(&turn, t, q, why), ACF_OK);
+    assert_int_equal(acf_in_turn_begin(&turn, t, q, why, order), ACF_OK);
     for (int64_t i = 0; i < t->N; i++) {
         int k = 0;
         for (int j = 0; j < COLS; j++) k += acf_looked_lab_asks(q, why, t, i * COLS + j);
@@ -37,7 +38,7 @@ static int count_turns(acf_question q, acf_purpose why, const acf_table *t) {
         assert_true(turn.q.given == turn.given && turn.q.asked == turn.asked);
         for (int64_t i = 0; i < t->N; i++) {
             uint8_t given[COLS], asked[COLS];
-            assert_int_equal(turn.column[i], expected_turn(q, why, t, i, n, given, asked));
+            assert_int_equal(turn.column[i], expected_turn(q, why, t, order, i, n, given, asked));
             assert_memory_equal(turn.given + i * COLS, given, COLS);
             assert_memory_equal(turn.asked + i * COLS, asked, COLS);
         }
@@ -57,23 +58,45 @@ static void cells_take_turns(void **state) {
     acf_looked_lab_open(&b, 2, 1, 16);
     acf_looked_lab_masks(given, asked, CELLS);
     const acf_question questions[] = {{NULL, NULL}, {given, NULL}, {NULL, asked}, {given, asked}, {given, none}, {none, asked}};
+    int32_t forward[COLS], back[COLS], *const orders[2] = {forward, back};
+    for (int j = 0; j < COLS; j++) forward[j] = j, back[j] = COLS - 1 - j;
     acf_table *nobody = acf_looked_lab_table(b.x, 0, 0);
     for (int k = 0; k < 6; k++)
         for (int why = ACF_TO_SCORE; why <= ACF_TO_FILL; why++) {
-            const int n = count_turns(questions[k], (acf_purpose)why, b.table);
+            const int n = count_turns(questions[k], (acf_purpose)why, b.table, orders[k % 2]);
             if (k == 4) assert_int_equal(n, 0);
             if (k == 0) assert_true(why == ACF_TO_SCORE ? n == COLS : n >= 1 && n < COLS);
-            assert_int_equal(count_turns(questions[k], (acf_purpose)why, nobody), 0);
+            assert_int_equal(count_turns(questions[k], (acf_purpose)why, nobody, orders[k % 2]), 0);
         }
     acf_tab_free(nobody);
     const int64_t live = acf_alloc_live();
-    for (int64_t n = 1; n <= 3; n++) {
+    for (int64_t n = 1; n <= 4; n++) {
         acf_in_turn turn;
         acf_alloc_fail_at(n);
-        assert_int_equal(acf_in_turn_begin(&turn, b.table, all, ACF_TO_FILL), ACF_EMEMORY);
+        assert_int_equal(acf_in_turn_begin(&turn, b.table, all, ACF_TO_FILL, forward), ACF_EMEMORY);
         acf_alloc_fail_at(0);
         assert_int_equal(acf_alloc_live(), live);
     }
+    acf_looked_lab_close(&b);
+}
+
+/* Columns that were observed more often come first, of equals the earlier one. */
+static void often_seen_columns_come_first(void **state) {
+    (void)state;
+    acf_looked_lab b;
+    int32_t *order;
+    acf_looked_lab_open(&b, 1, 1, 16);
+    assert_int_equal(acf_in_turn_order(b.m->encoder, &order), ACF_OK);
+    int64_t seen[COLS] = {0};
+    bool once[COLS] = {false};
+    for (int64_t c = 0; c < b.table->N * COLS; c++) seen[c % COLS] += acf_tab_present(b.table->x[c]);
+    for (int k = 0; k < COLS; k++) {
+        assert_false(once[order[k]]);
+        once[order[k]] = true;
+        if (k == 0) continue;
+        assert_true(seen[order[k - 1]] > seen[order[k]] || (seen[order[k - 1]] == seen[order[k]] && order[k - 1] < order[k]));
+    }
+    acf_release(order);
     acf_looked_lab_close(&b);
 }
 
@@ -93,12 +116,12 @@ static double both_at(acf_looked_lab *b, const acf_table *t, int64_t i, int j, c
 /* The chain over the asked cells of row i. */
 static double chain(acf_looked_lab *b, const acf_table *t, acf_question q, int64_t i) {
     uint8_t given[COLS], asked[COLS];
+    int32_t *order;
     double sum = 0;
-    for (int n = 0;; n++) {
-        const int j = expected_turn(q, ACF_TO_SCORE, t, i, n, given, asked);
-        if (j < 0) return sum;
-        sum += both_at(b, t, i, j, given);
-    }
+    assert_int_equal(acf_in_turn_order(b->m->encoder, &order), ACF_OK);
+    for (int n = 0, j; (j = expected_turn(q, ACF_TO_SCORE, t, order, i, n, given, asked)) >= 0; n++) sum += both_at(b, t, i, j, given);
+    acf_release(order);
+    return sum;
 }
 
 static void scores_are_a_chain(void **state) {
@@ -294,6 +317,6 @@ static void survives_without_memory(void **state) {
     acf_looked_lab_close(&b);
 }
 
-ACF_TESTS(looked_up, cmocka_unit_test(cells_take_turns), cmocka_unit_test(scores_are_a_chain), cmocka_unit_test(a_cell_is_a_conditional),
+ACF_TESTS(looked_up, cmocka_unit_test(cells_take_turns), cmocka_unit_test(often_seen_columns_come_first), cmocka_unit_test(scores_are_a_chain), cmocka_unit_test(a_cell_is_a_conditional),
           cmocka_unit_test(rows_that_are_not_believed_change_nothing), cmocka_unit_test(probabilities_of_classes_sum_to_one),
           cmocka_unit_test(nothing_is_impossible), cmocka_unit_test(a_row_is_not_looked_up_in_itself), cmocka_unit_test(survives_without_memory))

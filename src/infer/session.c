@@ -44,6 +44,7 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     s->dev = dev, s->m = m, s->rows = rows;
     for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
     if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, s->dev->threads, &s->looked_up));
+    if (m->archive) ACF_TRY_DONE(acf_in_turn_order(m->encoder, &s->order));
     ACF_TRY_DONE(find_leading(s));
     ACF_TRY_DONE(make_memory(s));
     *out = s;
@@ -56,6 +57,7 @@ void acf_ask_free(acf_session *s) {
     if (!s) return;
     for (int k = 0; k < s->K; k++) acf_member_free(s->member[k]);
     acf_looked_up_free(s->looked_up);
+    acf_release(s->order);
     acf_release(s->row);
     acf_release(s->column);
     acf_release(s->each);
@@ -110,7 +112,7 @@ static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_quest
 /* Cell after cell of each row, in the order of columns: of the networks and of the rows that are looked up, given what is given and the cells before. */
 static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_question q, double *out) {
     acf_in_turn turn;
-    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_SCORE));
+    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_SCORE, s->order));
     double *one = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *one, "scores of cells");
     acf_status status = one ? ACF_OK : ACF_EMEMORY;
     for (int64_t i = 0; i < t->N; i++) out[i] = 0;
@@ -203,7 +205,7 @@ static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_question 
     acf_in_turn turn;
     acf_table filled = *t; /* with the cells that were drawn */
     const size_t bytes = (size_t)(t->N * t->D) * sizeof(double);
-    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_FILL));
+    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_FILL, s->order));
     double *x = acf_alloc(bytes + sizeof *x, "draws");
     acf_status status = x ? ACF_OK : ACF_EMEMORY;
     if (x) memcpy(x, t->x, bytes);

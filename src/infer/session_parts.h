@@ -19,6 +19,7 @@ struct acf_session {
     double *mixed;
     double *leading; /* (D) the part of a category's last class that a single level may have (acf_spec_leading); NULL: all are single levels */
     acf_looked_up *looked_up; /* where the model has an archive; NULL: it has none */
+    int32_t *order;           /* (D) in which its cells are asked one by one (looked_up.h); NULL likewise */
 };
 
 /* Table rows [from, from+n) are the batch. Returns n. */

@@ -18,6 +18,7 @@
 #define STRIP 1024              /* rows whose distances are summed together */
 #define FARTHEST 1e6            /* of a place: beyond, all are alike */
 #define LEAST_SPREAD 0.03       /* of donors: less is as good as none */
+#define LEAST_GIVEN 0.02 /* share of a distance that stands for none */
 #define POINTS 16               /* of the Laplace distribution, for its mean after decoding */
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
@@ -248,7 +249,9 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
     acf_status status = ACF_OK;
     if (m->expect) {
         status = acf_expect_desk_open(m->expect, &r->desk);
-        if (!status && !(r->row = acf_alloc((size_t)m->expect->P * sizeof *r->row, "a look-up of rows"))) status = ACF_EMEMORY;
+        const int64_t P = m->expect->P;
+        if (!status && !(r->row = acf_alloc((size_t)(2 * P) * sizeof *r->row, "a look-up of rows"))) status = ACF_EMEMORY;
+        if (!status) acf_expect_variances(m->expect, &r->desk, r->variance = r->row + P);
     }
     if (status) acf_recall_free(r);
     else *out = r;
@@ -269,6 +272,18 @@ static double usual_cost(const acf_archive *m, int64_t k, acf_real z, double nea
     return near * away + other * another;
 }
 
+/* What rows lose for being expected to have another value of column j. It counts as far as the known cells tell what the value is: rows are expected by all of their
+ * cells, and where nothing is known of the one that is looked up, it may be any of them. */
+static acf_recall_term expected_term(const acf_recall *r, int64_t j, const uint8_t *known) {
+    const acf_archive *m = r->m;
+    const int64_t p = m->expect->first[j], P = m->expect->P;
+    double left;
+    const acf_real z = acf_archive_expected(m->expect, &r->desk, r->row, known, j, &left);
+    const double alone = r->variance[p], least = 1 / m->expect->precision[p * P + p];
+    const double told = alone > least ? fmin(fmax((alone - left) / (alone - least), 0), 1) : 0;
+    return (acf_recall_term){m->expected + j * m->N, z, (acf_real)(told * m->apart[j]), 0, 0};
+}
+
 /* What rows lose for their distance from the row that is looked up: r->term. Returns how many terms there are. */
 static int64_t list_terms(const acf_recall *r, int64_t j, const double *x, const uint8_t *known) {
     const acf_archive *m = r->m;
@@ -282,7 +297,7 @@ static int64_t list_terms(const acf_recall *r, int64_t j, const double *x, const
         r->term[n++] = (acf_recall_term){m->place + k * m->N, z, (acf_real)near, (acf_real)other, (acf_real)usual_cost(m, k, z, near, other)};
         if (expects) acf_archive_coordinates(m, k, z, code, r->row);
     }
-    if (expects) r->term[n++] = (acf_recall_term){m->expected + j * m->N, acf_archive_expected(m->expect, &r->desk, r->row, known, j), (acf_real)m->apart[j], 0, 0};
+    if (expects) r->term[n++] = expected_term(r, j, known);
     return n;
 }
 
@@ -395,9 +410,19 @@ static double likeness(const acf_recall *r, int64_t j) {
     return -log(fmax(1 - same, 0) + LEAST_SPREAD);
 }
 
+/* How much of what makes rows near for column j these known columns have, its logarithm. */
+static double given_share(const acf_archive *m, int64_t j, const uint8_t *known) {
+    double given = 0, all = 0;
+    for (int64_t k = 0; k < m->D; k++) {
+        const double of = k == j ? 0 : m->near[j * m->D + k] + m->other[j * m->D + k];
+        all += of, given += known[k] ? of : 0;
+    }
+    return all > 0 ? log((given / all + LEAST_GIVEN) / (1 + LEAST_GIVEN)) : 0;
+}
+
 bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
     const range all = costs(r, j, x, known, id);
-    r->n = 0, r->peak = r->alike = 0;
+    r->n = 0, r->peak = r->alike = 0, r->given = given_share(r->m, j, known);
     if (!isfinite(all.least)) return false;
     r->n = list_donors(r->cost, r->donor, r->m->N, all.least + NO_DONOR);
     r->peak = all.mean - (double)all.least + log(weigh(r->cost, r->weight, r->n, all.least) / all.rows);
@@ -408,7 +433,7 @@ bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *k
 double acf_recall_trust(const acf_recall *r, int64_t j) {
     const acf_archive *m = r->m;
     if (r->n == 0) return 0;
-    return fmin(1 / (1 + exp(-(m->shift[j] + m->slope * r->peak + m->agree * r->alike))), ACF_RECALL_MOST);
+    return fmin(1 / (1 + exp(-(m->shift[j] + m->slope * r->peak + m->agree * r->alike + m->given * r->given))), ACF_RECALL_MOST);
 }
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x) {

@@ -8,7 +8,7 @@
  *                              (archive_expect.h); for each asked column j by itself
  *     donors of column j       rows that have it, in proportion w_i ∝ e^{-C_i}
  *     what they say            q(x_j) = Σ w_i [(1-ε_j) at x_ij  +  ε_j Laplace around z_ij, or any class]
- *     whom to believe          h = σ(shift_j + slope · how near they are + agree · how much alike):   p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j)
+ *     whom to believe          h = σ(shift_j + slope · how near they are + agree · how much alike + given · how much of the row is given):   p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j)
  *
  * near, other, apart, ε and the scales are learned from the table, each row looked up among the others (archive_learn.h); shift, slope and agree by held-out cells
  * (train/recall.h), which decide whether there is an archive at all. Formulas: docs/math.md, 17. The model's file then holds the rows. A row is never looked up
@@ -46,7 +46,7 @@ typedef struct acf_archive {
     acf_real *expected; /* (D,N) of numbers */
     acf_expect *expect; /* NULL: nothing is expected of any column */
     double *near, *other; /* (D,D) nats that a donor of column j loses for column k: for each unit of distance, and for another value; 0 at j = k */
-    double slope, agree;
+    double slope, agree, given;
 } acf_archive;
 
 /* Remembers all rows of t, of at most ACF_ARCHIVE_ROWS, and learns. Cells that hold holds out (NULL: none) are not asked for in learning. shift, slope and agree are
@@ -76,10 +76,12 @@ typedef struct acf_recall {
     double *weight;   /* (n) their weights, which sum to 1 */
     double *part;     /* room for sums of a column's classes */
     double *row;      /* (coordinates) of the row that is looked up */
+    double *variance; /* (coordinates) of what is expected where nothing is known; the end of row */
     acf_expect_desk desk;
     int64_t n;
     double peak;      /* log mean e^{mean C - C}: how much nearer donors are than rows are */
     double alike;     /* log of how many times less donors differ in the column than rows do */
+    double given;     /* log of the share of the distance that the known columns can tell; near 0 where all of the row is known */
 } acf_recall;
 
 acf_status acf_recall_create(const acf_archive *m, acf_recall **out);

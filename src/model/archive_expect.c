@@ -101,8 +101,8 @@ static acf_status open_seat(const acf_archive *m, seat *s) {
     return s->x && s->known ? ACF_OK : ACF_EMEMORY;
 }
 
-acf_real acf_archive_expected(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j) {
-    return (acf_real)fmin(fmax(acf_expect_cell(e, k, x, known, j), -ACF_EXPECT_FARTHEST), ACF_EXPECT_FARTHEST);
+acf_real acf_archive_expected(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j, double *variance) {
+    return (acf_real)fmin(fmax(acf_expect_cell_both(e, k, x, known, j, variance), -ACF_EXPECT_FARTHEST), ACF_EXPECT_FARTHEST);
 }
 
 /* m->expected, by e, of the rows that it was not learned from; of all, where it was learned from all. */
@@ -115,10 +115,11 @@ static acf_status expect_rows(acf_archive *m, const acf_table *t, const acf_hold
 #pragma omp parallel for num_threads(n)
         for (int64_t i = 0; i < m->N; i++) {
             const seat *own = &s[omp_get_thread_num()];
+            double left;
             if (part != ALL && !of_part(part, i)) continue;
             read_row(m, t, hold, i, own->x, own->known);
             for (int64_t j = 0; j < m->D; j++)
-                if (acf_archive_expects(m, j)) m->expected[j * m->N + i] = acf_archive_expected(e, &own->desk, own->x, own->known, j);
+                if (acf_archive_expects(m, j)) m->expected[j * m->N + i] = acf_archive_expected(e, &own->desk, own->x, own->known, j, &left);
         }
     }
     for (int k = 0; s && k < n; k++) acf_expect_desk_close(&s[k].desk), acf_release(s[k].x), acf_release(s[k].known);

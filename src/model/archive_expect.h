@@ -25,7 +25,7 @@ acf_status acf_archive_expect_learn(acf_archive *m, const acf_table *t, const ac
 /* Coordinates of a value of column k that lies at z and has this code: to x (P), where the column's begin. Nothing where it has none. */
 void acf_archive_coordinates(const acf_archive *m, int64_t k, acf_real z, int32_t code, double *x);
 
-/* What column j is expected to be of a row with these coordinates (acf_expect_cell), cut at ±ACF_EXPECT_FARTHEST. */
-acf_real acf_archive_expected(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j);
+/* What column j is expected to be of a row with these coordinates, cut at ±ACF_EXPECT_FARTHEST, and the variance that is left (acf_expect_cell_both). */
+acf_real acf_archive_expected(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j, double *variance);
 
 #endif

@@ -235,7 +235,7 @@ static void what_is_expected_is_not_too_far(void **state) {
     lab l = open_lab();
     acf_expect *e = l.m->expect;
     acf_expect_desk desk;
-    double x[8] = {1, 2, 3, 4, 5, 6};
+    double x[8] = {1, 2, 3, 4, 5, 6}, left;
     assert_int_equal(acf_expect_desk_open(e, &desk), ACF_OK);
     for (int sign = -1; sign <= 1; sign += 2)
         for (int known = 0; known < 64; known++) {
@@ -243,11 +243,11 @@ static void what_is_expected_is_not_too_far(void **state) {
             for (int j = 0; j < COLS; j++) of[j] = known >> j & 1;
             for (int64_t p = 0; p < e->P; p++) e->mean[p] = sign * 1e30;
             for (int64_t j = 0; j < COLS; j++)
-                if (acf_archive_expects(l.m, j)) assert_true(fabs((double)acf_archive_expected(e, &desk, x, of, j)) <= 1e6);
+                if (acf_archive_expects(l.m, j)) assert_true(fabs((double)acf_archive_expected(e, &desk, x, of, j, &left)) <= 1e6);
             for (int64_t p = 0; p < e->P; p++) e->mean[p] = sign * 9e5, e->precision[p * e->P] = e->precision[p] = p == 0;
-            assert_true(acf_archive_expected(e, &desk, x, of, 0) == ACF_R(9e5) * (acf_real)sign);
+            assert_true(acf_archive_expected(e, &desk, x, of, 0, &left) == ACF_R(9e5) * (acf_real)sign);
             e->mean[0] = sign * 2e6;
-            assert_true(acf_archive_expected(e, &desk, x, of, 0) == ACF_R(1e6) * (acf_real)sign);
+            assert_true(acf_archive_expected(e, &desk, x, of, 0, &left) == ACF_R(1e6) * (acf_real)sign);
         }
     acf_expect_desk_close(&desk);
     close_lab(&l);

@@ -213,6 +213,29 @@ static double apart(const lab *l, int64_t j, int64_t k, double rare, double x, d
     return l->m->near[j * COLS + k] * fabs(a - b) + l->m->other[j * COLS + k] * rare * (a != b);
 }
 
+/* The variance of column j that is left where x has NaN for what is unknown. */
+static double left_of(const lab *l, int64_t j, const double *x) {
+    acf_expect_desk desk;
+    double row[64], left;
+    uint8_t known[COLS];
+    assert_int_equal(acf_expect_desk_open(l->m->expect, &desk), ACF_OK);
+    for (int64_t k = 0; k < COLS; k++) {
+        known[k] = x[k] == x[k];
+        acf_archive_coordinates(l->m, k, known[k] ? acf_archive_place(l->m, k, x[k]) : 0, known[k] ? acf_archive_code(l->m, k, x[k]) : -1, row);
+    }
+    acf_expect_cell_both(l->m->expect, &desk, row, known, j, &left);
+    acf_expect_desk_close(&desk);
+    return left;
+}
+
+/* How much of what can be known of column j the known cells of x tell: 0 where there is none, 1 where there are all. */
+static double told_of(const lab *l, int64_t j, const double *x) {
+    double none[COLS], all[COLS];
+    for (int k = 0; k < COLS; k++) none[k] = NAN, all[k] = 0;
+    const double alone = left_of(l, j, none), least = left_of(l, j, all);
+    return (alone - left_of(l, j, x)) / (alone - least);
+}
+
 /* The nats that column k adds to C of row i. */
 static double nats(const lab *l, int64_t j, int64_t k, double x, int64_t i) {
     double have = 0, present = 0, sum = 0;
@@ -284,12 +307,12 @@ static bool itself(const lab *l, int64_t j, const double *x, uint64_t id, int64_
 
 /* C of all rows, from x with NaN where a cell is unknown. */
 static void fill_costs(const lab *l, int64_t j, const double *x, uint64_t id, double *cost) {
-    const double at = l->m->apart[j] > 0 ? hope(l, j, x) : 0;
+    const double at = l->m->apart[j] > 0 ? hope(l, j, x) : 0, told = l->m->apart[j] > 0 ? told_of(l, j, x) : 0;
     for (int64_t i = 0; i < l->t->N; i++) {
         cost[i] = itself(l, j, x, id, i) || isnan(cell(l, i, j)) ? (double)INFINITY : 0;
         for (int64_t k = 0; k < COLS && isfinite(cost[i]); k++)
             if (k != j && !isnan(x[k])) cost[i] += nats(l, j, k, x[k], i);
-        if (l->m->apart[j] > 0) cost[i] += l->m->apart[j] * fabs(at - (double)l->m->expected[j * l->t->N + i]);
+        if (l->m->apart[j] > 0) cost[i] += told * l->m->apart[j] * fabs(at - (double)l->m->expected[j * l->t->N + i]);
     }
 }
 
@@ -445,6 +468,25 @@ static void a_majority_is_found(void **state) {
     close_lab(&l);
 }
 
+/* How much of a distance the known columns tell: all of it where everything is known, hardly any where nothing is. */
+static void less_is_given_where_less_is_known(void **state) {
+    (void)state;
+    lab l = small_lab();
+    const double *x = cells, all = l.m->near[2 * COLS + 4] + l.m->other[2 * COLS + 4];
+    double sum = 0;
+    for (int k = 0; k < COLS; k++) sum += k == 2 ? 0 : l.m->near[2 * COLS + k] + l.m->other[2 * COLS + k];
+    const uint8_t every[COLS] = {1, 1, 1, 1, 1}, none[COLS] = {0}, one[COLS] = {0, 0, 0, 0, 1};
+    assert_true(acf_recall_look(l.r, 2, x, every, STRANGER));
+    near(l.r->given, 0, 1e-15);
+    assert_true(acf_recall_look(l.r, 2, x, none, STRANGER));
+    near(l.r->given, log(0.02 / 1.02), 1e-12);
+    assert_true(acf_recall_look(l.r, 2, x, one, STRANGER));
+    near(l.r->given, log((all / sum + 0.02) / 1.02), 1e-12);
+    for (int k = 0; k < COLS; k++) l.m->near[2 * COLS + k] = l.m->other[2 * COLS + k] = 0;
+    assert_true(acf_recall_look(l.r, 2, x, none, STRANGER) && l.r->given == 0); /* no column makes rows near */
+    close_lab(&l);
+}
+
 /* One row, looked up by itself: it has no donor. */
 static void a_row_alone_has_no_donor(void **state) {
     (void)state;
@@ -469,6 +511,8 @@ static void trust_follows_nearness_and_likeness(void **state) {
     l.r->peak = 3, l.r->alike = -1;
     near(acf_recall_trust(l.r, 2), 1 / (1 + exp(2 - 1.5 + 0.25)), 1e-15);
     near(acf_recall_trust(l.r, 1), 1 / (1 + exp(-3 - 1.5 + 0.25)), 1e-15);
+    l.m->given = 0.8, l.r->given = -2;
+    near(acf_recall_trust(l.r, 1), 1 / (1 + exp(-3 - 1.5 + 0.25 + 1.6)), 1e-15);
     l.r->peak = 1e9;
     assert_true(acf_recall_trust(l.r, 2) == ACF_RECALL_MOST && ACF_RECALL_MOST < 1);
     close_lab(&l);
@@ -716,7 +760,7 @@ ACF_TESTS(archive, cmocka_unit_test(cells_are_remembered_as_codes), cmocka_unit_
           cmocka_unit_test(a_value_has_a_width), cmocka_unit_test(there_is_room_for_a_reader), cmocka_unit_test(donors_are_near_and_have_the_column),
           cmocka_unit_test(many_rows_are_looked_up), cmocka_unit_test(unknown_cells_are_not_read), cmocka_unit_test(a_row_is_known_by_its_cells_too),
           cmocka_unit_test(a_majority_is_found), cmocka_unit_test(a_row_alone_has_no_donor),
-          cmocka_unit_test(trust_follows_nearness_and_likeness), cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
+          cmocka_unit_test(trust_follows_nearness_and_likeness), cmocka_unit_test(less_is_given_where_less_is_known), cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
           cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(densities_sum_to_one),
           cmocka_unit_test(what_a_donor_gives_falls_with_distance), cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(draws_follow_the_density),
           cmocka_unit_test(draws_reach_every_donor), cmocka_unit_test(the_least_is_found_anywhere), cmocka_unit_test(memory_may_run_out))

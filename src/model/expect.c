@@ -92,10 +92,17 @@ static void begin(const acf_expect *e, const acf_expect_desk *k, int64_t n) {
     for (int64_t i = 0; i < n; i++) k->y[i] = (k->y[i] - dot(k->a + i * n, k->y, i)) / k->a[i * n + i];
 }
 
-double acf_expect_cell(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j) {
+double acf_expect_cell_both(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j, double *variance) {
     const int64_t n = read_row(e, k, x, known, j);
     begin(e, k, n);
-    return e->mean[k->u[n - 1]] + k->y[n - 1] / k->a[n * n - 1];
+    const double pivot = k->a[n * n - 1];
+    *variance = 1 / (pivot * pivot);
+    return e->mean[k->u[n - 1]] + k->y[n - 1] / pivot;
+}
+
+double acf_expect_cell(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j) {
+    double variance;
+    return acf_expect_cell_both(e, k, x, known, j, &variance);
 }
 
 /* ---- EM -------------------------------------------------------------------------------------------------------------------- */
@@ -181,6 +188,14 @@ static void maximise(acf_expect *e, const moments *m, double N) {
     invert(e->precision, P);
     for (int64_t p = 0; p < P; p++)
         for (int64_t l = 0; l < p; l++) e->precision[l * P + p] = e->precision[p * P + l];
+}
+
+void acf_expect_variances(const acf_expect *e, const acf_expect_desk *k, double *out) {
+    const int64_t P = e->P;
+    for (int64_t p = 0; p < P; p++) k->d[p] = 0, k->u[p] = (int32_t)p;
+    begin(e, k, P);
+    invert(k->a, P);
+    for (int64_t p = 0; p < P; p++) out[p] = k->a[p * P + p];
 }
 
 acf_status acf_expect_learn(acf_expect *e, const double *x, const uint8_t *known, int64_t N) {

@@ -49,4 +49,10 @@ void acf_expect_desk_close(acf_expect_desk *k);
 /* The first coordinate of column j, which has one, expected of a row with coordinates x (P) of the columns that are known (D); known[j] is not looked at. */
 double acf_expect_cell(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j);
 
+/* The same, and the variance that is left. */
+double acf_expect_cell_both(const acf_expect *e, const acf_expect_desk *k, const double *x, const uint8_t *known, int64_t j, double *variance);
+
+/* Variances of all coordinates, out (P), where nothing is known. */
+void acf_expect_variances(const acf_expect *e, const acf_expect_desk *k, double *out);
+
 #endif

@@ -126,7 +126,7 @@ static void a_cell_is_what_a_regression_says(void **state) {
     }
     for (int mask = 0; mask < 1 << D; mask++)
         for (int j = 0; j < D; j++) {
-            double x[MOST], full[MOST];
+            double x[MOST], full[MOST], variance;
             bool given[MOST];
             uint8_t known[D];
             if (!width[j]) continue;
@@ -139,9 +139,13 @@ static void a_cell_is_what_a_regression_says(void **state) {
             regress(&g, P, given, full, left);
             const double found = acf_expect_cell(e, &desk, x, known, j);
             near(found, full[e->first[j]], 1e-11);
+            near(acf_expect_cell_both(e, &desk, x, known, j, &variance), found, 0), near(variance, left[e->first[j]][e->first[j]], 1e-11);
             known[j] = !known[j];
             assert_true(acf_expect_cell(e, &desk, x, known, j) == found);
         }
+    double variances[MOST];
+    acf_expect_variances(e, &desk, variances);
+    for (int i = 0; i < P; i++) near(variances[i], g.cov[i][i], 1e-11);
     acf_expect_desk_close(&desk);
     assert_true(!desk.d && !desk.u && !desk.y && !desk.a);
     acf_expect_free(e), acf_expect_free(NULL);

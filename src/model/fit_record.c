@@ -13,7 +13,7 @@ static const char *const refit_text[ACF_REFIT_COUNT] = {"", "; then fitted to al
 
 /* Numbers of columns behind the last that has one are left out. */
 static json_t *recall_to_json(const double *v) {
-    int n = ACF_RECALL_NUMBERS;
+    int n = ACF_RECALL_GIVEN;
     while (n > ACF_RECALL_COLUMN && v[n - 1] == 0) n--;
     return acf_json_numbers(v, n);
 }
@@ -28,7 +28,8 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
              !json_object_set_new(o, "valid_step", json_integer(r->valid_step)) &&
              !json_object_set_new(o, "widen", json_real(r->widen)) && !json_object_set_new(o, "soften", json_real(r->soften));
     if (ok && r->recall[ACF_RECALL_CHANCE] > 0)
-        ok = !json_object_set_new(o, "recall", recall_to_json(r->recall));
+        ok = !json_object_set_new(o, "recall", recall_to_json(r->recall)) &&
+             !json_object_set_new(o, "recall_given", json_real(r->recall[ACF_RECALL_GIVEN]));
     if (ok && r->filled) ok = !json_object_set_new(o, "filled", json_true());
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
@@ -58,8 +59,8 @@ static acf_status choice(acf_json_source from, const json_t *o, const char *key,
 
 static acf_status read_recall(acf_json_source from, const json_t *list, double *out) {
     const size_t n = json_array_size(list);
-    if (n < ACF_RECALL_COLUMN || n > ACF_RECALL_NUMBERS)
-        return acf_fail(from.status, "%s: 'recall' must be a list of %d to %d numbers", from.name, ACF_RECALL_COLUMN, ACF_RECALL_NUMBERS);
+    if (n < ACF_RECALL_COLUMN || n > ACF_RECALL_GIVEN)
+        return acf_fail(from.status, "%s: 'recall' must be a list of %d to %d numbers", from.name, ACF_RECALL_COLUMN, ACF_RECALL_GIVEN);
     for (size_t k = 0; k < n; k++) ACF_TRY(acf_json_to_real(from, "recall", json_array_get(list, k), &out[k]));
     return ACF_OK;
 }
@@ -85,6 +86,7 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
         if (json_object_get(o, "soften")) ACF_TRY(acf_json_real(from, o, "soften", &r.soften));
     }
     if (json_object_get(o, "recall")) ACF_TRY(read_recall(from, json_object_get(o, "recall"), r.recall));
+    if (json_object_get(o, "recall_given")) ACF_TRY(acf_json_real(from, o, "recall_given", &r.recall[ACF_RECALL_GIVEN]));
     if (json_object_get(o, "filled")) ACF_TRY(acf_json_bool(from, o, "filled", &r.filled));
     if (json_object_get(o, "before")) ACF_TRY(count(from, o, "before", &r.before));
     *out = r;

@@ -32,7 +32,8 @@ enum {
     ACF_RECALL_WON,
     ACF_RECALL_CHANCE,
     ACF_RECALL_COLUMN, /* each column's own, from here on */
-    ACF_RECALL_NUMBERS = ACF_RECALL_COLUMN + ACF_RECALL_COLUMNS
+    ACF_RECALL_GIVEN = ACF_RECALL_COLUMN + ACF_RECALL_COLUMNS,
+    ACF_RECALL_NUMBERS
 };
 
 /* Of the first pass, but for seconds, skipped and left_out: a second one is as long as valid_step says, and validates nothing. */

@@ -23,13 +23,14 @@ static hope hope_for(int k, bool of_class) {
                                                    [ACF_RECALL_SLOPE] = {0, 3, 0.3, 0.5},
                                                    [ACF_RECALL_AGREE] = {0, 3, 0.3, 0.5},
                                                    [ACF_RECALL_TOLD] = {0, 3, 0.7, 0.5}};
+    if (k == ACF_RECALL_GIVEN) return (hope){0, 6, 1, 1};
     /* Networks are good at classes: they learn their probabilities and nothing else. */
     return k < ACF_RECALL_WON ? common[k] : (hope){-4, 4, of_class ? -2 : 0, 0.6};
 }
 
 static double trusted(const acf_asked_cell *c, const double *v) {
     const double logit = v[ACF_RECALL_SHIFT] + v[ACF_RECALL_SLOPE] * c->peak + v[ACF_RECALL_AGREE] * c->alike + v[ACF_RECALL_TOLD] * c->told +
-                         v[ACF_RECALL_COLUMN + c->column];
+                         v[ACF_RECALL_GIVEN] * c->given + v[ACF_RECALL_COLUMN + c->column];
     return fmin(1 / (1 + exp(-logit)), ACF_RECALL_MOST);
 }
 
@@ -46,12 +47,12 @@ static double lost(some a, const double *v) {
     return sum;
 }
 
-/* Scores of the network alone, and of how many cells. */
+/* Scores of the network alone, and of how many cells: of those that are given all of their rows. What donors are worth is said of these, the questions of imputation. */
 static double network(const acf_asked *a, int64_t *found) {
     double sum = 0;
     *found = 0;
     for (int64_t i = 0; i < a->n; i++)
-        if (a->cell[i].found) sum += a->cell[i].off_net - 0.5 * a->cell[i].net_net, ++*found;
+        if (a->cell[i].found && !a->cell[i].in_part) sum += a->cell[i].off_net - 0.5 * a->cell[i].net_net, ++*found;
     return sum;
 }
 
@@ -75,11 +76,13 @@ static void improve(some a, double *v, int k) {
 
 /* What is won, and its deviation, in shares of the network's score. */
 static void count_winnings(some a, double *v, double of_network) {
-    const double won = -lost(a, v);
-    double square = 0, nats = 0;
+    double won = 0, square = 0, nats = 0, n = 0;
+    for (int64_t i = 0; i < a.n; i++)
+        if (!a.cell[i].in_part) won -= acf_recall_loss(&a.cell[i], trusted(&a.cell[i], v)), n += 1;
     for (int64_t i = 0; i < a.n; i++) {
         const double h = trusted(&a.cell[i], v);
-        square += pow(-acf_recall_loss(&a.cell[i], h) - won / (double)a.n, 2);
+        if (a.cell[i].in_part) continue;
+        square += pow(-acf_recall_loss(&a.cell[i], h) - won / n, 2);
         if (a.cell[i].found) nats += log1p(h * (a.cell[i].better - 1));
     }
     v[ACF_RECALL_WON] = nats > 0 ? won / of_network : 0;
@@ -93,8 +96,10 @@ void acf_recall_choose(const acf_asked *a, int64_t D, double v[ACF_RECALL_NUMBER
     if (!(of_network > 0)) return;
     const some all = {a->cell, a->n, (double)found / of_network};
     for (int k = 0; k < ACF_RECALL_COLUMN + D; k++) v[k] = hope_for(k, false).expected;
+    v[ACF_RECALL_GIVEN] = hope_for(ACF_RECALL_GIVEN, false).expected;
     for (int round = 0; round < ROUNDS; round++) {
         for (int k = 0; k < ACF_RECALL_WON; k++) improve(all, v, k);
+        improve(all, v, ACF_RECALL_GIVEN);
         for (int64_t from = 0, to; from < a->n; from = to) {
             for (to = from; to < a->n && a->cell[to].column == a->cell[from].column; to++) continue;
             improve((some){a->cell + from, to - from, all.unit}, v, ACF_RECALL_COLUMN + a->cell[from].column);
@@ -146,7 +151,7 @@ acf_status acf_recall_attach(acf_model *m, const acf_table *t) {
     acf_recall_pool(found, n, v);
     if (!acf_recall_worth(v)) return ACF_OK;
     ACF_TRY(acf_archive_make(t, m->encoder, NULL, acf_net_params(m->net)->dev->threads, &m->archive));
-    m->archive->slope = v[ACF_RECALL_SLOPE], m->archive->agree = v[ACF_RECALL_AGREE];
+    m->archive->slope = v[ACF_RECALL_SLOPE], m->archive->agree = v[ACF_RECALL_AGREE], m->archive->given = v[ACF_RECALL_GIVEN];
     for (int64_t j = 0; j < t->D; j++) m->archive->shift[j] = v[ACF_RECALL_SHIFT] + v[ACF_RECALL_COLUMN + j] + v[ACF_RECALL_TOLD] * acf_recall_told(m->archive, j);
     return ACF_OK;
 }

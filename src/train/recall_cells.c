@@ -14,19 +14,38 @@ enum { SIZE = 256, POINTS = 32 }; /* cells that the network is asked at once; va
 static acf_status list_cells(const acf_trainer *tr, acf_asked *a) {
     const acf_table *t = tr->data.table;
     const acf_holdout *hold = tr->data.hold;
-    const int64_t apart = acf_ceil_div(hold->held, ACF_RECALL_CELLS), room = hold->held / apart + 1;
+    const int64_t apart = acf_ceil_div(hold->held, ACF_RECALL_CELLS / 2), room = 2 * (hold->held / apart + 1);
     uint8_t *held = acf_alloc((size_t)t->D, "held-out cells");
     a->cell = held ? acf_alloc_zero((size_t)room * sizeof *a->cell, "held-out cells") : NULL;
     int64_t seen = 0;
     for (int64_t k = 0; a->cell && k < tr->rows.n; k++) {
         const int64_t row = acf_rows_at(&tr->rows, k);
         if (!acf_holdout_row(hold, t, row, held)) continue;
-        for (int64_t j = 0; j < t->D; j++)
-            if (held[j] && acf_tab_present(acf_tab_row(t, row)[j]) && seen++ % apart == 0 && a->n < room)
-                a->cell[a->n++] = (acf_asked_cell){.row = row, .column = (int32_t)j};
+        for (int64_t j = 0; j < t->D; j++) {
+            if (!held[j] || !acf_tab_present(acf_tab_row(t, row)[j]) || seen++ % apart != 0) continue;
+            for (int part = 0; part < 2 && a->n < room; part++)
+                a->cell[a->n++] = (acf_asked_cell){.row = row, .column = (int32_t)j, .in_part = part};
+        }
     }
     acf_release(held);
     return a->cell ? ACF_OK : ACF_EMEMORY;
+}
+
+/* As many columns as chance says, any number with the same probability. */
+void acf_asked_known(const acf_trainer *tr, const acf_asked_cell *c, uint8_t *known) {
+    const acf_table *t = tr->data.table;
+    const double *x = acf_tab_row(t, c->row);
+    acf_place at = {.seed = tr->set.seed, .row = acf_tab_id(t, c->row), .stream = ACF_STREAM_RECALL, .draw = (uint32_t)c->column, .column = (uint32_t)t->D};
+    int64_t left = 0;
+    acf_holdout_row(tr->data.hold, t, c->row, known);
+    for (int64_t k = 0; k < t->D; k++) left += known[k] = acf_tab_present(x[k]) && !known[k];
+    int64_t wanted = c->in_part ? acf_rng_below(at, left + 1) : left;
+    for (int64_t k = 0; k < t->D; k++) {
+        if (!known[k]) continue;
+        at.column = (uint32_t)k;
+        known[k] = acf_rng_uniform(at) * (double)left < (double)wanted;
+        left--, wanted -= known[k];
+    }
 }
 
 /* ---- the network -------------------------------------------------------------------------------------------------------------- */
@@ -44,7 +63,7 @@ typedef struct desk {
 
 static int32_t classes_of(const desk *d, const acf_asked_cell *c) { return d->tr->data.encoder->column[c->column].classes; }
 
-/* n cells, each given what training saw of its row. */
+/* n cells, each given what acf_asked_known says. */
 static void load(desk *d, const acf_asked_cell *c, int64_t n) {
     acf_trainer *tr = d->tr;
     const acf_table *t = tr->data.table;
@@ -52,8 +71,13 @@ static void load(desk *d, const acf_asked_cell *c, int64_t n) {
     int64_t row[SIZE];
     for (int64_t i = 0; i < n; i++) row[i] = c[i].row;
     acf_batch_fill(dev, d->batch, t, tr->data.encoder, tr->data.hold, ACF_BATCH_VALID, row, n);
-    for (int64_t k = 0; k < n * t->D; k++)
-        if (!d->batch->b[k] && k % t->D != c[k / t->D].column) d->batch->m[k] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        acf_asked_known(d->tr, &c[i], d->known);
+        for (int64_t j = 0; j < t->D; j++) {
+            const int64_t k = i * t->D + j;
+            d->batch->b[k] = d->known[j], d->batch->m[k] = d->known[j] || j == c[i].column;
+        }
+    }
     acf_batch_dequantise(dev, d->batch, t, tr->data.encoder, row, tr->set.seed, ACF_NOISE_FIXED);
 }
 
@@ -132,12 +156,11 @@ static void ask_rows(desk *d, acf_asked_cell *c, const double *net) {
     const acf_table *t = d->tr->data.table;
     const int64_t j = c->column;
     const double *x = acf_tab_row(t, c->row);
-    acf_holdout_row(d->tr->data.hold, t, c->row, d->known);
-    for (int64_t k = 0; k < t->D; k++) d->known[k] = acf_tab_present(x[k]) && !d->known[k];
+    acf_asked_known(d->tr, c, d->known);
     c->of_class = classes_of(d, c) > 0;
     c->found = acf_recall_look(d->r, j, x, d->known, acf_tab_id(t, c->row));
     if (!c->found) return;
-    c->peak = d->r->peak, c->alike = d->r->alike, c->told = acf_recall_told(d->r->m, j);
+    c->peak = d->r->peak, c->alike = d->r->alike, c->given = d->r->given, c->told = acf_recall_told(d->r->m, j);
     c->better = exp(fmin(log(acf_recall_density(d->r, j, x[j])) - c->better, 600));
     if (c->of_class) score_class(d, c, net, x[j]);
     else score_number(d, c, net, x[j]);
@@ -165,7 +188,7 @@ static acf_status open_desk(desk *d, acf_trainer *tr, const acf_archive *m) {
 
 static int by_column(const void *a, const void *b) {
     const acf_asked_cell *x = a, *y = b;
-    return x->column != y->column ? (x->column > y->column) - (x->column < y->column) : (x->row > y->row) - (x->row < y->row);
+    return x->column != y->column ? (x->column > y->column) - (x->column < y->column) : x->row != y->row ? (x->row > y->row) - (x->row < y->row) : x->in_part - y->in_part;
 }
 
 acf_status acf_recall_ask(acf_trainer *tr, const acf_archive *m, acf_asked *a) {

@@ -1,4 +1,5 @@
-/* What the network and the archive say about held-out cells, each asked for by itself, and how they score against the truth.
+/* What the network and the archive say about held-out cells, each asked for by itself, and how they score against the truth: given all that training saw of the row, and again
+ * given a part of it, because a model is asked both, and donors that are the best there is for a row of which one cell is missing tell little of a row of which one is known.
  *
  * A forecast F of a number is scored by its CRPS, E|X - x| - ½ E|X - X'| with X and X' of F, and of a class by the same with |a - b| = [a ≠ b], which is half the
  * Brier score. A mixture (1-h) F_net + h F_rows has
@@ -23,8 +24,10 @@ typedef struct acf_asked_cell {
     int64_t row;
     int32_t column;
     bool of_class;            /* not a number */
+    bool in_part;             /* asked given a part of the row, drawn by chance; else given all that training saw of it */
     bool found;               /* it has donors; else nothing below is known */
-    double peak, alike, told; /* of its look-up (archive.h); of its column, acf_recall_told */
+    double peak, alike, given; /* of its look-up (archive.h) */
+    double told;              /* of its column, acf_recall_told */
     double off_net, off_rows; /* mean distance from the truth */
     double net_net, net_rows, rows_rows; /* of two values */
     double better;            /* q / p of the truth */
@@ -39,6 +42,9 @@ typedef struct acf_asked {
  * validation. */
 acf_status acf_recall_ask(acf_trainer *tr, const acf_archive *m, acf_asked *a);
 void acf_recall_forget(acf_asked *a);
+
+/* What cell c is given: known (D). */
+void acf_asked_known(const acf_trainer *tr, const acf_asked_cell *c, uint8_t *known);
 
 /* What is lost with h in place of the network alone: less than 0 is a gain. 0 where nothing was found. */
 double acf_recall_loss(const acf_asked_cell *c, double h);

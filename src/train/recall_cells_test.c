@@ -56,7 +56,8 @@ static int64_t every(const acf_train_lab *l, int64_t apart, int64_t *cell) {
     for (int64_t i = 0; i < l->table->N; i++) {
         acf_holdout_row(l->hold, l->table, i, held);
         for (int j = 0; j < D; j++)
-            if (held[j] && seen++ % apart == 0) cell[n++] = j * l->table->N + i; /* by this they are ordered */
+            if (held[j] && seen++ % apart == 0) /* by this they are ordered: */
+                for (int part = 0; part < 2; part++) cell[n++] = 2 * (j * l->table->N + i) + part;
     }
     return n;
 }
@@ -67,12 +68,13 @@ static int by_place(const void *a, const void *b) {
 }
 
 static void check_which(const acf_train_lab *l, const acf_asked *a, int64_t apart) {
-    int64_t *cell = malloc((size_t)(l->table->N * D) * sizeof *cell);
+    int64_t *cell = malloc((size_t)(2 * l->table->N * D) * sizeof *cell);
     assert_non_null(cell);
     const int64_t n = every(l, apart, cell);
     qsort(cell, (size_t)n, sizeof *cell, by_place);
     assert_int_equal(a->n, n);
-    for (int64_t i = 0; i < n; i++) assert_true(a->cell[i].column == cell[i] / l->table->N && a->cell[i].row == cell[i] % l->table->N);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(a->cell[i].column == cell[i] / 2 / l->table->N && a->cell[i].row == cell[i] / 2 % l->table->N && a->cell[i].in_part == cell[i] % 2);
     free(cell);
 }
 
@@ -80,7 +82,7 @@ static void held_out_cells_are_asked_column_after_column(void **state) {
     (void)state;
     bench b;
     open_bench(&b, NULL);
-    assert_int_equal(b.a.n, b.l.hold->held);
+    assert_int_equal(b.a.n, 2 * b.l.hold->held);
     assert_true(b.a.n > 80);
     check_which(&b.l, &b.a, 1);
     close_bench(&b);
@@ -92,7 +94,7 @@ static void of_many_cells_some_are_asked(void **state) {
     static const struct {
         int64_t rows, apart;
         const char *valid;
-    } some[] = {{1500, 1, "valid=0.9"}, {1700, 2, "valid=0.9"}, {4500, 3, "valid=0.9"}};
+    } some[] = {{750, 1, "valid=0.9"}, {850, 2, "valid=0.9"}, {2250, 3, "valid=0.9"}};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         acf_train_lab l;
         acf_table *few = table_of(20);
@@ -102,7 +104,7 @@ static void of_many_cells_some_are_asked(void **state) {
         acf_train_lab_ready(&l, table_of(some[k].rows));
         assert_int_equal(acf_archive_make(few, l.encoder, NULL, 1, &m), ACF_OK);
         if (acf_recall_ask(l.tr, m, &a)) fail_msg("%s", acf_error());
-        assert_true(l.hold->held > (some[k].apart - 1) * ACF_RECALL_CELLS && l.hold->held <= some[k].apart * ACF_RECALL_CELLS);
+        assert_true(2 * l.hold->held > (some[k].apart - 1) * ACF_RECALL_CELLS && 2 * l.hold->held <= some[k].apart * ACF_RECALL_CELLS);
         assert_true(a.n <= ACF_RECALL_CELLS);
         check_which(&l, &a, some[k].apart);
         acf_recall_forget(&a);
@@ -126,7 +128,7 @@ static double ask_one(bench *b, const acf_asked_cell *c, acf_batch *one, double 
     const int j = c->column;
     uint8_t known[D];
     acf_real said[POINTS];
-    given_to(b, c->row, known);
+    acf_asked_known(b->l.tr, c, known);
     acf_batch_fill(l->dev, one, l->table, l->encoder, NULL, ACF_BATCH_TRAIN, &c->row, 1);
     for (int k = 0; k < D; k++) one->m[k] = k == j || known[k], one->b[k] = k != j && known[k];
     acf_batch_dequantise(l->dev, one, l->table, l->encoder, &c->row, l->tr->set.seed, ACF_NOISE_FIXED);
@@ -209,6 +211,29 @@ static void check_number(const bench *b, const acf_recall *r, const acf_asked_ce
     }
 }
 
+/* All of what training saw of the row; or any number of these cells, each as often as any other. */
+static void cells_are_given_all_or_a_part(void **state) {
+    (void)state;
+    bench b;
+    double share = 0, none = 0, full = 0, parts = 0;
+    open_bench(&b, NULL);
+    for (int64_t i = 0; i < b.a.n; i++) {
+        uint8_t all[D], known[D];
+        int n = 0, of = 0;
+        given_to(&b, b.a.cell[i].row, all);
+        acf_asked_known(b.l.tr, &b.a.cell[i], known);
+        for (int k = 0; k < D; k++) {
+            assert_true(known[k] <= all[k]);
+            n += known[k], of += all[k];
+        }
+        if (!b.a.cell[i].in_part) assert_int_equal(n, of);
+        else if (of > 0) parts++, share += (double)n / of, none += n == 0, full += n == of;
+    }
+    assert_true(parts > 50 && fabs(share / parts - 0.5) < 0.1);
+    assert_true(none / parts > 0.1 && full / parts > 0.1 && (none + full) / parts < 0.8);
+    close_bench(&b);
+}
+
 static void cells_are_scored_as_by_hand(void **state) {
     (void)state;
     bench b;
@@ -223,9 +248,9 @@ static void cells_are_scored_as_by_hand(void **state) {
         const acf_asked_cell *c = &b.a.cell[i];
         uint8_t known[D];
         const double *x = acf_tab_row(b.l.table, c->row), lp = ask_one(&b, c, one, forecast);
-        given_to(&b, c->row, known);
+        acf_asked_known(b.l.tr, c, known);
         assert_true(c->found && acf_recall_look(r, c->column, x, known, acf_tab_id(b.l.table, c->row)));
-        assert_true(c->peak == r->peak && c->alike == r->alike);
+        assert_true(c->peak == r->peak && c->alike == r->alike && c->given == r->given);
         acf_assert_close(c->told, log(fmax(b.m->gain[c->column], 0) + 0.01), 1e-12, "told");
         acf_assert_close(log(c->better), log(acf_recall_density(r, c->column, x[c->column])) - lp, 20 * tol, "log of how much better");
         if (c->column == 0) check_class(&b, r, c, forecast, tol);
@@ -326,5 +351,5 @@ static void survives_without_memory(void **state) {
 }
 
 ACF_TESTS(recall_cells, cmocka_unit_test(held_out_cells_are_asked_column_after_column), cmocka_unit_test(of_many_cells_some_are_asked),
-          cmocka_unit_test(cells_are_scored_as_by_hand), cmocka_unit_test(several_members_are_farther_apart), cmocka_unit_test(nothing_found_is_nothing_lost),
+          cmocka_unit_test(cells_are_given_all_or_a_part), cmocka_unit_test(cells_are_scored_as_by_hand), cmocka_unit_test(several_members_are_farther_apart), cmocka_unit_test(nothing_found_is_nothing_lost),
           cmocka_unit_test(the_loss_is_that_of_the_mixture), cmocka_unit_test(what_donors_know_is_a_logarithm), cmocka_unit_test(survives_without_memory))
