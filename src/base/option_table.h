@@ -147,7 +147,7 @@
       "fraction of hidden numbers set to zero in training, in MLPs and between GRU layers")                                                            \
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_BOTH,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
-    X("masks", TEXT, 1, 1023, "uniform + bernoulli:0.5 + marginal:0.5", NULL, NULL, ACF_OPTION_RECORDED,               \
+    X("masks", TEXT, 1, 1023, "partial:1*2 + partial:0.5 + uniform", NULL, NULL, ACF_OPTION_RECORDED,               \
       "which columns are given: a sum of bernoulli:P, uniform, marginal:P, partial:P, joint, each with an optional *WEIGHT")      \
     X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_BOTH,                                              \
       "weight of the best guess's squared error in the loss")                                                          \
