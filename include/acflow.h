@@ -211,7 +211,7 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 /* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or gzip, or "-" for
  * standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer, an ordinal, a category, a date, a
  * time, or an identifier, a constant or an empty column, which are not modelled) is found out from its cells; docs/columns.md has the
- * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`, `id`.
+ * rules. Options: `separator`, `quote`, `header`, `decimal`, `missing`, `types`, `schema`, `id`.
  *
  * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
  * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are

@@ -1,8 +1,6 @@
 /* One cell: see cell.h. Reading is on the path of every cell of a file: a marker check, then one parse or one hash. */
 #include "data/cell.h"
 
-#include "data/profile.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +23,9 @@ static acf_cell_state level_read(const acf_field_spec *c, const char *text, size
 /* Do the levels stand for themselves, as numbers? */
 static bool levels_are_numbers(const acf_field_spec *c) {
     acf_number v;
-    bool with_comma;
     const acf_tally_entry *e = c->levels.entry;
     if (c->kind != ACF_KIND_ORDINAL) return false;
-    return acf_profile_read_number(e->text, e->length, c->comma, &v, &with_comma) && v.value == c->value[0];
+    return acf_notation_read(&c->notation, e->text, e->length, &v) && v.value == c->value[0];
 }
 
 /* A word that was among the numbers, or the dates, in training is kept; any other is a mistake in the file, or a marker nobody has named. */
@@ -38,8 +35,7 @@ static acf_cell_state word_read(const acf_field_spec *c, const char *text, size_
 
 static acf_cell_state number_read(const acf_field_spec *c, const char *text, size_t n, double *value) {
     acf_number v;
-    bool with_comma;
-    if (!acf_profile_read_number(text, n, c->comma, &v, &with_comma)) return word_read(c, text, n);
+    if (!acf_notation_read(&c->notation, text, n, &v)) return word_read(c, text, n);
     *value = v.value;
     return ACF_CELL_PRESENT;
 }
@@ -137,8 +133,7 @@ static void write_number(const acf_field_spec *c, double v, acf_text *out) {
         while (end[-1] == '0') *--end = '\0';
         if (end - 1 == point) *point = '\0';
     }
-    if (c->comma && (point = strchr(text, '.'))) *point = ',';
-    acf_text_add(out, text);
+    acf_notation_write(&c->notation, text, out);
 }
 
 /* Schema files may have levels without counts: then each is as likely. */
@@ -173,13 +168,23 @@ void acf_cell_write(const acf_field_spec *c, double value, acf_text *out) {
     }
 }
 
+/* Where numbers are not written as programs do, one is shown. */
+static void expected_number(const acf_field_spec *c, acf_text *out) {
+    char text[ACF_NUMBER_FIXED_MAX];
+    const bool whole = c->kind != ACF_KIND_REAL || c->decimals == 0 || !c->notation.comma;
+    acf_text_add(out, "a number");
+    if (acf_notation_is_plain(&c->notation)) return;
+    acf_text_add(out, " like ");
+    acf_notation_write(&c->notation, acf_number_fixed(text, 1234.5, whole ? 0 : c->decimals > 0 ? c->decimals : 1), out);
+}
+
 char *acf_cell_expected(const acf_field_spec *c, char out[ACF_EXPECTED_MAX]) {
     char pattern[ACF_WHEN_PATTERN_MAX];
     acf_text t = acf_text_into(out, ACF_EXPECTED_MAX);
     if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME)
         acf_text_addf(&t, "a %s written %s", acf_kind_names[c->kind], acf_when_pattern(c->when, pattern));
     else if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || levels_are_numbers(c))
-        acf_text_add(&t, "a number");
+        expected_number(c, &t);
     else
         acf_text_add(&t, "a level that the model has seen");
     return out;

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "data/markers.h"
+#include "data/notation.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -48,9 +49,16 @@ static next sample_next(sample *s) {
 
 static const char separators[] = ",;\t| ";
 
-/* 1 2, but not 2020-01-01 10:00 */
+/* A number with marks between its thousands, or with a unit. */
+static bool is_number(const char *p, size_t n) {
+    acf_notation_survey ignore = {0};
+    return acf_notation_look(&ignore, p, n);
+}
+
+/* 1 2, but not 2020-01-01 10:00 or 1 234 */
 static bool is_several_numbers(const char *p, size_t n) {
     bool gap = false;
+    if (is_number(p, n)) return false;
     for (size_t i = 0; i < n; i++) {
         if (!strchr("0123456789+-.,eE \t", p[i]) || (p[i] == '-' && i > 0 && isdigit((unsigned char)p[i - 1]))) return false;
         gap |= p[i] == ' ' || p[i] == '\t';
@@ -198,6 +206,13 @@ static bool repeats(const grid *g, int64_t j) {
     return n >= 2 && fresh * 2 <= n;
 }
 
+/* 12 kg above 14 kg is a cell like the others; 100 m above 12.3 s is a name. */
+static bool has_unit_of(const cell *a, const cell *b) {
+    acf_notation_survey s[2] = {{0}, {0}};
+    return acf_notation_look(&s[0], a->text, a->length) && acf_notation_look(&s[1], b->text, b->length) && s[0].form[0].cells && s[1].form[0].cells &&
+           strcmp(s[0].form[0].prefix, s[1].form[0].prefix) == 0 && strcmp(s[0].form[0].suffix, s[1].form[0].suffix) == 0;
+}
+
 /* What column j says of the first record: see csv_dialect.h. */
 static int vote(const grid *g, int64_t j) {
     const cell *above = &g->cell[j];
@@ -205,8 +220,8 @@ static int vote(const grid *g, int64_t j) {
     for (int64_t i = 1; i < g->rows; i++) {
         const cell *c = &g->cell[i * g->columns + j];
         if (is_missing(c)) continue;
-        *(is_figure(c) ? &figures : &words) += 1;
-        again += same(above, c);
+        *(is_figure(c) || is_number(c->text, c->length) ? &figures : &words) += 1;
+        again += same(above, c) || has_unit_of(above, c);
     }
     if (figures + words == 0 || above->length == 0) return 0;
     if (is_figure(above) || is_missing(above) || again > 0) return -1;

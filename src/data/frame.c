@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "data/match.h"
 #include "data/resolution.h"
+#include "data/settle.h"
 #include "data/typing.h"
 
 #include <math.h>
@@ -126,22 +127,34 @@ static bool has_header(const acf_frame *f) { return f->csv && acf_csv_header(f->
 
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
-/* A comma can be a decimal one only where it separates nothing. */
+/* Counts rows only where the profile has none yet. */
 static acf_status look_at_text(acf_frame *f, acf_profile *p, const bool *skip) {
     acf_record r;
-    int64_t blank = 0; /* lines, up to this one */
-    p->comma = acf_csv_dialect(f->csv)->separator != ',';
-    for (;;) {
+    int64_t blank = 0, rows = 0; /* blank lines, up to this one */
+    for (;; rows++) {
         ACF_TRY(acf_csv_next(f->csv, &r));
         if (r.n == 0) break;
         ACF_ASSERT(r.n == f->columns);
         blank = r.n == 1 && r.field[0].length == 0 && !r.field[0].quoted ? blank + 1 : 0;
         for (int64_t c = 0; c < r.n; c++)
             if (!skip[c]) ACF_TRY(acf_profile_text(p, c, r.row, r.field[c].text, r.field[c].length, r.field[c].quoted));
-        p->rows++;
     }
-    ACF_TRY(acf_frame_say_blank(f, blank));
+    if (!p->rows) ACF_TRY(acf_frame_say_blank(f, blank));
+    p->rows = rows;
     return acf_csv_rewind(f->csv);
+}
+
+/* Numbers are not always written as programs do. What the first look says about that is settled now, and columns that write them in another way are looked at
+ * once more, read so. */
+static acf_status look_again(acf_frame *f, acf_profile *p, const acf_wishes *w, const acf_field_spec *const *wish, const bool *skip) {
+    bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
+    if (!pass) return ACF_EMEMORY;
+    memcpy(pass, skip, (size_t)f->columns * sizeof *pass);
+    acf_status status = acf_settle(f, p, w, wish, pass);
+    for (int64_t c = 0; c < f->columns; c++) any |= !pass[c];
+    if (status == ACF_OK && any) status = look_at_text(f, p, pass);
+    acf_release(pass);
+    return status;
 }
 
 /* In blocks: a matrix in column order would otherwise be read in as many pieces as it has cells. */
@@ -179,10 +192,10 @@ static acf_status look_at_row(void *ctx, int64_t row, const double *x) {
     return ACF_OK;
 }
 
-/* Profiles the columns that skip (columns) does not name, and counts the rows. */
-static acf_status look(acf_frame *f, acf_profile *p, const bool *skip) {
+/* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): NULL for none. */
+static acf_status look(acf_frame *f, acf_profile *p, const acf_wishes *w, const acf_field_spec *const *wish, const bool *skip) {
     ACF_TRY(f->npy ? acf_frame_matrix_rows(f, look_at_row, &(looking){f, p, skip}) : look_at_text(f, p, skip));
-    if (p->rows > 0) return ACF_OK;
+    if (p->rows > 0) return f->npy ? ACF_OK : look_again(f, p, w, wish, skip);
     return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_frame_path(f), (long long)f->columns,
                     f->columns == 1 ? "" : "s");
 }
@@ -454,7 +467,7 @@ static acf_status read_fresh(acf_frame *f, const acf_wishes *w, acf_table **out)
     ACF_TRY_DONE(acf_wishes_match(w, acf_frame_path(f), name, f->columns, wish));
     ACF_TRY_DONE(acf_profile_create(f->columns, &w->markers, &p));
     prepare(p, f, wish);
-    ACF_TRY_DONE(look(f, p, skip));
+    ACF_TRY_DONE(look(f, p, w, wish, skip));
     ACF_TRY_DONE(acf_typing(acf_frame_path(f), p, name, wish, &f->notes, &f->schema));
     f->schema->named = has_header(f);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
@@ -493,7 +506,7 @@ static acf_status read_known(acf_frame *f, const acf_wishes *w, const acf_schema
     ACF_TRY_DONE(acf_wishes_id(w, acf_frame_path(f), (const char *const *)f->name, f->columns, &f->id));
     for (int64_t c = 0; c < f->columns; c++) skip[c] = f->spec[c] >= 0;
     ACF_TRY_DONE(acf_profile_create(f->columns, &f->schema->markers, &p));
-    ACF_TRY_DONE(look(f, p, skip));
+    ACF_TRY_DONE(look(f, p, w, NULL, skip));
     ACF_TRY_DONE(acf_match_strangers(f, w, p));
     ACF_TRY_DONE(fill(f, p->rows, false, out));
 done:

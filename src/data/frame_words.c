@@ -17,7 +17,7 @@ void acf_frame_dialect(const acf_frame *f, bool odd, acf_text *out) {
     const acf_dialect *d = acf_csv_dialect(f->csv);
     char name[ACF_SEPARATOR_NAME_MAX];
     bool comma = false;
-    for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].comma;
+    for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].notation.comma;
     if (odd && d->separator == ',' && d->quote == '"' && d->header && !comma) return;
     acf_text_addf(out, "separator %s, ", acf_separator_name(d->separator, name));
     if (d->quote == '\n') acf_text_add(out, "no quotes, ");

@@ -103,9 +103,8 @@ acf_status acf_spec_rank(acf_schema *s, acf_field_spec *c) {
     if (!c->value) return ACF_EMEMORY;
     for (int64_t i = 0; i < c->levels.n && numbers; i++) {
         acf_number v;
-        bool with_comma;
         const acf_tally_entry *e = &c->levels.entry[i];
-        numbers = acf_profile_read_number(e->text, e->length, c->comma, &v, &with_comma) && (i == 0 || v.value > c->value[i - 1]);
+        numbers = acf_notation_read(&c->notation, e->text, e->length, &v) && (i == 0 || v.value > c->value[i - 1]);
         if (numbers) c->value[i] = v.value;
     }
     for (int64_t i = 0; i < c->levels.n && !numbers; i++) c->value[i] = (double)i;

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "data/calendar.h"
 #include "data/markers.h"
+#include "data/notation.h"
 #include "data/table.h"
 
 #define ACF_CLASSES_MAX 256  /* classes of a category, the shared one among them */
@@ -56,8 +57,8 @@ typedef struct acf_field_spec {
     int decimals;    /* real, integer: most digits behind the point; -1: as many as it takes */
     bool fixed;      /* every number has so many: 88.60, not 88.6 */
     int digits;      /* above 0: numbers are written with an exponent where that is shorter, and so many significant digits */
-    bool comma;      /* a decimal comma */
-    acf_when when;   /* date, time */
+    acf_notation notation; /* how numbers are written: real, integer, ordinal */
+    acf_when when;   /* how dates and times are: date, time */
     double step;     /* time: seconds that every observed cell is a multiple of, where those are more than the format's own; 0: they are not */
 
     acf_tally levels; /* ordinal and category: the texts with their counts, in the order of ranks or classes; constant: its text */
@@ -68,7 +69,7 @@ typedef struct acf_field_spec {
     acf_tally other;     /* texts in a column of numbers, dates or times that are kept as they are and say nothing to the model */
     acf_markers *markers; /* of missing cells, beside the common ones; NULL: none */
 
-    bool has_range, has_format; /* in wishes: what was said beside the kind */
+    bool has_range, has_format, has_notation; /* in wishes: what was said beside the kind */
 } acf_field_spec;
 
 typedef struct acf_schema {

@@ -55,11 +55,18 @@ static void put_range(making *to, const acf_field_spec *c) {
     }
 }
 
+static void put_notation(making *to, const acf_notation *f) {
+    if (f->comma) put(to, "comma", json_true());
+    if (*f->group) put(to, "thousands", json_string(f->group));
+    if (*f->prefix) put(to, "prefix", json_string(f->prefix));
+    if (*f->suffix) put(to, "suffix", json_string(f->suffix));
+}
+
 static void put_form(making *to, const acf_field_spec *c) {
     if (c->decimals >= 0) put(to, "decimals", json_integer(c->decimals));
     if (c->fixed) put(to, "fixed", json_true());
     if (c->digits) put(to, "digits", json_integer(c->digits));
-    if (c->comma) put(to, "comma", json_true());
+    put_notation(to, &c->notation);
 }
 
 /* What a kind does not need is left out, so that a column fits a line or two. */
@@ -274,6 +281,30 @@ static acf_status get_form(const place *at, const json_t *o, acf_field_spec *c) 
     return ACF_OK;
 }
 
+/* One text of a notation, which must fit; left alone where the key is absent. */
+static acf_status get_mark(const place *at, const json_t *o, const char *key, bool (*is)(const char *), const char *expected, char *out, size_t cap) {
+    const char *text;
+    char seen[ACF_EXCERPT_MAX];
+    if (!json_object_get(o, key)) return ACF_OK;
+    ACF_TRY(acf_json_text(at->from, o, key, &text));
+    if (!is(text) || strlen(text) >= cap)
+        return acf_fail(at->from.status, "%s: '%s' is '%s', expected %s", at->from.name, key, acf_text_excerpt(seen, text), expected);
+    memcpy(out, text, strlen(text) + 1);
+    return ACF_OK;
+}
+
+static acf_status get_notation(const place *at, const json_t *o, acf_field_spec *c) {
+    static const char *const keys[] = {"comma", "thousands", "prefix", "suffix"};
+    acf_notation *f = &c->notation;
+    for (int k = 0; k < 4; k++) c->has_notation |= json_object_get(o, keys[k]) != NULL;
+    ACF_TRY(get_flag(at, o, "comma", &f->comma));
+    ACF_TRY(get_mark(at, o, "thousands", acf_notation_is_group, "a point, a comma, an apostrophe or a blank", f->group, sizeof f->group));
+    ACF_TRY(get_mark(at, o, "prefix", acf_notation_is_affix, "a currency or the like, without signs and figures", f->prefix, sizeof f->prefix));
+    ACF_TRY(get_mark(at, o, "suffix", acf_notation_is_affix, "a unit or the like, without signs and figures", f->suffix, sizeof f->suffix));
+    if (*f->group != (f->comma ? ',' : '.')) return ACF_OK;
+    return acf_fail(at->from.status, "%s: 'thousands' is '%s', which is the decimal mark", at->from.name, f->group);
+}
+
 /* A misspelled key would be a wish that is silently not granted. */
 static acf_status known_keys(const place *at, const json_t *o, const char *const *keys, int n) {
     json_t *object = (json_t *)(uintptr_t)o; /* jansson's iteration is not const, but changes nothing */
@@ -293,7 +324,7 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
 
 /* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
-    static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "decimals", "fixed", "digits", "comma",
+    static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "decimals", "fixed", "digits", "comma", "thousands", "prefix", "suffix",
                                        "format", "step", "levels", "counts", "pooled", "value", "quoted", "other", "markers"};
     ACF_TRY(known_keys(at, o, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_kind(at, o, &c->kind));
@@ -301,7 +332,7 @@ static acf_status read_column(const place *at, const json_t *o, acf_schema *s, a
     ACF_TRY(get_int(at, o, "observed", at->whole, ACF_TABLE_ROWS_MAX, &c->observed));
     ACF_TRY(get_int(at, o, "missing", at->whole, ACF_TABLE_ROWS_MAX, &c->missing));
     ACF_TRY(get_flag(at, o, "quoted", &c->quoted));
-    ACF_TRY(get_flag(at, o, "comma", &c->comma));
+    ACF_TRY(get_notation(at, o, c));
     ACF_TRY(get_texts(at, o, "other", ACF_LEVELS_KEPT, &c->other));
     ACF_TRY(get_markers(at, o, "markers", s, c));
     if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) ACF_TRY(get_form(at, o, c));

@@ -1,4 +1,5 @@
 /* Typing: see typing.h for the rules. Runs once a column; the largest piece of work is sorting the levels of a category. */
+#define _GNU_SOURCE /* qsort_r */
 #include "data/typing.h"
 
 #include "data/typing_notes.h"
@@ -59,13 +60,18 @@ static int by_count(const void *a, const void *b) {
 }
 
 /* Numbers before words, numbers by value, words by their bytes: an order that does not depend on the rows. */
-static int by_text(const void *a, const void *b) {
+static int by_text(const void *a, const void *b, void *notation) {
     const acf_tally_entry *p = a, *q = b;
     acf_number v, w;
-    bool pn = acf_number_parse(p->text, p->length, &v), qn = acf_number_parse(q->text, q->length, &w);
+    bool pn = acf_notation_read(notation, p->text, p->length, &v), qn = acf_notation_read(notation, q->text, q->length, &w);
     if (pn != qn) return pn ? -1 : 1;
     if (pn && v.value != w.value) return v.value < w.value ? -1 : 1;
     return strcmp(p->text, q->text);
+}
+
+static void sort_levels(const acf_profile_column *c, acf_tally_entry *list, int64_t n) {
+    acf_notation notation = c->notation;
+    qsort_r(list, (size_t)n, sizeof *list, by_text, &notation);
 }
 
 /* All distinct texts of the column, the most frequent first; *out is released by the caller. */
@@ -118,7 +124,7 @@ static acf_status category_levels(typing *t) {
     own = n;
     if (n > ACF_CLASSES_MAX)
         for (own = 0; own < ACF_CLASSES_MAX - 1 && (own == 0 || list[own].count >= ACF_LEVEL_RARE);) own++;
-    qsort(list, (size_t)own, sizeof *list, by_text);
+    sort_levels(t->c, list, own);
     acf_status status = ACF_OK;
     for (int64_t i = 0; i < n && status == ACF_OK; i++) status = add_level(&t->out->levels, &list[i]);
     acf_release(list);
@@ -139,12 +145,12 @@ static acf_status ordinal_levels(typing *t) {
     acf_tally_entry *list;
     int64_t n;
     ACF_TRY(all_levels(t->c, &list, &n));
-    qsort(list, (size_t)n, sizeof *list, by_text);
+    sort_levels(t->c, list, n);
     for (int64_t i = 0; i < n && status == ACF_OK;) {
         int64_t best = i, next = i + 1;
         acf_number v = {0}, w;
-        acf_number_parse(list[i].text, list[i].length, &v);
-        for (; next < n && acf_number_parse(list[next].text, list[next].length, &w) && w.value == v.value; next++)
+        acf_notation_read(&t->c->notation, list[i].text, list[i].length, &v);
+        for (; next < n && acf_notation_read(&t->c->notation, list[next].text, list[next].length, &w) && w.value == v.value; next++)
             if (list[next].count > list[best].count) best = next;
         status = add_level(&t->out->levels, &list[best]);
         i = next;
@@ -175,7 +181,7 @@ static bool has_few_words(const acf_profile_column *c) {
 }
 
 static bool is_numbers(const acf_profile_column *c) {
-    return c->numeric > 0 && c->zeros == 0 && acf_profile_marks_are_clear(c) && has_few_words(c);
+    return c->numeric > 0 && c->zeros == 0 && !acf_profile_is_in_doubt(c) && has_few_words(c);
 }
 
 /* Different values, not texts: 3 and 3.0 are one. 0 when there are more than a scale has. */
@@ -183,9 +189,8 @@ static int64_t scale_size(const acf_profile_column *c) {
     double seen[SCALE_MAX];
     int64_t n = 0;
     for (int64_t i = 0; i < c->numbers.n; i++) {
-        acf_number v;
-        bool with_comma;
-        acf_profile_read_number(c->numbers.entry[i].text, c->numbers.entry[i].length, c->commas > 0, &v, &with_comma);
+        acf_number v = {0};
+        acf_notation_read(&c->notation, c->numbers.entry[i].text, c->numbers.entry[i].length, &v);
         int64_t k = 0;
         while (k < n && seen[k] != v.value) k++;
         if (k < n) continue;
@@ -271,7 +276,7 @@ static void number_form(typing *t) {
     out->min = c->min, out->max = c->max;
     out->decimals = acf_profile_decimals(c, DECIMALS_SHARE);
     out->fixed = most > 0 && c->decimals[most] == c->numeric && c->exponents == 0;
-    out->comma = c->commas > 0;
+    out->notation = c->notation;
     if (c->exponents > 0 || out->decimals > 17) {
         out->digits = c->digits < 1 ? 1 : c->digits > 17 ? 17 : c->digits;
         out->decimals = -1;

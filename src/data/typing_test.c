@@ -67,20 +67,51 @@ static void noted(const char *file, const char *note) {
     acf_tab_free(t);
 }
 
-static void signs_are_noted(void **state) {
+/* The first column's notation: "comma group prefix suffix". */
+static void written(const char *file, const char *kind, const char *notation) {
+    char is[128];
+    acf_table *t = acf_frame_lab_read(file, AUTO, NULL);
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    acf_text s = acf_text_into(is, sizeof is);
+    acf_text_addf(&s, "%c[%s][%s][%s]", c->notation.comma ? ',' : '.', c->notation.group, c->notation.prefix, c->notation.suffix);
+    assert_string_equal(acf_kind_names[c->kind], kind);
+    if (strcmp(kind, "real") == 0 || strcmp(kind, "integer") == 0 || strcmp(kind, "ordinal") == 0) assert_string_equal(is, notation);
+    acf_tab_free(t);
+}
+
+static void signs_and_units_are_read(void **state) {
     (void)state;
-#define SIGNED(cell) "column 1 ('x'): cells like '" cell "' are numbers with a sign or with marks between thousands, so they are read as text (category); without these they are read as numbers"
-    noted(column("x", "$%d.50", 300, 30), SIGNED("$0.50"));
-    noted(column("x", "%d%%", 300, 30), SIGNED("0%"));
-    noted(column("x", "-%d €", 300, 30), SIGNED("-0 €"));
-    noted(column("x", "1.1%02d.234", 300, 30), SIGNED("1.100.234"));
-    noted(column("x", "\"1,1%02d.5\"", 300, 30), SIGNED("1,100.5"));
-    noted(column("x", "\"1.1%02d,5\"", 300, 30), SIGNED("1.100,5"));
-    noted(column("x", "192.168.0.%d", 300, 30), ""); /* no thousands */
-    noted(column("x", "1.%d.3", 300, 30), "");
-    noted(column("x", "a%d%%", 300, 30), "");
-    noted(column("x", "0%d", 300, 30), ""); /* a code */
-    noted(column("x", "%d-%%", 300, 30), "");
+    written(column("x", "$%d.50", 300, 30), "real", ".[][$][]");
+    written(column("x", "%d%%", 300, 30), "integer", ".[][][%]");
+    written(column("x", "%d %%", 100, 10), "ordinal", ".[][][ %]");
+    written(column("x", "-%d €", 300, 30), "integer", ".[][][ €]");
+    written(column("x", "EUR %d", 300, 30), "integer", ".[][EUR ][]");
+    written(column("x", "%d kg", 300, 30), "integer", ".[][][ kg]");
+    written(column("x", "%d.5kg", 300, 30), "real", ".[][][kg]");
+    written(column("x", "%d kg/m2", 300, 30), "integer", ".[][][ kg/m2]");
+    written(column("x", "1.1%02d.234", 300, 30), "integer", ",[.][][]");
+    written(column("x", "\"1,1%02d.5\"", 300, 30), "real", ".[,][][]");
+    written(column("x", "\"1.1%02d,5\"", 300, 30), "real", ",[.][][]");
+    written(column("x", "1 1%02d", 300, 30), "integer", ".[ ][][]");
+    written(column("x", "1\302\2401%02d", 300, 30), "integer", ".[\302\240][][]");
+    written(column("x", "1'1%02d.5", 300, 30), "real", ".['][][]");
+    written(column("x", "192.168.0.%d", 300, 30), "category", ""); /* no thousands */
+    written(column("x", "1.%d.3", 300, 30), "category", "");
+    written(column("x", "a%d%%", 300, 30), "category", "");
+    written(column("x", "0%d", 300, 30), "category", ""); /* a code */
+    written(column("x", "P0000%02d", 300, 30), "category", "");
+    written(column("x", "%d-%%", 300, 30), "category", "");
+    written(column("x", "%dA", 300, 30), "category", ""); /* behind no blank, only what is known to be a unit */
+    written(column("x", "%d AM", 300, 30), "category", "");
+    written(column("x", "%d Elm Street", 300, 30), "category", "");
+}
+
+static void signs_that_some_lack_are_noted(void **state) {
+    (void)state;
+    noted("x,keep\n12 kg,1.5\n13,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit that others do not have, so they are read as text "
+          "(category); write all alike to have them read as numbers");
+    noted("x,keep\n12 kg,1.5\n13 lb,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit that others do not have, so they are read as text "
+          "(category); write all alike to have them read as numbers");
 }
 
 /* None/Mild/Severe: in a column of words a marker may be a value, and whoever has it filled in should know. */
@@ -134,8 +165,8 @@ static void codes_are_not_numbers(void **state) {
     (void)state;
     is(column("zip", "0%d", 300, 30), "category");
     is(column("zip", "%d", 300, 30), "integer");
-    is(column("share", "%d %%", 300, 30), "category"); /* neither is what has a unit */
-    is(column("price", "$%d", 300, 30), "category");
+    is(column("share", "%d %%", 300, 30), "integer"); /* what has a unit is one */
+    is(column("price", "$00%d", 300, 30), "category");
 }
 
 static void texts_are_categories_or_identifiers(void **state) {
@@ -335,8 +366,9 @@ static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
     acf_table *t = acf_frame_lab_read(text, (const char *const[]){"types=x=integer", NULL}, NULL);
     assert_true(t->frame->notes.n == 0 && acf_tab_row(t, 24)[0] == 24);
     acf_tab_free(t);
-    noted("x;keep\n12,345;1.5\n2,250;2.5\n7;2.5\n", "column 1 ('x'): the comma of numbers like '12,345' may be a decimal one or separate thousands, so they are read as "
-          "text (category); say real in the option 'types' if it is a decimal comma, or write the numbers without it");
+    noted("x;keep\n12,345;1\n2,250;2\n7;2\n", "column 1 ('x'): '12,345' may be 12.345, with a decimal comma, or 12345, with a comma between thousands, and no other "
+          "column tells, so such numbers are read as text (category); the option 'decimal' (point or comma) settles it for the file, real or integer in the option "
+          "'types' for the column");
     noted("x;keep\n1,5;1\n2.25;2\n7;2\n", "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); write all "
           "numbers alike to have them read as numbers");
 }
@@ -444,7 +476,8 @@ static void without_a_column_to_model_nothing_is_learned(void **state) {
                           "all, name its type in the option 'types', such as id=category");
 }
 
-ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_are_noted), cmocka_unit_test(markers_among_words_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
+ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_and_units_are_read),
+          cmocka_unit_test(signs_that_some_lack_are_noted), cmocka_unit_test(markers_among_words_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
           cmocka_unit_test(two_whole_numbers_are_categories), cmocka_unit_test(keys_are_identifiers),
           cmocka_unit_test(codes_are_not_numbers), cmocka_unit_test(texts_are_categories_or_identifiers),
           cmocka_unit_test(long_texts_are_prose),

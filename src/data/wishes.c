@@ -147,6 +147,7 @@ static acf_status read_all(const acf_options *o, acf_wishes *w) {
     ACF_TRY(read_want(o, &w->want));
     const char *id = acf_options_text(o, "id");
     w->any_order = acf_options_bool(o, "any-order");
+    w->point = "\0.,"[acf_options_choice(o, "decimal")];
     if (*id && !(w->id = acf_text_keep(w->texts, id, strlen(id)))) return ACF_EMEMORY;
     ACF_TRY(read_types(acf_options_text(o, "types"), &w->types));
     ACF_TRY(read_file(acf_options_text(o, "schema"), &w->file));

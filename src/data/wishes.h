@@ -14,6 +14,7 @@ typedef struct acf_wishes {
     acf_schema *file;  /* from the schema file; NULL: none */
     acf_arena *texts;
     bool any_order; /* columns may stand in another order than a model's */
+    char point;     /* the decimal mark where a column does not tell, '.' or ','; 0: not said */
     const char *id; /* the column whose text keys a row's random draws; NULL: none */
 } acf_wishes;
 
