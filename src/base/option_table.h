@@ -35,6 +35,8 @@
       "decimal mark of numbers that can be read in two ways, such as 1.698; auto is what other columns have")          \
     X("missing", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                     \
       "further texts that mark a missing cell, such as -999,unknown; with = first they replace the usual ones")        \
+    X("fill-constants", BOOL, 0, 0, "false", NULL, NULL, 0,                                                            \
+      "fill the missing cells of columns that hold one value only with that value; else they stay missing")            \
     X("types", TEXT, 0, 1048575, "", NULL, NULL, 0,                                                                    \
       "what columns are, such as age=real,zip=category: real, integer, ordinal, category, date, dmy, mdy, time, "      \
       "identifier or constant")                                                                                        \

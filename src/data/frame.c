@@ -470,6 +470,7 @@ static acf_status read_fresh(acf_frame *f, const acf_wishes *w, acf_table **out)
     ACF_TRY_DONE(look(f, p, w, wish, skip));
     ACF_TRY_DONE(acf_typing(acf_frame_path(f), p, name, wish, &f->notes, &f->schema));
     f->schema->named = has_header(f);
+    if (w->fill_constants) acf_schema_fill_constants(f->schema);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
     int64_t rows = p->rows;
     acf_profile_free(p);
@@ -500,6 +501,7 @@ static acf_status read_known(acf_frame *f, const acf_wishes *w, const acf_schema
     if (!skip) goto done;
     ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
     f->known = true;
+    if (w->fill_constants) acf_schema_fill_constants(f->schema);
     for (int64_t i = 0; i < w->added.list.n; i++)
         ACF_TRY_DONE(acf_markers_add(&f->schema->markers, w->added.list.entry[i].text, w->added.list.entry[i].length));
     ACF_TRY_DONE(acf_match(f, w));

@@ -121,10 +121,10 @@ static void nasty_files_are_refused(void **state) {
     acf_frame_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
 }
 
-/* Constants fill themselves, also where there is no column beside them. */
+/* Constants are filled where the user says so, also where there is no column beside them. */
 static void tables_of_constants_are_completed(void **state) {
     (void)state;
-    acf_table *t = acf_frame_lab_read("a,b,c,d\nk,1,,u\n,1,?,v\nk,,,u\n", OPTIONS("types=d=id"), NULL);
+    acf_table *t = acf_frame_lab_read("a,b,c,d\nk,1,,u\n,1,?,v\nk,,,u\n", OPTIONS("types=d=id", "fill-constants=true"), NULL);
     assert_int_equal(t->D, 0);
     assert_int_equal(t->N, 3);
     assert_int_equal(acf_frame_holes(t->frame), 2);
@@ -368,6 +368,8 @@ static void strangers_are_carried_along_or_refused(void **state) {
     acf_tab_free(t);
 }
 
+#define STAYS "; a column with one value is not filled in: use the option 'fill-constants' to fill it with that value"
+
 /* Which holes stay, and what would have them filled in. */
 static void assert_left(const acf_table *t, int64_t holes, const char *sentence) {
     char text[2048];
@@ -380,7 +382,7 @@ static void assert_left(const acf_table *t, int64_t holes, const char *sentence)
 static void holes_are_counted(void **state) {
     (void)state;
     acf_table *t = acf_frame_lab_read(mixed, NULL, NULL);
-    assert_left(t, 5, "4 missing cells stay as they are: note (empty) 4");
+    assert_left(t, 4, "5 missing cells stay as they are: unit (constant) 1, note (empty) 4" STAYS);
     acf_tab_free(t);
     const char *ids = "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\nu7,z7,41,kg,\nu8,z8,41,kg,\n"
                       "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";

@@ -63,6 +63,10 @@ int64_t acf_schema_find(const acf_schema *s, const char *name) {
     return -1;
 }
 
+void acf_schema_fill_constants(acf_schema *s) {
+    for (int64_t j = 0; j < s->n; j++) s->column[j].fill |= s->column[j].kind == ACF_KIND_CONSTANT;
+}
+
 double acf_spec_leading(const acf_field_spec *c) {
     const int64_t own = c->levels.n - c->pooled;
     double all = 0;

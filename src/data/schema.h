@@ -8,7 +8,7 @@
  *     category    class 0..C-1                             the class's text
  *     date        days since 1970-01-01                    a date in the column's format, inside the observed range
  *     time        seconds since 1970, or since midnight    likewise
- *     constant    not in the table                         its one value
+ *     constant    not in the table                         not made up; its one value where the user says so
  *     identifier  not in the table                         never made up
  *     empty       not in the table                         never made up
  *
@@ -65,6 +65,7 @@ typedef struct acf_field_spec {
     double *value;    /* ordinal (levels.n): the number each level stands for: itself, or its rank 0, 1, ... for texts */
     int64_t pooled;   /* category: so many levels, the last ones, share the last class */
 
+    bool fill;           /* constant: missing cells get its value, because the user wants them to */
     bool quoted;         /* every observed cell was in quotes: so are the values written */
     acf_tally other;     /* texts in a column of numbers, dates or times that are kept as they are and say nothing to the model */
     acf_markers *markers; /* of missing cells, beside the common ones; NULL: none */
@@ -97,6 +98,12 @@ static inline int32_t acf_spec_classes(const acf_field_spec *c) {
     if (c->kind != ACF_KIND_CATEGORY) return 0;
     return (int32_t)(c->levels.n - c->pooled + (c->pooled > 0));
 }
+
+/* Has a column something to write into its missing cells? */
+static inline bool acf_spec_is_filled(const acf_field_spec *c) { return c->place >= 0 || (c->kind == ACF_KIND_CONSTANT && c->fill); }
+
+/* Constants are to be filled, all of them. */
+void acf_schema_fill_constants(acf_schema *s);
 
 /* Of the cells in the class that levels share, the part that the most frequent of them has; 1 where none is shared. */
 double acf_spec_leading(const acf_field_spec *c);

@@ -87,6 +87,7 @@ static json_t *column_to_json(const acf_field_spec *c) {
     }
     if (c->pooled) put(&to, "pooled", json_integer(c->pooled));
     if (c->kind == ACF_KIND_CONSTANT) put(&to, "value", text_of(&c->levels.entry[0]));
+    if (c->fill) put(&to, "fill", json_true());
     if (c->quoted) put(&to, "quoted", json_true());
     if (c->other.n) put_texts(&to, "other", &c->other);
     if (c->markers) put_texts(&to, "markers", &c->markers->list);
@@ -266,6 +267,7 @@ static acf_status get_levels(const place *at, const json_t *o, acf_schema *s, ac
 
 static acf_status get_constant(const place *at, const json_t *o, acf_field_spec *c) {
     const char *text;
+    ACF_TRY(get_flag(at, o, "fill", &c->fill));
     if (!json_object_get(o, "value") && !at->whole) return ACF_OK;
     ACF_TRY(acf_json_text(at->from, o, "value", &text));
     ACF_TRY(check_length(at, "value", text));
@@ -325,7 +327,7 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
 /* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
     static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "decimals", "fixed", "digits", "comma", "thousands", "prefix", "suffix",
-                                       "format", "step", "levels", "counts", "pooled", "value", "quoted", "other", "markers"};
+                                       "format", "step", "levels", "counts", "pooled", "value", "fill", "quoted", "other", "markers"};
     ACF_TRY(known_keys(at, o, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_kind(at, o, &c->kind));
     if (c->kind == ACF_KIND_AUTO && json_object_get(o, "levels")) c->kind = ACF_KIND_CATEGORY;

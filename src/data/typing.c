@@ -346,6 +346,7 @@ static acf_status date_form(typing *t, bool wished) {
 static acf_status constant_form(typing *t) {
     acf_tally_entry *list;
     int64_t n;
+    t->out->fill = t->wish && t->wish->kind == ACF_KIND_CONSTANT && t->wish->fill;
     if (t->wish && t->wish->levels.n) return add_level(&t->out->levels, &t->wish->levels.entry[0]);
     ACF_TRY(all_levels(t->c, &list, &n));
     acf_status status = n ? add_level(&t->out->levels, &list[0]) : wrong_wish(t, "its texts are too long");
@@ -392,8 +393,8 @@ static acf_status type_column(typing *t, const char *name) {
     bool wished = t->wish && t->wish->kind != ACF_KIND_AUTO && c->observed > 0;
     out->kind = wished ? t->wish->kind : acf_typing_kind(c, name, &out->when);
     const bool text = !wished && (out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_IDENTIFIER) && !is_numbers(c);
-    const bool filled = out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_CONSTANT;
-    if (!wished && filled && c->words.n > 0) ACF_TRY(acf_typing_note_markers(c, t->where, t->notes));
+    const bool levels = out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_CONSTANT;
+    if (!wished && levels && c->words.n > 0) ACF_TRY(acf_typing_note_markers(c, out->kind, t->where, t->notes));
     if (text) ACF_TRY(acf_typing_note(c, out->kind, t->where, t->notes));
     ACF_TRY(form(t, wished));
     widen(out, t->wish);

@@ -171,13 +171,14 @@ acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const cha
 /* ---- missing cells ---------------------------------------------------------------------------------------------- */
 
 /* None/Mild/Severe: to be told before it is filled in. */
-acf_status acf_typing_note_markers(const acf_profile_column *c, const char *where, acf_notes *notes) {
+acf_status acf_typing_note_markers(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes) {
     for (int64_t i = 0; i < c->doubtful.n; i++) {
         const acf_tally_entry *e = &c->doubtful.entry[i];
         ACF_TRY(acf_notes_addf(notes,
-                               "%s: %lld cell%s '%s', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the option "
+                               "%s: %lld cell%s '%s', which counts as missing%s; if it is a value here, say what marks a missing cell in the option "
                                "'missing' with = first, such as =NA,?",
-                               where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text));
+                               where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text,
+                               kind == ACF_KIND_CATEGORY ? " and is filled in" : ""));
     }
     return ACF_OK;
 }

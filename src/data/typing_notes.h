@@ -11,7 +11,7 @@
 /* c: a column that was judged to be text, and so is a category or an identifier. where begins the sentence. Fails: ACF_EMEMORY. */
 acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes);
 
-/* Notes the markers in a column of words that may be values there, because they will be filled in. Fails: ACF_EMEMORY. */
-acf_status acf_typing_note_markers(const acf_profile_column *c, const char *where, acf_notes *notes);
+/* Notes the markers in a column of words, a category or a constant, that may be values there. Fails: ACF_EMEMORY. */
+acf_status acf_typing_note_markers(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes);
 
 #endif

@@ -120,7 +120,8 @@ static void markers_among_words_are_noted(void **state) {
 #define VALUE(cells, what) "column 1 ('x'): " cells " '" what "', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the " \
     "option 'missing' with = first, such as =NA,?"
     noted("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
-    noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n", VALUE("1 cell holds", "-")); /* a constant is filled in, too */
+    noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n", "column 1 ('x'): 1 cell holds '-', which counts as missing; if it is a value here, say what marks a "
+          "missing cell in the option 'missing' with = first, such as =NA,?"); /* a constant stays as it is */
     noted("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
     noted("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
     noted("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
