@@ -248,7 +248,8 @@ static void constants_are_read_and_not_fitted_to(void **state) {
     ok(acf_table_read(path_of("constants.csv"), o, &t));
     assert_true(acf_table_columns(t) == 0 && acf_table_rows(t) == 3 && acf_table_holes(t) == 0);
     ok(acf_table_left(t, text, sizeof text, NULL));
-    assert_string_equal(text, "2 missing cells stay as they are: a (constant) 1, b (constant) 1; a column with one value is not filled in: use the option "
+    assert_string_equal(text, "2 missing cells stay as they are: a (constant) 1, b (constant) 1; a column with one "
+                              "value is not filled in: use the option "
                               "'fill-constants' to fill it with that value");
     acf_table_free(t);
     ok(acf_options_set(o, "fill-constants", "true"));

@@ -67,11 +67,13 @@ static size_t value_at(const char *item, size_t n) {
     return at;
 }
 
-/* A number that is given as programs write it, 3.5, although its column writes it in another way: its value, and its text as the column has it. */
+/* A number that is given as programs write it, 3.5, although its column writes it in another way: its value, and its
+ * text as the column has it. */
 static acf_status read_plain(acf_frame *f, const acf_field_spec *c, char **text, double *value, bool *is) {
     char written[ACF_NUMBER_MAX + 4 * ACF_AFFIX_MAX];
     acf_number v;
-    *is = (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER) && strlen(*text) < ACF_NUMBER_MAX && acf_number_parse(*text, strlen(*text), &v);
+    *is = (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER) && strlen(*text) < ACF_NUMBER_MAX &&
+          acf_number_parse(*text, strlen(*text), &v);
     if (!*is) return ACF_OK;
     acf_text t = acf_text_into(written, sizeof written);
     acf_notation_write(&c->notation, *text, &t);

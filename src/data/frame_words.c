@@ -44,7 +44,8 @@ int64_t acf_frame_holes(const acf_frame *f) {
     return n;
 }
 
-/* An identifier could be filled in if the user says what else it is, and a constant if the user wants it; an empty column has nothing to learn from. */
+/* An identifier could be filled in if the user says what else it is, and a constant if the user wants it; an empty
+ * column has nothing to learn from. */
 void acf_frame_left(const acf_frame *f, acf_text *out) {
     char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
     acf_text list = acf_text_into(words, sizeof words);
@@ -64,7 +65,8 @@ void acf_frame_left(const acf_frame *f, acf_text *out) {
     if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
     acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
     if (constant)
-        acf_text_add(out, "; a column with one value is not filled in: use the option 'fill-constants' to fill it with that value");
+        acf_text_add(out, "; a column with one value is not filled in: use the option 'fill-constants' to fill it with "
+                          "that value");
     if (identifier && !f->known)
         acf_text_add(out, "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
 }

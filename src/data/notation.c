@@ -8,19 +8,22 @@
 #define SLIPS 0.1 /* of the cells with a decimal mark may have the other one */
 
 /* What separates thousands beside point and comma. The first four are blanks, the others apostrophes. */
-static const char *const gaps[ACF_NOTATION_GAPS] = {" ", "\302\240", "\342\200\257", "\342\200\211", "'", "\342\200\231"};
+static const char *const gaps[ACF_NOTATION_GAPS] = {" ", "\302\240",    "\342\200\257", "\342\200\211",
+                                                    "'", "\342\200\231"};
 enum { BLANKS = 4 };
 
 /* In front of a number, and behind it without a blank between. Longer ones stand before those they begin with. */
-static const char *const currencies[] = {"US$", "A$",  "C$",  "R$",  "$",   "€",   "£",   "¥",   "₹",   "₽",   "₩",   "₺",   "₪",
-                                         "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "NZD", "SEK", "NOK", "DKK",
-                                         "PLN", "CZK", "HUF", "BRL", "MXN", "ZAR", "RUB", "TRY", "Rs.", "Rs",  "Fr."};
+static const char *const currencies[] = {"US$", "A$",  "C$",  "R$",  "$",   "€",   "£",   "¥",   "₹",   "₽",
+                                         "₩",   "₺",   "₪",   "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR",
+                                         "CAD", "AUD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF", "BRL",
+                                         "MXN", "ZAR", "RUB", "TRY", "Rs.", "Rs",  "Fr."};
 static const char *const units[] = {
-    "%",  "‰",  "°C",  "°F", "°",   "kg",  "g",   "mg",  "µg",   "μg",  "t",   "lb",   "lbs", "oz",  "st",   "km",   "m",    "cm",
-    "mm", "µm", "nm",  "mi", "ft",  "in",  "yd",  "l",   "L",    "ml",  "mL",  "dl",   "cl",  "gal", "h",    "hr",   "hrs",  "min",
-    "s",  "ms", "sec", "d",  "y",   "yr",  "yrs", "W",   "kW",   "kWh", "MW",  "V",    "mV",  "Hz",  "kHz",  "MHz",  "GHz",  "bpm",
-    "cal", "kcal", "J", "kJ", "Pa", "hPa", "kPa", "bar", "mmHg", "m2",  "m²",  "m3",   "m³",  "km2", "km²",  "kg/m2", "kg/m²", "km/h",
-    "mph", "m/s", "ha", "B", "kB",  "MB",  "GB",  "TB",  "px",   "pt",  "dB",  "mol",  "mmol", "mmol/l", "mmol/L", "mg/dl", "mg/dL"};
+    "%",   "‰",   "°C",   "°F", "°",   "kg",  "g",   "mg",  "µg",  "μg",    "t",      "lb",     "lbs",   "oz",   "st",
+    "km",  "m",   "cm",   "mm", "µm",  "nm",  "mi",  "ft",  "in",  "yd",    "l",      "L",      "ml",    "mL",   "dl",
+    "cl",  "gal", "h",    "hr", "hrs", "min", "s",   "ms",  "sec", "d",     "y",      "yr",     "yrs",   "W",    "kW",
+    "kWh", "MW",  "V",    "mV", "Hz",  "kHz", "MHz", "GHz", "bpm", "cal",   "kcal",   "J",      "kJ",    "Pa",   "hPa",
+    "kPa", "bar", "mmHg", "m2", "m²",  "m3",  "m³",  "km2", "km²", "kg/m2", "kg/m²",  "km/h",   "mph",   "m/s",  "ha",
+    "B",   "kB",  "MB",   "GB", "TB",  "px",  "pt",  "dB",  "mol", "mmol",  "mmol/l", "mmol/L", "mg/dl", "mg/dL"};
 static const char *const clock_words[] = {"am", "pm", "AM", "PM", "Am", "Pm", "a.m.", "p.m."};
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -34,7 +37,9 @@ static bool is_digit(const cursor *c, size_t ahead) {
     return ahead < (size_t)(c->end - c->at) && c->at[ahead] >= '0' && c->at[ahead] <= '9';
 }
 
-static bool begins(const cursor *c, const char *text, size_t n) { return (size_t)(c->end - c->at) >= n && memcmp(c->at, text, n) == 0; }
+static bool begins(const cursor *c, const char *text, size_t n) {
+    return (size_t)(c->end - c->at) >= n && memcmp(c->at, text, n) == 0;
+}
 
 /* Bytes of one of the texts that stands here, 0: none does. *which: its number. */
 static size_t one_of(const cursor *c, const char *const *list, size_t count, int *which) {
@@ -111,7 +116,8 @@ static bool take_affix(cursor *c, const char *affix) {
 static bool is_separator(const acf_notation *f, int mark) {
     if (mark < 0 || !*f->group) return false;
     if (mark < 2) return *f->group == (mark ? ',' : '.');
-    const bool blank = mark - 2 < BLANKS, apostrophe = *f->group == '\'' || strcmp(f->group, gaps[ACF_NOTATION_GAPS - 1]) == 0;
+    const bool blank = mark - 2 < BLANKS,
+               apostrophe = *f->group == '\'' || strcmp(f->group, gaps[ACF_NOTATION_GAPS - 1]) == 0;
     return *f->group != '.' && *f->group != ',' && blank != apostrophe;
 }
 
@@ -134,7 +140,7 @@ static bool copy_mark(const acf_notation *f, copying *w, int mark) {
     return w->point = true;
 }
 
-/* Digits and marks, an exponent. False where they do not follow the notation; what follows them is left to the caller. */
+/* Digits and marks, an exponent. False where they do not follow the notation; the caller looks at what follows. */
 static bool copy_number(const acf_notation *f, cursor *c, copying *w) {
     size_t n;
     while (c->at < c->end && w->n + 2 < ACF_PLAIN_MAX) {
@@ -193,7 +199,7 @@ void acf_notation_write(const acf_notation *f, const char *plain, acf_text *out)
     acf_text_add(out, f->suffix);
 }
 
-/* ---- what a column says ------------------------------------------------------------------------------------------- */
+/* ---- what a column says ------------------------------------------------------------ */
 
 static bool is_in(const char *const *list, size_t count, const char *text, size_t n) {
     for (size_t i = 0; i < count; i++)
@@ -205,7 +211,8 @@ static bool is_in(const char *const *list, size_t count, const char *text, size_
 static bool is_word(const char *text, size_t n) {
     if (n == 0 || isdigit((unsigned char)*text) || is_in(clock_words, COUNT(clock_words), text, n)) return false;
     for (size_t i = 0; i < n; i++)
-        if (!isalnum((unsigned char)text[i]) && (unsigned char)text[i] < 0x80 && !strchr("/%^.*$", text[i])) return false;
+        if (!isalnum((unsigned char)text[i]) && (unsigned char)text[i] < 0x80 && !strchr("/%^.*$", text[i]))
+            return false;
     return true;
 }
 
@@ -388,7 +395,8 @@ acf_notation_verdict acf_notation_most(const acf_notation_survey *s, int64_t obs
     most_frequent(s, observed, out);
     out->comma = comma;
     if (is_mixed(says) || (!own && marks[0].either && marks[1].either)) return ACF_NOTATION_MIXED;
-    if ((own || point) && marks[!comma].either + marks[!comma].group > marks[!comma].decimal) *out = acf_notation_grouped(out, !comma);
+    if ((own || point) && marks[!comma].either + marks[!comma].group > marks[!comma].decimal)
+        *out = acf_notation_grouped(out, !comma);
     if (own || marks[0].either + marks[1].either == 0) {
         out->comma &= own != 0; /* without a mark nothing is known of it */
         return ACF_NOTATION_IS;

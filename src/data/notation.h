@@ -1,15 +1,16 @@
-/* How a column writes its numbers: decimal mark, separator of thousands, and what stands in front of a number or behind it.
+/* How a column writes its numbers: decimal mark, separator of thousands, and what stands in front of a number or behind
+ * it.
  *
  *     24.192,50 kg     comma, group ".", suffix " kg"          ->  24192.50
  *     -$1,234          group ",", prefix "$"                   ->  -1234
  *     53 %             suffix " %"                             ->  53
  *
- * One description, held by the column in its schema: cells are read with it, and what is filled in is written with it. How a column writes
- * dates and times is acf_when (calendar.h).
+ * One description, held by the column in its schema: cells are read with it, and what is filled in is written with it.
+ * How a column writes dates and times is acf_when (calendar.h).
  *
- * 1.698 is a number between one and two or one thousand six hundred and ninety-eight. A survey counts what the cells of a column say about
- * that, and a verdict is made of it: by the column itself (192,4 or 1.698.000 in another cell), by what the caller knows of the file, or not
- * at all. Looking at a cell costs some ten nanoseconds more than reading it. */
+ * 1.698 is a number between one and two or one thousand six hundred and ninety-eight. A survey counts what the cells of
+ * a column say about that, and a verdict is made of it: by the column itself (192,4 or 1.698.000 in another cell), by
+ * what the caller knows of the file, or not at all. Looking at a cell costs some ten nanoseconds. */
 #ifndef ACF_DATA_NOTATION_H
 #define ACF_DATA_NOTATION_H
 
@@ -22,10 +23,13 @@
 typedef struct acf_notation {
     bool comma;                                       /* the decimal mark is a comma */
     char group[4];                                    /* between thousands, one character of UTF-8; "": nothing */
-    char prefix[ACF_AFFIX_MAX], suffix[ACF_AFFIX_MAX]; /* currency, percent sign, unit, with the blank beside the number */
+    char prefix[ACF_AFFIX_MAX],
+        suffix[ACF_AFFIX_MAX]; /* currency, percent sign, unit, with the blank beside the number */
 } acf_notation;
 
-static inline bool acf_notation_is_plain(const acf_notation *f) { return !f->comma && !*f->group && !*f->prefix && !*f->suffix; }
+static inline bool acf_notation_is_plain(const acf_notation *f) {
+    return !f->comma && !*f->group && !*f->prefix && !*f->suffix;
+}
 
 /* Is this text one that may separate thousands; one that may stand beside a number? For what comes from a file. */
 bool acf_notation_is_group(const char *text);
@@ -33,8 +37,9 @@ bool acf_notation_is_affix(const char *text);
 
 #define ACF_PLAIN_MAX 64
 
-/* The number as a program writes it, "-1234.5", with its NUL: its bytes; 0 when the text is not written so. A separator of thousands may be
- * absent, and a blank beside the number may be another one or none. out may still not be a number: acf_number_parse decides. */
+/* The number as a program writes it, "-1234.5", with its NUL: its bytes; 0 when the text is not written so. A separator
+ * of thousands may be absent, and a blank beside the number may be another one or none. out may still not be a number:
+ * acf_number_parse decides. */
 size_t acf_notation_strip(const acf_notation *f, const char *text, size_t n, char out[ACF_PLAIN_MAX]);
 
 /* acf_number_parse of a text in this notation. */
@@ -43,7 +48,7 @@ bool acf_notation_read(const acf_notation *f, const char *text, size_t n, acf_nu
 /* Appends a number that is written as programs do, in this notation. */
 void acf_notation_write(const acf_notation *f, const char *plain, acf_text *out);
 
-/* ---- what a column says ------------------------------------------------------------------------------------------- */
+/* ---- what a column says ------------------------------------------------------------ */
 
 #define ACF_NOTATION_FORMS 4 /* pairs of prefix and suffix that are told apart, in the order they come */
 #define ACF_NOTATION_GAPS 6  /* blanks and apostrophes that separate thousands */

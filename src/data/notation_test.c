@@ -33,14 +33,20 @@ static void writes(acf_notation f, const char *plain, const char *text) {
 static void numbers_are_read_as_their_column_writes_them(void **state) {
     (void)state;
     const double no = (double)NAN;
-    const acf_notation point = notation(false, ",", "", ""), comma = notation(true, ".", "", ""), none = notation(true, "", "", "");
+    const acf_notation point = notation(false, ",", "", ""), comma = notation(true, ".", "", ""),
+                       none = notation(true, "", "", "");
     const acf_notation blank = notation(true, "\302\240", "", ""), swiss = notation(false, "'", "", "");
-    reads(point, "1,698", 1698), reads(point, "-24,192.5", -24192.5), reads(point, "1,234,567", 1234567), reads(point, "985", 985);
+    reads(point, "1,698", 1698), reads(point, "-24,192.5", -24192.5), reads(point, "1,234,567", 1234567),
+        reads(point, "985", 985);
     reads(point, "1234.5", 1234.5), reads(point, "1,69", no), reads(point, "1234,567", no), reads(point, "0,567", no);
-    reads(point, "1,2345", no), reads(point, "1.5,000", no), reads(point, ",567", no), reads(point, "1,234,56", no), reads(point, "1,,234", no);
-    reads(comma, "1.698", 1698), reads(comma, "192,4", 192.4), reads(comma, "1.234,567", 1234.567), reads(comma, "1.5", no), reads(comma, "1,5e3", 1500);
-    reads(none, "1.698", no), reads(none, "1,698", 1.698), reads(none, ",5", 0.5), reads(none, "1,2,3", no), reads(none, "", no), reads(none, "x", no);
-    reads(blank, "1 698", 1698), reads(blank, "1\302\240698,5", 1698.5), reads(blank, "1\342\200\257698", 1698), reads(blank, "12 34", no);
+    reads(point, "1,2345", no), reads(point, "1.5,000", no), reads(point, ",567", no), reads(point, "1,234,56", no),
+        reads(point, "1,,234", no);
+    reads(comma, "1.698", 1698), reads(comma, "192,4", 192.4), reads(comma, "1.234,567", 1234.567),
+        reads(comma, "1.5", no), reads(comma, "1,5e3", 1500);
+    reads(none, "1.698", no), reads(none, "1,698", 1.698), reads(none, ",5", 0.5), reads(none, "1,2,3", no),
+        reads(none, "", no), reads(none, "x", no);
+    reads(blank, "1 698", 1698), reads(blank, "1\302\240698,5", 1698.5), reads(blank, "1\342\200\257698", 1698),
+        reads(blank, "12 34", no);
     reads(swiss, "1'698.50", 1698.5), reads(swiss, "1\342\200\231698", 1698), reads(swiss, "1 698", no);
     reads(notation(false, "", "", ""), "5.", 5);
 }
@@ -48,13 +54,17 @@ static void numbers_are_read_as_their_column_writes_them(void **state) {
 static void signs_and_units_stand_beside_numbers(void **state) {
     (void)state;
     const double no = (double)NAN;
-    const acf_notation kg = notation(false, "", "", " kg"), dollar = notation(false, ",", "$", ""), euro = notation(true, ".", "EUR ", "");
-    reads(kg, "12 kg", 12), reads(kg, "50.3kg", 50.3), reads(kg, "50.3\302\240kg", 50.3), reads(kg, "12", no), reads(kg, "12 lb", no), reads(kg, "12 kg x", no);
-    reads(dollar, "-$1,205.50", -1205.5), reads(dollar, "$-5", -5), reads(dollar, "$ 5", 5), reads(dollar, "5", no), reads(dollar, "--$5", no);
+    const acf_notation kg = notation(false, "", "", " kg"), dollar = notation(false, ",", "$", ""),
+                       euro = notation(true, ".", "EUR ", "");
+    reads(kg, "12 kg", 12), reads(kg, "50.3kg", 50.3), reads(kg, "50.3\302\240kg", 50.3), reads(kg, "12", no),
+        reads(kg, "12 lb", no), reads(kg, "12 kg x", no);
+    reads(dollar, "-$1,205.50", -1205.5), reads(dollar, "$-5", -5), reads(dollar, "$ 5", 5), reads(dollar, "5", no),
+        reads(dollar, "--$5", no);
     reads(euro, "EUR 1.698", 1698), reads(euro, "EUR-5,5", -5.5);
     writes(kg, "50.3", "50.3 kg"), writes(dollar, "-1205.50", "-$1,205.50"), writes(euro, "-1698.5", "EUR -1.698,5");
     writes(notation(false, "", "", ""), "-1234.5", "-1234.5"), writes(notation(true, "", "", ""), "1e-05", "1e-05");
-    writes(notation(true, "\302\240", "", "%"), "1234567.25", "1\302\240234\302\240567,25%"), writes(notation(false, ",", "", ""), "985", "985");
+    writes(notation(true, "\302\240", "", "%"), "1234567.25", "1\302\240234\302\240567,25%"),
+        writes(notation(false, ",", "", ""), "985", "985");
 }
 
 /* Cells with | between them: verdict and notation, "is ,[.][$][ kg]". */
@@ -105,8 +115,30 @@ static void columns_tell_how_they_are_written(void **state) {
 
 static void most_texts_are_no_numbers(void **state) {
     (void)state;
-    static const char *const words[] = {"",  "x",  "kg",  "12:30", "2021-03-09", "25.12.2021", "192.168.0.1", "1.2.3", "12-15", "3A", "2nd", "1st place", "12 Elm Street",
-                                        "$", "-", "+1 555 123 4567", "030 123 456", "5 pm", "1,,5", "1/2", "12 kg 5", "0x10", "1e", "12 -"};
+    static const char *const words[] = {"",
+                                        "x",
+                                        "kg",
+                                        "12:30",
+                                        "2021-03-09",
+                                        "25.12.2021",
+                                        "192.168.0.1",
+                                        "1.2.3",
+                                        "12-15",
+                                        "3A",
+                                        "2nd",
+                                        "1st place",
+                                        "12 Elm Street",
+                                        "$",
+                                        "-",
+                                        "+1 555 123 4567",
+                                        "030 123 456",
+                                        "5 pm",
+                                        "1,,5",
+                                        "1/2",
+                                        "12 kg 5",
+                                        "0x10",
+                                        "1e",
+                                        "12 -"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         acf_notation_survey s = {0};
         if (acf_notation_look(&s, words[i], strlen(words[i]))) fail_msg("'%s' is taken for a number", words[i]);
@@ -118,9 +150,11 @@ static void what_a_file_says_is_checked(void **state) {
     assert_true(acf_notation_is_group(".") && acf_notation_is_group("\342\200\257") && acf_notation_is_group("'"));
     assert_false(acf_notation_is_group("") || acf_notation_is_group("x") || acf_notation_is_group(".,"));
     assert_true(acf_notation_is_affix(" kg/m2") && acf_notation_is_affix("$") && acf_notation_is_affix("Rs."));
-    assert_false(acf_notation_is_affix("") || acf_notation_is_affix(" ") || acf_notation_is_affix("5") || acf_notation_is_affix("a-b") || acf_notation_is_affix(".x"));
+    assert_false(acf_notation_is_affix("") || acf_notation_is_affix(" ") || acf_notation_is_affix("5") ||
+                 acf_notation_is_affix("a-b") || acf_notation_is_affix(".x"));
     assert_false(acf_notation_is_affix("a word that has more bytes than there is room for"));
 }
 
-ACF_TESTS(notation, cmocka_unit_test(numbers_are_read_as_their_column_writes_them), cmocka_unit_test(signs_and_units_stand_beside_numbers),
-          cmocka_unit_test(columns_tell_how_they_are_written), cmocka_unit_test(most_texts_are_no_numbers), cmocka_unit_test(what_a_file_says_is_checked))
+ACF_TESTS(notation, cmocka_unit_test(numbers_are_read_as_their_column_writes_them),
+          cmocka_unit_test(signs_and_units_stand_beside_numbers), cmocka_unit_test(columns_tell_how_they_are_written),
+          cmocka_unit_test(most_texts_are_no_numbers), cmocka_unit_test(what_a_file_says_is_checked))

@@ -53,7 +53,11 @@ void acf_profile_want_levels(acf_profile *p, int64_t j) {
 void acf_profile_again(acf_profile *p, int64_t j, const acf_notation *notation) {
     acf_profile_column *c = &p->column[j], kept = *c;
     clear_tallies(c);
-    *c = (acf_profile_column){.notation = *notation, .survey = kept.survey, .verdict = kept.verdict, .levels = kept.levels, .extra = kept.extra};
+    *c = (acf_profile_column){.notation = *notation,
+                              .survey = kept.survey,
+                              .verdict = kept.verdict,
+                              .levels = kept.levels,
+                              .extra = kept.extra};
     make_tallies(p, c);
 }
 
@@ -92,10 +96,26 @@ static uint64_t mix(int64_t v) {
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53 */
 
+/* The values at one end, the outermost first; sign -1: the largest. What leaves the list never comes back. */
+static void count_end(acf_end *end, double v, double sign) {
+    int k = 0;
+    if (end[ACF_ENDS - 1].cells && sign * v > sign * end[ACF_ENDS - 1].value) return;
+    while (k < ACF_ENDS && end[k].cells && sign * end[k].value < sign * v) k++;
+    if (k == ACF_ENDS) return;
+    if (end[k].cells && end[k].value == v) {
+        end[k].cells++;
+        return;
+    }
+    memmove(end + k + 1, end + k, (size_t)(ACF_ENDS - 1 - k) * sizeof *end);
+    end[k] = (acf_end){v, 1};
+}
+
 /* What holds for a number however it is written; a matrix comes here too. */
 static void count_number(acf_profile_column *c, double v, bool whole) {
     if (c->numeric == 0 || v < c->min) c->min = v;
     if (c->numeric == 0 || v > c->max) c->max = v;
+    count_end(c->low, v, 1);
+    count_end(c->high, v, -1);
     c->numeric++;
     c->whole += whole;
     if (whole && fabs(v) <= WHOLE_MAX) c->fingerprint += mix((int64_t)v);
@@ -154,7 +174,8 @@ static acf_status count_odd(acf_profile_column *c, const char *text, size_t n, i
     return acf_tally_add(&c->odd, text, n, row);
 }
 
-/* A number under the column's notation; of one that is written as programs do, what the survey has to know, while that is not over. */
+/* A number under the column's notation; of one that is written as programs do, what the survey has to know, while that
+ * is not over. */
 static bool read_number(acf_profile_column *c, const char *text, size_t n) {
     char plain[ACF_PLAIN_MAX];
     acf_number v;
@@ -180,6 +201,7 @@ acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *
     c->quoted += quoted;
     if (read_number(c, text, n)) return count_text(p, c, &c->numbers, text, n, row);
     if (acf_notation_is_plain(&c->notation)) acf_notation_look(&c->survey, text, n);
+    c->infinite += acf_number_is_infinite(text, n);
     if (acf_when_look(&c->when, text, n) != 0) ACF_TRY(count_odd(c, text, n, row));
     return count_text(p, c, &c->words, text, n, row);
 }

@@ -22,10 +22,19 @@
 #define ACF_TEXT_KEPT ((size_t)256 << 20)
 #define ACF_DECIMALS_COUNTED 20          /* a double has 17 significant digits */
 
+#define ACF_ENDS 4 /* different values at either end of a column that are counted */
+
+typedef struct acf_end {
+    double value;
+    int64_t cells;
+} acf_end;
+
 typedef struct acf_profile_column {
     int64_t observed, missing; /* cells: with a value, with a marker */
     int64_t numeric, whole;    /* observed cells that are numbers; of those, whole ones */
+    int64_t infinite;          /* observed cells that hold inf, and are words */
     double min, max;           /* of the numbers */
+    acf_end low[ACF_ENDS], high[ACF_ENDS]; /* the least values, the largest; cells 0: there are no more */
     int64_t decimals[ACF_DECIMALS_COUNTED + 1]; /* numbers with so many digits behind the point, the last: or more; 0 for a matrix */
     int digits;                /* most significant digits of a number */
     int64_t exponents;         /* numbers with an exponent */
@@ -63,7 +72,8 @@ void acf_profile_again(acf_profile *p, int64_t j, const acf_notation *notation);
 
 /* May its numbers be read in two ways, or are they written in two? Then they are text. */
 static inline bool acf_profile_is_in_doubt(const acf_profile_column *c) {
-    return (c->verdict == ACF_NOTATION_EITHER || c->verdict == ACF_NOTATION_MIXED) && 2 * c->survey.cells >= c->observed;
+    return (c->verdict == ACF_NOTATION_EITHER || c->verdict == ACF_NOTATION_MIXED) &&
+           2 * c->survey.cells >= c->observed;
 }
 
 /* One cell. The caller counts rows. Fails: ACF_EMEMORY. */

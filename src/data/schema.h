@@ -65,6 +65,7 @@ typedef struct acf_field_spec {
     double *value;    /* ordinal (levels.n): the number each level stands for: itself, or its rank 0, 1, ... for texts */
     int64_t pooled;   /* category: so many levels, the last ones, share the last class */
 
+    bool any_case;       /* category: levels are the same in small and large letters */
     bool fill;           /* constant: missing cells get its value, because the user wants them to */
     bool quoted;         /* every observed cell was in quotes: so are the values written */
     acf_tally other;     /* texts in a column of numbers, dates or times that are kept as they are and say nothing to the model */
@@ -100,7 +101,9 @@ static inline int32_t acf_spec_classes(const acf_field_spec *c) {
 }
 
 /* Has a column something to write into its missing cells? */
-static inline bool acf_spec_is_filled(const acf_field_spec *c) { return c->place >= 0 || (c->kind == ACF_KIND_CONSTANT && c->fill); }
+static inline bool acf_spec_is_filled(const acf_field_spec *c) {
+    return c->place >= 0 || (c->kind == ACF_KIND_CONSTANT && c->fill);
+}
 
 /* Constants are to be filled, all of them. */
 void acf_schema_fill_constants(acf_schema *s);

@@ -86,6 +86,7 @@ static json_t *column_to_json(const acf_field_spec *c) {
         put_counts(&to, &c->levels);
     }
     if (c->pooled) put(&to, "pooled", json_integer(c->pooled));
+    if (c->any_case) put(&to, "any_case", json_true());
     if (c->kind == ACF_KIND_CONSTANT) put(&to, "value", text_of(&c->levels.entry[0]));
     if (c->fill) put(&to, "fill", json_true());
     if (c->quoted) put(&to, "quoted", json_true());
@@ -262,6 +263,7 @@ static acf_status get_levels(const place *at, const json_t *o, acf_schema *s, ac
     }
     ACF_TRY(get_counts(at, o, &c->levels));
     if (category) ACF_TRY(get_int(at, o, "pooled", false, c->levels.n - 1, &c->pooled));
+    if (category) ACF_TRY(get_flag(at, o, "any_case", &c->any_case));
     return category ? ACF_OK : acf_spec_rank(s, c);
 }
 
@@ -284,13 +286,15 @@ static acf_status get_form(const place *at, const json_t *o, acf_field_spec *c) 
 }
 
 /* One text of a notation, which must fit; left alone where the key is absent. */
-static acf_status get_mark(const place *at, const json_t *o, const char *key, bool (*is)(const char *), const char *expected, char *out, size_t cap) {
+static acf_status get_mark(const place *at, const json_t *o, const char *key, bool (*is)(const char *),
+                           const char *expected, char *out, size_t cap) {
     const char *text;
     char seen[ACF_EXCERPT_MAX];
     if (!json_object_get(o, key)) return ACF_OK;
     ACF_TRY(acf_json_text(at->from, o, key, &text));
     if (!is(text) || strlen(text) >= cap)
-        return acf_fail(at->from.status, "%s: '%s' is '%s', expected %s", at->from.name, key, acf_text_excerpt(seen, text), expected);
+        return acf_fail(at->from.status, "%s: '%s' is '%s', expected %s", at->from.name, key,
+                        acf_text_excerpt(seen, text), expected);
     memcpy(out, text, strlen(text) + 1);
     return ACF_OK;
 }
@@ -300,9 +304,12 @@ static acf_status get_notation(const place *at, const json_t *o, acf_field_spec 
     acf_notation *f = &c->notation;
     for (int k = 0; k < 4; k++) c->has_notation |= json_object_get(o, keys[k]) != NULL;
     ACF_TRY(get_flag(at, o, "comma", &f->comma));
-    ACF_TRY(get_mark(at, o, "thousands", acf_notation_is_group, "a point, a comma, an apostrophe or a blank", f->group, sizeof f->group));
-    ACF_TRY(get_mark(at, o, "prefix", acf_notation_is_affix, "a currency or the like, without signs and figures", f->prefix, sizeof f->prefix));
-    ACF_TRY(get_mark(at, o, "suffix", acf_notation_is_affix, "a unit or the like, without signs and figures", f->suffix, sizeof f->suffix));
+    ACF_TRY(get_mark(at, o, "thousands", acf_notation_is_group, "a point, a comma, an apostrophe or a blank", f->group,
+                     sizeof f->group));
+    ACF_TRY(get_mark(at, o, "prefix", acf_notation_is_affix, "a currency or the like, without signs and figures",
+                     f->prefix, sizeof f->prefix));
+    ACF_TRY(get_mark(at, o, "suffix", acf_notation_is_affix, "a unit or the like, without signs and figures", f->suffix,
+                     sizeof f->suffix));
     if (*f->group != (f->comma ? ',' : '.')) return ACF_OK;
     return acf_fail(at->from.status, "%s: 'thousands' is '%s', which is the decimal mark", at->from.name, f->group);
 }
@@ -326,8 +333,10 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
 
 /* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
-    static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "decimals", "fixed", "digits", "comma", "thousands", "prefix", "suffix",
-                                       "format", "step", "levels", "counts", "pooled", "value", "fill", "quoted", "other", "markers"};
+    static const char *const keys[] = {"name",     "kind",   "observed", "missing", "min",       "max",
+                                       "decimals", "fixed",  "digits",   "comma",   "thousands", "prefix",
+                                       "suffix",   "format", "step",     "levels",  "counts",    "pooled",
+                                       "any_case", "value",  "fill",     "quoted",  "other",     "markers"};
     ACF_TRY(known_keys(at, o, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_kind(at, o, &c->kind));
     if (c->kind == ACF_KIND_AUTO && json_object_get(o, "levels")) c->kind = ACF_KIND_CATEGORY;

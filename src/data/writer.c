@@ -93,7 +93,9 @@ static bool has_interval(const acf_writer *w, const acf_field_spec *c) {
 }
 
 /* New rows have what every row had. */
-static bool is_always(const acf_writer *w, const acf_field_spec *c) { return w->f && !w->f->path && c->kind == ACF_KIND_CONSTANT && c->missing == 0; }
+static bool is_always(const acf_writer *w, const acf_field_spec *c) {
+    return w->f && !w->f->path && c->kind == ACF_KIND_CONSTANT && c->missing == 0;
+}
 
 /* Has this column something to write into a hole? */
 static bool can_fill(const acf_writer *w, const acf_field_spec *c, const row *r) {
@@ -156,7 +158,9 @@ static acf_status source_row(acf_writer *w, const acf_record *record, const row 
         ACF_TRY(source_cell(w, spec_of(w, c), &record->field[c], r));
     }
     ACF_TRY(row_tail(w, r));
-    if (w->plan.stacked && record->end_length == 0) return line_end(w); /* more rows follow the last one */
+    const bool bare =
+        record->end_length == 0 || *record->end == w->dialect.separator; /* more columns and rows follow */
+    if (w->plan.stacked && bare) return line_end(w);
     return bytes(w, record->end, record->end_length);
 }
 
@@ -311,11 +315,13 @@ static acf_status source_header(acf_writer *w) {
     acf_record h = acf_csv_header(w->f->csv);
     bool adds = w->plan.stacked || w->plan.intervals;
     if (w->dialect.bom) ACF_TRY(bytes(w, "\xef\xbb\xbf", 3));
+    ACF_TRY(bytes(w, w->dialect.preamble, strlen(w->dialect.preamble)));
     if (h.n == 0 && !adds) return ACF_OK;
     for (int64_t c = 0; c < w->f->columns; c++) {
         const acf_field *raw = h.n > 0 ? &h.field[c] : NULL;
         bool nameless = raw && raw->length == 0 && adds; /* R would call it X */
-        if (c > 0) ACF_TRY(raw ? bytes(w, raw->raw - 1, 1) : separator(w));
+        const bool first_name = c == 1 && w->dialect.rownames; /* nothing stands in front of it */
+        if (c > 0 && (!first_name || adds)) ACF_TRY(raw && !first_name ? bytes(w, raw->raw - 1, 1) : separator(w));
         ACF_TRY(name_cell(w, w->f->name[c], nameless ? NULL : raw));
         if (has_interval(w, spec_of(w, c))) ACF_TRY(interval_names(w, w->f->name[c], raw && raw->quoted));
     }
