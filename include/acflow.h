@@ -208,18 +208,23 @@ ACF_API int64_t acf_table_columns(const acf_table *t); /* 0 for NULL */
 
 /* ---- tables in files ---------------------------------------------------------------------------------------- */
 
-/* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or gzip, or "-" for
- * standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer, an ordinal, a category, a date, a
- * time, or an identifier, a constant or an empty column, which are not modelled) is found out from its cells; docs/columns.md has the
- * rules. Options: `separator`, `quote`, `header`, `missing`, `types`, `schema`, `id`.
+/* A table can be read from a file: CSV, TSV and their relatives (separator, quotes and header are found out), plain or
+ * gzip, or "-" for standard input; or a matrix in NumPy's NPY format. What each column is (a real number, an integer,
+ * an ordinal, a category, a date, a time, or an identifier, a constant or an empty column, which are not modelled) is
+ * found out from its cells; docs/columns.md has the rules. Options: `separator`, `quote`, `header`, `decimal`,
+ * `missing`, `fill-constants`, `types`, `schema`, `id`.
  *
- * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a date with a time the
- * seconds since 1970, a time of day the seconds since midnight; everything else is the number in the file. Columns without a name are
- * called V1, V2, ... The file stays open until the table is freed, for acf_writer_open. Where no column is modelled, the table has none: it can be described,
- * and written with its constants filled in, but acf_model_fit refuses it.
+ * The table's columns are the modelled ones, in the order of the file. A category is its class, a date the days and a
+ * date with a time the seconds since 1970, a time of day the seconds since midnight; everything else is the number in
+ * the file, however it is written there (1.698,50 or $5 or 12 kg: docs/columns.md has the rules). Columns without a
+ * name are called V1, V2, ... The file stays open until the table is freed, for acf_writer_open. Where no column is
+ * modelled, the table has none: it can be described, and written, but acf_model_fit refuses it.
  *
- * o may be NULL. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and column), ACF_EUSAGE (an option that
- * the file cannot follow), ACF_EMEMORY. */
+ * Missing cells of a constant column stay missing, because one value says nothing of them; the option `fill-constants`
+ * has them filled with that value.
+ *
+ * o may be NULL. Gives *out; free with acf_table_free. Fails: ACF_EIO, ACF_EDATA (names file, line and column),
+ * ACF_EUSAGE (an option that the file cannot follow), ACF_EMEMORY. */
 ACF_API acf_status acf_table_read(const char *path, const acf_options *o, acf_table **out);
 
 /* The same for a model that was made from a file: columns are what they were then, and are found by name (or by position, where the file or
@@ -236,12 +241,13 @@ ACF_API acf_status acf_table_blank(const acf_model *m, int64_t rows, const char 
 ACF_API int acf_table_warnings(const acf_table *t);
 ACF_API const char *acf_table_warning(const acf_table *t, int i);
 
-/* Missing cells of the file that a completed one has values for: those of modelled and of constant columns; 0 for NULL. For a table from memory: all
- * missing ones. */
+/* Missing cells of the file that a completed one has values for: those of modelled columns, and of constant ones that
+ * are to be filled; 0 for NULL. For a table from memory: all missing ones. */
 ACF_API int64_t acf_table_holes(const acf_table *t);
 
-/* A sentence about the other missing cells, of identifiers, empty columns and columns that a model does not know, which stay as they are: how many,
- * in which columns, and what would have them filled in; "" when there are none. Fails: ACF_ESPACE. */
+/* A sentence about the other missing cells, of identifiers, constants, empty columns and columns that a model does not
+ * know, which stay as they are: how many, in which columns, and what would have them filled in; "" when there are none.
+ * Fails: ACF_ESPACE. */
 ACF_API acf_status acf_table_left(const acf_table *t, char *out, size_t cap, size_t *needed);
 
 /* The columns of the file with kind, missing cells, range or levels, and the warnings: as lines for people, or as JSON, which may be edited
@@ -288,11 +294,11 @@ typedef struct acf_write_plan {
     uint64_t seed;
 } acf_write_plan;
 
-/* A file being written from a table and its imputations. Observed cells are copied from the table's file byte for byte, with its separator,
- * quotes, line ends and header; imputed ones are written as their column is: whole numbers inside the observed range, as many decimals as
- * the column has, dates in its format, categories as their text. A constant column is filled with its value; identifiers and empty
- * columns keep their holes. An NPY file gives an NPY file. A table from memory is written as CSV, categories as codes, its nameless
- * columns as V1, V2, ... */
+/* A file being written from a table and its imputations. Observed cells are copied from the table's file byte for byte,
+ * with its separator, quotes, line ends and header; imputed ones are written as their column is: whole numbers inside
+ * the observed range, as many decimals as the column has, dates in its format, categories as their text. Identifiers
+ * and empty columns keep their missing cells, and so do constant ones without the option `fill-constants`. An NPY file
+ * gives an NPY file. A table from memory is written as CSV, categories as codes, its nameless columns as V1, V2, ... */
 typedef struct acf_writer acf_writer;
 
 /* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which has

@@ -246,7 +246,15 @@ static void constants_are_read_and_not_fitted_to(void **state) {
     put("constants.csv", "a;b\nk;1\n;1\nk;\n");
     ok(acf_options_create(&o));
     ok(acf_table_read(path_of("constants.csv"), o, &t));
-    assert_true(acf_table_columns(t) == 0 && acf_table_rows(t) == 3 && acf_table_holes(t) == 2);
+    assert_true(acf_table_columns(t) == 0 && acf_table_rows(t) == 3 && acf_table_holes(t) == 0);
+    ok(acf_table_left(t, text, sizeof text, NULL));
+    assert_string_equal(text, "2 missing cells stay as they are: a (constant) 1, b (constant) 1; a column with one "
+                              "value is not filled in: use the option "
+                              "'fill-constants' to fill it with that value");
+    acf_table_free(t);
+    ok(acf_options_set(o, "fill-constants", "true"));
+    ok(acf_table_read(path_of("constants.csv"), o, &t));
+    assert_int_equal(acf_table_holes(t), 2);
     ok(acf_table_describe(t, text, sizeof text, NULL));
     assert_non_null(strstr(text, ": 3 rows, 2 columns, 0 modelled\nseparator ';', decimal point, header\n\ncolumn"));
     ok(acf_table_dialect(t, text, sizeof text, NULL));

@@ -31,8 +31,12 @@
       "between the cells of a line: auto, tab, space (runs of white space) or one character")                          \
     X("quote", TEXT, 1, 15, "auto", NULL, NULL, 0, "around a cell: auto, none or one character")                       \
     X("header", CHOICE, 0, 0, "auto", "auto|no|yes", NULL, 0, "whether the first line names the columns")              \
+    X("decimal", CHOICE, 0, 0, "auto", "auto|point|comma", NULL, 0,                                                    \
+      "decimal mark of numbers that can be read in two ways, such as 1.698; auto is what other columns have")          \
     X("missing", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                     \
       "further texts that mark a missing cell, such as -999,unknown; with = first they replace the usual ones")        \
+    X("fill-constants", BOOL, 0, 0, "false", NULL, NULL, 0,                                                            \
+      "fill the missing cells of columns that hold one value only with that value; else they stay missing")            \
     X("types", TEXT, 0, 1048575, "", NULL, NULL, 0,                                                                    \
       "what columns are, such as age=real,zip=category: real, integer, ordinal, category, date, dmy, mdy, time, "      \
       "identifier or constant")                                                                                        \

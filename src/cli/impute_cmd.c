@@ -88,7 +88,7 @@ static int write_all(const acf_model *m, const acf_table *t, const plan *p) {
     return code;
 }
 
-/* Is there a cell that only a model could fill in? Constants fill themselves. */
+/* Is there a cell that only a model could fill in? Constants need none. */
 static bool needs_model(const acf_table *t) {
     const double *x = acf_table_values(t);
     bool missing = false;

@@ -67,11 +67,19 @@ static size_t value_at(const char *item, size_t n) {
     return at;
 }
 
-/* A number that was given with a point, as its column has it: with a comma. */
-static void use_mark(const acf_field_spec *c, char *text) {
-    if (acf_kind_is_numeric(c->kind) && c->comma && !strchr(text, ','))
-        for (; *text; text++)
-            if (*text == '.') *text = ',';
+/* A number that is given as programs write it, 3.5, although its column writes it in another way: its value, and its
+ * text as the column has it. */
+static acf_status read_plain(acf_frame *f, const acf_field_spec *c, char **text, double *value, bool *is) {
+    char written[ACF_NUMBER_MAX + 4 * ACF_AFFIX_MAX];
+    acf_number v;
+    *is = (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER) && strlen(*text) < ACF_NUMBER_MAX &&
+          acf_number_parse(*text, strlen(*text), &v);
+    if (!*is) return ACF_OK;
+    acf_text t = acf_text_into(written, sizeof written);
+    acf_notation_write(&c->notation, *text, &t);
+    *value = v.value;
+    *text = acf_text_keep(f->texts, written, t.len);
+    return *text ? ACF_OK : ACF_EMEMORY;
 }
 
 /* " (Harbour, Hillside, ...)", the first of its levels; nothing of a column that has none. */
@@ -108,9 +116,10 @@ static acf_status give(acf_frame *f, const char *item, size_t n, double *row) {
         return acf_fail(ACF_EUSAGE, "column '%s' is %s %s and not modelled: it cannot be given", acf_text_excerpt(seen, name),
                         c->kind == ACF_KIND_IDENTIFIER || c->kind == ACF_KIND_EMPTY ? "an" : "a", acf_kind_names[c->kind]);
     if (f->given[j]) return acf_fail(ACF_EUSAGE, "column '%s' is given twice", acf_text_excerpt(seen, name));
-    if (acf_cell_read(s, c, value, strlen(value), &row[c->place]) != ACF_CELL_PRESENT)
+    bool is = acf_cell_read(s, c, value, strlen(value), &row[c->place]) == ACF_CELL_PRESENT;
+    if (!is) ACF_TRY(read_plain(f, c, &value, &row[c->place], &is));
+    if (!is)
         return acf_fail(ACF_EUSAGE, "'%s': expected %s%s", acf_text_excerpt(seen, said), acf_cell_expected(c, expected), list_levels(c, levels, sizeof levels));
-    use_mark(c, value);
     f->given[j] = value;
     return note_range(f, c, said, row[c->place]);
 }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #define DAY 86400.0
 #define FIRST_DAY (-719162) /* 0001-01-01 */
@@ -42,13 +43,45 @@ static bool take(cursor *c, char what) {
     return true;
 }
 
-/* Three numbers with one mark between them; exactly one of the outer two has four digits and is the year. */
+static const char *const months[12] = {"January", "February", "March",     "April",   "May",      "June",
+                                       "July",    "August",   "September", "October", "November", "December"};
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/* The name of a month, or its first three letters. */
+static bool month_name(cursor *c, parts *p, int *out) {
+    size_t n = 0;
+    while (c->at + n < c->end && is_letter(c->at[n])) n++;
+    for (int m = 0; m < 12; m++) {
+        if ((n != 3 && n != strlen(months[m])) || strncasecmp(c->at, months[m], n) != 0) continue;
+        p->f.month = n == 3 ? 'b' : 'B';
+        p->f.letters = c->at[0] >= 'a' ? 'l' : c->at[1] >= 'a' ? 't' : 'u';
+        *out = m + 1;
+        c->at += n;
+        return true;
+    }
+    return false;
+}
+
+/* Mar 9, 2021 */
+static bool split_named(cursor *c, parts *p) {
+    if (!month_name(c, p, &p->a) || !take(c, ' ')) return false;
+    p->digits[1] = number(c, 2, &p->b);
+    p->f.padded = p->digits[1] == 2;
+    p->f.order = 'm', p->f.mark = ' ';
+    return p->digits[1] && take(c, ',') && take(c, ' ') && number(c, 4, &p->c) == 4;
+}
+
+/* Three numbers with one mark between them, the middle one perhaps the name of a month; exactly one of the outer two
+ * has four digits and is the year. */
 static bool split_date(cursor *c, parts *p) {
+    if (is_letter(*c->at)) return split_named(c, p);
     p->digits[0] = number(c, 4, &p->a);
-    if (c->at == c->end || !strchr("-/.", *c->at)) return false;
+    if (c->at == c->end || !strchr("-/. ", *c->at)) return false;
     p->f.mark = *c->at++;
     p->digits[1] = number(c, 2, &p->b);
-    if (!take(c, p->f.mark)) return false;
+    if (!p->digits[1] && month_name(c, p, &p->b)) p->digits[1] = 2;
+    if ((p->f.mark == ' ' && !p->f.month) || !take(c, p->f.mark)) return false;
     p->digits[2] = number(c, 4, &p->c);
     bool year_first = p->digits[0] == 4, year_last = p->digits[2] == 4;
     if (year_first == year_last || !p->digits[1]) return false;
@@ -56,6 +89,22 @@ static bool split_date(cursor *c, parts *p) {
     p->f.order = year_first ? 'y' : 'd';
     p->f.padded = short_one == 2 && p->digits[1] == 2;
     return short_one >= 1 && short_one <= 2;
+}
+
+/* AM is the first half of the day, which begins at 12:00 AM; PM the second. */
+static bool split_half(cursor *c, parts *p) {
+    const char *begin = c->at;
+    p->f.half_gap = take(c, ' ');
+    if (c->end - c->at < 2 || strchr("AaPp", *c->at) == NULL || (c->at[1] | 32) != 'm') {
+        c->at = begin;
+        p->f.half_gap = false;
+        return true;
+    }
+    if (p->hour < 1 || p->hour > 12) return false;
+    p->f.half = *c->at >= 'a' ? 'p' : 'P';
+    p->hour = p->hour % 12 + ((*c->at | 32) == 'p' ? 12 : 0);
+    c->at += 2;
+    return true;
 }
 
 /* Hours may have one digit, minutes and seconds have two: 9:05, not 9:5. 24:00 and leap seconds are no times here. */
@@ -74,6 +123,7 @@ static bool split_clock(cursor *c, parts *p) {
         }
     }
     p->f.zulu = take(c, 'Z');
+    if (!p->f.zulu && !split_half(c, p)) return false;
     return p->hour <= 23 && p->minute <= 59 && p->second <= 59;
 }
 
@@ -81,7 +131,7 @@ static bool split_clock(cursor *c, parts *p) {
 static bool split(const char *text, size_t n, parts *p) {
     cursor c = {text, text + n};
     *p = (parts){.f = {.padded = true, .hour2 = true}};
-    if (n < 4 || n > 40 || *text < '0' || *text > '9') return false;
+    if (n < 4 || n > 40 || (!is_letter(*text) && (*text < '0' || *text > '9'))) return false;
     bool clock_only = text[1] == ':' || text[2] == ':';
     if (!clock_only) {
         if (!split_date(&c, p)) return false;
@@ -133,7 +183,7 @@ static bool date_of(const parts *p, char order, int64_t *days) {
 /* The same kind of text: what remains may differ from cell to cell. */
 static bool alike(acf_when a, acf_when b) {
     return (a.order == 'y') == (b.order == 'y') && !a.order == !b.order && a.mark == b.mark && a.join == b.join &&
-           a.zulu == b.zulu;
+           a.zulu == b.zulu && !a.month == !b.month && !a.half == !b.half && (!a.month || a.order == b.order);
 }
 
 /* The form of cells like this one, or a new one; NULL: there is no room for it. */
@@ -150,8 +200,9 @@ int acf_when_look(acf_when_survey *s, const char *text, size_t n) {
     s->cells++;
     if (!split(text, n, &p)) return -1;
     bool dmy = date_of(&p, 'd', &days), mdy = p.f.mark != '.' && date_of(&p, 'm', &days); /* dots are written day first */
+    if (p.f.month && !date_of(&p, p.f.order, &days)) return -1;
     if (p.f.order == 'y' && !date_of(&p, 'y', &days)) return -1;
-    if (p.f.order == 'd' && !dmy && !mdy) return -1;
+    if (p.f.order == 'd' && !p.f.month && !dmy && !mdy) return -1;
     acf_when_form *f = form_of(s, p.f);
     if (!f) return -1;
     if (!f->fit++) f->format = p.f;
@@ -159,6 +210,7 @@ int acf_when_look(acf_when_survey *s, const char *text, size_t n) {
     f->format.padded &= p.f.padded;
     f->format.hour2 &= p.f.hour2;
     f->format.seconds |= p.f.seconds;
+    if (p.f.month == 'B') f->format.month = 'B'; /* May is either */
     if (p.f.decimals > f->format.decimals) f->format.decimals = p.f.decimals;
     return (int)(f - s->form);
 }
@@ -170,7 +222,7 @@ acf_when_verdict acf_when_most(const acf_when_survey *s, acf_when *out, int64_t 
     *fit = f->fit;
     *out = f->format;
     if (f->fit == 0) return ACF_WHEN_NOT;
-    if (f->format.order != 'd') return ACF_WHEN_IS;
+    if (f->format.order != 'd' || f->format.month) return ACF_WHEN_IS;
     const int64_t day = f->fit - f->mdy, month = f->fit - f->dmy; /* cells that must have it first */
     out->order = day >= month ? 'd' : 'm';
     *fit = day >= month ? f->dmy : f->mdy;
@@ -203,20 +255,35 @@ double acf_when_step(acf_when f) {
     return f.seconds ? 1 / (double)ten_to[f.decimals] : 60;
 }
 
+static void write_named(acf_when f, int y, int m, int d, acf_text *out) {
+    char name[16] = "";
+    const int wide = f.padded ? 2 : 1;
+    memcpy(name, months[m - 1], f.month == 'b' ? 3 : strlen(months[m - 1]));
+    for (char *p = name; *p; p++) *p = (char)(f.letters == 'u' ? *p & ~32 : f.letters == 'l' ? *p | 32 : *p);
+    if (f.order == 'y') acf_text_addf(out, "%04d%c%s%c%0*d", y, f.mark, name, f.mark, wide, d);
+    else if (f.order == 'm') acf_text_addf(out, "%s %0*d, %04d", name, wide, d, y);
+    else acf_text_addf(out, "%0*d%c%s%c%04d", wide, d, f.mark, name, f.mark, y);
+}
+
 static void write_date(acf_when f, int64_t days, acf_text *out) {
     int y, m, d;
     day_of(days, &y, &m, &d);
     int a = f.order == 'm' ? m : d, b = f.order == 'm' ? d : m, wide = f.padded ? 2 : 1;
-    if (f.order == 'y') acf_text_addf(out, "%04d%c%0*d%c%0*d", y, f.mark, wide, m, f.mark, wide, d);
+    if (f.month) write_named(f, y, m, d, out);
+    else if (f.order == 'y') acf_text_addf(out, "%04d%c%0*d%c%0*d", y, f.mark, wide, m, f.mark, wide, d);
     else acf_text_addf(out, "%0*d%c%0*d%c%04d", wide, a, f.mark, wide, b, f.mark, y);
 }
 
 /* second: of the day; ticks: its fraction in the last decimal that is shown. */
 static void write_clock(acf_when f, int64_t second, int64_t ticks, acf_text *out) {
-    acf_text_addf(out, "%0*d:%02d", f.hour2 ? 2 : 1, (int)(second / 3600), (int)(second / 60 % 60));
+    const int hour = (int)(second / 3600), shown = !f.half ? hour : hour % 12 ? hour % 12 : 12;
+    acf_text_addf(out, "%0*d:%02d", f.hour2 ? 2 : 1, shown, (int)(second / 60 % 60));
     if (f.seconds) acf_text_addf(out, ":%02d", (int)(second % 60));
     if (f.seconds && f.decimals) acf_text_addf(out, ".%0*lld", f.decimals, (long long)ticks);
     if (f.zulu) acf_text_add(out, "Z");
+    if (!f.half) return;
+    const char *const names[2][2] = {{"AM", "PM"}, {"am", "pm"}};
+    acf_text_addf(out, "%s%s", f.half_gap ? " " : "", names[f.half == 'p'][hour >= 12]);
 }
 
 /* Whole seconds and the ticks behind them are rounded apart: their product in ticks may be beyond 64 bits. */
@@ -254,37 +321,90 @@ void acf_when_write(acf_when f, double value, acf_text *out) {
 
 /* ---- the format as text ----------------------------------------------------------------------------------------- */
 
+/* How the month is shown in a pattern. */
+static const char *month_pattern(acf_when f) {
+    static const char *const names[2][3] = {{"Mon", "MON", "mon"}, {"Month", "MONTH", "month"}};
+    if (!f.month) return f.padded ? "MM" : "M";
+    return names[f.month == 'B'][f.letters == 'u' ? 1 : f.letters == 'l' ? 2 : 0];
+}
+
 /* MM is a month or a minute, as everywhere: its place tells which. */
 char *acf_when_pattern(acf_when f, char out[ACF_WHEN_PATTERN_MAX]) {
     acf_text t = acf_text_into(out, ACF_WHEN_PATTERN_MAX);
-    const char *day = f.padded ? "DD" : "D", *month = f.padded ? "MM" : "M";
+    const char *day = f.padded ? "DD" : "D", *month = month_pattern(f);
     if (f.order == 'y') acf_text_addf(&t, "YYYY%c%s%c%s", f.mark, month, f.mark, day);
     if (f.order == 'd') acf_text_addf(&t, "%s%c%s%cYYYY", day, f.mark, month, f.mark);
-    if (f.order == 'm') acf_text_addf(&t, "%s%c%s%cYYYY", month, f.mark, day, f.mark);
+    if (f.order == 'm' && f.month) acf_text_addf(&t, "%s %s, YYYY", month, day);
+    else if (f.order == 'm') acf_text_addf(&t, "%s%c%s%cYYYY", month, f.mark, day, f.mark);
     if (f.join) acf_text_add_bytes(&t, &f.join, 1);
-    if (!f.order || f.join)
+    if (!f.order || f.join) {
         acf_text_addf(&t, "%s:MM%s%s%.*s%s", f.hour2 ? "HH" : "H", f.seconds ? ":SS" : "", f.decimals ? "." : "", f.decimals,
                       "fffffffff", f.zulu ? "Z" : "");
+        if (f.half) acf_text_addf(&t, "%s%s", f.half_gap ? " " : "", f.half == 'P' ? "AM" : "am");
+    }
     return out;
+}
+
+/* Formats of dates, and of clocks, number k of a list; false behind the last. A date with the month's name has another
+ * mark or order than one with its number. */
+static bool date_at(int k, acf_when *f) {
+    static const char orders[] = {'y', 'd', 'm'}, marks[] = {'-', '/', '.', ' '}, months_as[] = {0, 'b', 'B'},
+                      letters[] = {'t', 'u', 'l'};
+    *f = (acf_when){.order = orders[k % 3],
+                    .mark = marks[k / 3 % 4],
+                    .month = months_as[k / 12 % 3],
+                    .letters = letters[k / 36 % 3],
+                    .padded = k / 108 % 2};
+    if (!f->month) f->letters = 0;
+    return k < 216;
+}
+
+static bool is_date(acf_when f) { return f.month ? f.order != 'm' || f.mark == ' ' : f.mark != ' '; }
+
+static bool clock_at(int k, acf_when *f) {
+    static const char halves[] = {0, 'P', 'p'};
+    f->hour2 = k % 2, f->seconds = k / 2 % 2, f->zulu = k / 4 % 2, f->half = halves[k / 8 % 3],
+    f->half_gap = k / 24 % 2;
+    f->decimals = (int8_t)(k / 48);
+    if (f->decimals > 9) return false;
+    return true;
+}
+
+static bool is_clock(acf_when f) {
+    return (f.seconds || !f.decimals) && !(f.zulu && f.half) && (f.half || !f.half_gap);
+}
+
+static bool is_pattern(acf_when f, const char *pattern) {
+    char text[ACF_WHEN_PATTERN_MAX];
+    return strcmp(acf_when_pattern(f, text), pattern) == 0;
+}
+
+/* The clock of a pattern that begins with the date of f, or with none. */
+static bool find_clock(acf_when f, const char *pattern, acf_when *out) {
+    static const char joins[] = {'T', ' '};
+    for (int k = 0; k < (f.order ? 2 : 1); k++) {
+        if (f.order) f.join = joins[k];
+        for (int c = 0; clock_at(c, &f); c++) {
+            if (!is_clock(f) || !is_pattern(f, pattern)) continue;
+            *out = f;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The formats are few: each is written out and compared. One list, no second grammar to get wrong. */
 bool acf_when_from_pattern(const char *pattern, acf_when *out) {
-    static const char orders[] = {0, 'y', 'd', 'm'}, marks[] = {'-', '/', '.'}, joins[] = {0, 'T', ' '};
+    acf_when f = {.padded = true};
     char text[ACF_WHEN_PATTERN_MAX];
-    for (int k = 0; k < 4 * 3 * 3 * 16; k++) {
-        int bits = k / 36;
-        acf_when f = {.order = orders[k % 4], .mark = marks[k / 4 % 3], .join = joins[k / 12 % 3], .padded = bits & 1,
-                      .hour2 = bits & 2, .seconds = bits & 4, .zulu = bits & 8};
-        if (!f.order && (f.join || f.mark != '-')) continue;
-        for (f.decimals = 0; f.decimals <= (f.seconds ? 9 : 0); f.decimals++) {
-            if (strcmp(acf_when_pattern(f, text), pattern) != 0) continue;
-            if (!f.order) f.mark = 0;
-            if (f.order && !f.join) f.hour2 = true, f.seconds = f.zulu = false;
-            if (!f.order) f.padded = true;
-            *out = f;
-            return true;
-        }
+    if (*pattern == 'H') return find_clock(f, pattern, out);
+    for (int k = 0; date_at(k, &f); k++) {
+        const size_t n = strlen(acf_when_pattern(f, text));
+        if (!is_date(f) || strncmp(text, pattern, n) != 0) continue;
+        const char behind = pattern[n];
+        f.hour2 = true;
+        if (!behind) *out = f;
+        if (!behind || find_clock(f, pattern, out)) return true;
     }
     return false;
 }

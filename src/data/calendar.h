@@ -3,7 +3,9 @@
  *     YYYY-MM-DD             2021-03-09                      a date: days since 1970-01-01
  *     DD/MM/YYYY  M/D/YYYY   09/03/2021  3/9/2021            likewise; separators / - .
  *     YYYY-MM-DD HH:MM:SS.f  2021-03-09 14:05:00.2           a moment: seconds since 1970-01-01 00:00; joined by T or a space
+ *     DD-Mon-YYYY            09-Mar-2021                     a date; also 9 March 2021, 2021-MAR-09, Mar 9, 2021
  *     HH:MM:SS               14:05:00                        a time of day: seconds since midnight
+ *     HH:MM AM               02:05 PM                        likewise
  *
  * A clock has minutes or minutes and seconds, the latter with up to 9 decimals; a final Z is allowed, other zones are not: their
  * texts are not dates here. Years have four digits: 03/04/05 could be anything. The calendar is the Gregorian one, also for the years
@@ -18,7 +20,11 @@
 /* How a column writes its dates and times. By value. */
 typedef struct acf_when {
     char order;     /* 'y': year, month, day; 'd': day first; 'm': month first; 0: a time of day, no date */
-    char mark;      /* between the parts of a date: - / . */
+    char mark;      /* between the parts of a date: - / . or, beside the name of a month, a space */
+    char month;     /* 0: a number; 'b': Jan, 'B': January, in English */
+    char letters;   /* of the month: 't' Jan, 'u' JAN, 'l' jan */
+    char half;      /* 0: 24 hours; 'P': AM and PM, 'p': am and pm */
+    bool half_gap;  /* a space stands before it */
     char join;      /* between date and clock: T or a space; 0: only one of them */
     bool padded;    /* day and month have two digits */
     bool hour2;     /* hours have two digits */
@@ -75,9 +81,9 @@ double acf_when_step(acf_when f);
 
 /* ---- the format as text ----------------------------------------------------------------------------------------- */
 
-#define ACF_WHEN_PATTERN_MAX 40
+#define ACF_WHEN_PATTERN_MAX 48
 
-/* "DD/MM/YYYY", "YYYY-MM-DDTHH:MM:SS.fffZ", "H:MM". Returns out. */
+/* "DD/MM/YYYY", "D-Mon-YYYY" (MON, mon, Month, ...), "YYYY-MM-DDTHH:MM:SS.fffZ", "H:MM", "HH:MM AM". Returns out. */
 char *acf_when_pattern(acf_when f, char out[ACF_WHEN_PATTERN_MAX]);
 
 /* Reads that text; false when it is none. */

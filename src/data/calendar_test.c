@@ -97,11 +97,18 @@ static void patterns_come_back(void **state) {
     static const char *const right[] = {"YYYY-MM-DD",          "YYYY/M/D",       "DD.MM.YYYY",       "D/M/YYYY",
                                         "M-D-YYYY",            "HH:MM",          "H:MM:SS",          "HH:MM:SS.fffffffff",
                                         "YYYY-MM-DDTHH:MM:SSZ", "D.M.YYYY H:MM", "HH:MMZ",           "MM/DD/YYYY HH:MM:SS.f"};
-    static const char *const wrong[] = {"", "YYYY", "YYYY-MM-DDT", "DD/MM-YYYY", "HH:MM.f", "HH:MM:SS.ffffffffff", "THH:MM", "YYYY-M-DD"};
+    static const char *const words[] = {"DD-Mon-YYYY",          "D MON YYYY",      "YYYY/mon/DD", "D-Month-YYYY",
+                                        "Mon D, YYYY",          "MONTH DD, YYYY",  "HH:MM AM",    "H:MM:SSam",
+                                        "DD-Mon-YYYY HH:MM AM", "Mon D, YYYY H:MM"};
+    static const char *const wrong[] = {"DD MM YYYY", "Mon-D-YYYY",  "HH:MMZ AM",  "DD-MOn-YYYY", "",
+                                        "YYYY",       "YYYY-MM-DDT", "DD/MM-YYYY", "HH:MM.f",     "HH:MM:SS.ffffffffff",
+                                        "THH:MM",     "YYYY-M-DD"};
     char text[ACF_WHEN_PATTERN_MAX];
     acf_when f;
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
         assert_string_equal(acf_when_pattern(pattern(right[i]), text), right[i]);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        assert_string_equal(acf_when_pattern(pattern(words[i]), text), words[i]);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) assert_false(acf_when_from_pattern(wrong[i], &f));
 }
 
@@ -120,6 +127,30 @@ static const char *found(const char *cells) {
     out[0] = '?';
     acf_when_pattern(f, out + 1);
     return v == ACF_WHEN_EITHER ? out : out + 1;
+}
+
+/* Months by their names, and half days. */
+static void words_are_read_and_written(void **state) {
+    (void)state;
+    assert_true(value("DD-Mon-YYYY", "25-Jan-2022") == value("YYYY-MM-DD", "2022-01-25"));
+    assert_true(value("D MONTH YYYY", "9 March 2021") == 18695 && value("Mon D, YYYY", "Mar 9, 2021") == 18695);
+    assert_string_equal(written("DD-Mon-YYYY", 18695), "09-Mar-2021");
+    assert_string_equal(written("D MONTH YYYY", 18695), "9 MARCH 2021");
+    assert_string_equal(written("mon D, YYYY", 18695), "mar 9, 2021");
+    assert_true(value("HH:MM AM", "06:24 AM") == 23040 && value("HH:MM AM", "06:24 pm") == 66240);
+    assert_true(value("HH:MM AM", "12:00 AM") == 0 && value("HH:MM AM", "12:00 PM") == 43200);
+    assert_string_equal(written("HH:MM AM", 23040), "06:24 AM");
+    assert_string_equal(written("H:MMam", 66240), "6:24pm");
+    assert_string_equal(written("H:MM AM", 0), "12:00 AM");
+    assert_string_equal(written("H:MM AM", 43260), "12:01 PM");
+    assert_string_equal(found("25-Jan-2022|01-May-2022"), "DD-Mon-YYYY");
+    assert_string_equal(found("1 May 2022|25 June 2022"), "D Month YYYY");
+    assert_string_equal(found("03-APR-2021|04-MAY-2021"), "DD-MON-YYYY"); /* day and month are in no doubt */
+    assert_string_equal(found("06:24 AM|11:05 PM"), "HH:MM AM");
+    assert_string_equal(found("06:24 AM|11:05"), "no");
+    assert_string_equal(found("13:24 PM"), "no");
+    assert_string_equal(found("30-Feb-2021"), "no");
+    assert_string_equal(found("25-Jon-2022"), "no");
 }
 
 static void columns_are_recognised(void **state) {
@@ -187,4 +218,5 @@ static void steps_are_what_is_shown(void **state) {
 
 ACF_TESTS(calendar, cmocka_unit_test(every_day_has_its_number), cmocka_unit_test(formats_are_read_and_written),
           cmocka_unit_test(what_is_no_date_is_refused), cmocka_unit_test(patterns_come_back),
-          cmocka_unit_test(columns_are_recognised), cmocka_unit_test(columns_may_hold_other_things), cmocka_unit_test(steps_are_what_is_shown))
+          cmocka_unit_test(words_are_read_and_written), cmocka_unit_test(columns_are_recognised),
+          cmocka_unit_test(columns_may_hold_other_things), cmocka_unit_test(steps_are_what_is_shown))

@@ -1,11 +1,10 @@
 /* One cell: see cell.h. Reading is on the path of every cell of a file: a marker check, then one parse or one hash. */
 #include "data/cell.h"
 
-#include "data/profile.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -15,8 +14,17 @@ static double class_of(const acf_field_spec *c, int64_t level) {
     return (double)(level < own ? level : own);
 }
 
+/* Yes, yes and YES, where they are one. Such a column has two levels. */
+static int64_t level_in_any_case(const acf_field_spec *c, const char *text, size_t n) {
+    int64_t level = c->levels.n - 1;
+    while (level >= 0 && (c->levels.entry[level].length != n || strncasecmp(c->levels.entry[level].text, text, n) != 0))
+        level--;
+    return level;
+}
+
 static acf_cell_state level_read(const acf_field_spec *c, const char *text, size_t n, double *value) {
     int64_t level = acf_tally_find(&c->levels, text, n);
+    if (level < 0 && c->any_case) level = level_in_any_case(c, text, n);
     if (level < 0) return ACF_CELL_KEPT;
     *value = c->kind == ACF_KIND_CATEGORY ? class_of(c, level) : c->value[level];
     return ACF_CELL_PRESENT;
@@ -25,21 +33,23 @@ static acf_cell_state level_read(const acf_field_spec *c, const char *text, size
 /* Do the levels stand for themselves, as numbers? */
 static bool levels_are_numbers(const acf_field_spec *c) {
     acf_number v;
-    bool with_comma;
     const acf_tally_entry *e = c->levels.entry;
     if (c->kind != ACF_KIND_ORDINAL) return false;
-    return acf_profile_read_number(e->text, e->length, c->comma, &v, &with_comma) && v.value == c->value[0];
+    return acf_notation_read(&c->notation, e->text, e->length, &v) && v.value == c->value[0];
 }
 
-/* A word that was among the numbers, or the dates, in training is kept; any other is a mistake in the file, or a marker nobody has named. */
+/* A word that was among the numbers, or the dates, in training is kept; any other is a mistake in the file, or a marker
+ * nobody has named. Infinity is a number that a program could not compute. */
 static acf_cell_state word_read(const acf_field_spec *c, const char *text, size_t n) {
     return acf_tally_find(&c->other, text, n) >= 0 ? ACF_CELL_KEPT : ACF_CELL_WRONG;
 }
 
 static acf_cell_state number_read(const acf_field_spec *c, const char *text, size_t n, double *value) {
     acf_number v;
-    bool with_comma;
-    if (!acf_profile_read_number(text, n, c->comma, &v, &with_comma)) return word_read(c, text, n);
+    if (!acf_notation_read(&c->notation, text, n, &v)) {
+        const acf_cell_state is = word_read(c, text, n);
+        return is == ACF_CELL_WRONG && acf_number_is_infinite(text, n) ? ACF_CELL_MISSING : is;
+    }
     *value = v.value;
     return ACF_CELL_PRESENT;
 }
@@ -140,8 +150,7 @@ static void write_number(const acf_field_spec *c, double v, acf_text *out) {
         while (end[-1] == '0') *--end = '\0';
         if (end - 1 == point) *point = '\0';
     }
-    if (c->comma && (point = strchr(text, '.'))) *point = ',';
-    acf_text_add(out, text);
+    acf_notation_write(&c->notation, text, out);
 }
 
 /* Schema files may have levels without counts: then each is as likely. */
@@ -176,13 +185,24 @@ void acf_cell_write(const acf_field_spec *c, double value, acf_text *out) {
     }
 }
 
+/* Where numbers are not written as programs do, one is shown. */
+static void expected_number(const acf_field_spec *c, acf_text *out) {
+    char text[ACF_NUMBER_FIXED_MAX];
+    const bool whole = c->kind != ACF_KIND_REAL || c->decimals == 0 || !c->notation.comma;
+    const int decimals = whole ? 0 : c->decimals > 0 ? c->decimals : 1;
+    acf_text_add(out, "a number");
+    if (acf_notation_is_plain(&c->notation)) return;
+    acf_text_add(out, " like ");
+    acf_notation_write(&c->notation, acf_number_fixed(text, 1234.5, decimals), out);
+}
+
 char *acf_cell_expected(const acf_field_spec *c, char out[ACF_EXPECTED_MAX]) {
     char pattern[ACF_WHEN_PATTERN_MAX];
     acf_text t = acf_text_into(out, ACF_EXPECTED_MAX);
     if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME)
         acf_text_addf(&t, "a %s written %s", acf_kind_names[c->kind], acf_when_pattern(c->when, pattern));
     else if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || levels_are_numbers(c))
-        acf_text_add(&t, "a number");
+        expected_number(c, &t);
     else
         acf_text_add(&t, "a level that the model has seen");
     return out;

@@ -46,7 +46,8 @@ static void reals(void **state) {
     reads(s, "over", ACF_CELL_KEPT, 0);
     reads(s, "under", ACF_CELL_WRONG, 0);
     reads(s, "1,5", ACF_CELL_WRONG, 0);
-    reads(s, "inf", ACF_CELL_WRONG, 0);
+    reads(s, "-Inf", ACF_CELL_MISSING, 0); /* a number that could not be computed */
+    reads(s, "info", ACF_CELL_WRONG, 0);
     writes(s, 12.4987, "12.5");
     writes(s, 12.0001, "12");
     writes(s, -0.001, "0");

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define BLOCK ((size_t)1 << 18)  /* stays in a core's cache from reading to scanning */
 #define SAMPLE ((size_t)1 << 18) /* what the dialect is found from; more where that is less than SAMPLE_LINES */
@@ -143,12 +144,6 @@ static void ragged_hint(const acf_csv *csv, char *out, size_t cap) {
     const acf_scan *s = &csv->scan;
     const char *begin = s->field[0].raw, *end = begin + s->bytes;
     char name[ACF_SEPARATOR_NAME_MAX];
-    const acf_field *last = &s->field[s->n - 1];
-    if (s->n == csv->columns + 1 && last->length == 0 && !last->quoted) {
-        snprintf(out, cap, "the line ends in one separator (%s) more than line %lld; add it there, or remove it here", acf_separator_name(csv->dialect.separator, name),
-                 (long long)csv->columns_line);
-        return;
-    }
     if (csv->row == 0 && csv->header.n + 1 == s->n && csv->header.n > 1) {
         snprintf(out, cap, "the first column seems to have no name: write one (in R: write.table(..., col.names = NA))");
         return;
@@ -324,6 +319,16 @@ static void take(acf_csv *csv, acf_record *out) {
     csv->row++;
 }
 
+/* Some programs end every line but the header in a separator. The cell behind it is none: the separator goes with the
+ * line end. */
+static void drop_last(acf_csv *csv) {
+    acf_scan *s = &csv->scan;
+    const acf_field *last = &s->field[s->n - 1];
+    if (s->n != csv->columns + 1 || last->length > 0 || last->quoted || s->separator == ' ') return;
+    s->end_length += last->raw_length + 1;
+    s->n--;
+}
+
 /* A record that fails is not taken: the next call meets it again, and says the same. */
 acf_status acf_csv_next(acf_csv *csv, acf_record *out) {
     ACF_TRY(scan_next(csv, csv->columns == 1));
@@ -331,6 +336,7 @@ acf_status acf_csv_next(acf_csv *csv, acf_record *out) {
         *out = (acf_record){.row = csv->row, .line = csv->line};
         return ACF_OK;
     }
+    drop_last(csv);
     if (csv->scan.n != csv->columns) return refuse_ragged(csv);
     ACF_TRY(unescape(csv));
     take(csv, out);
@@ -368,11 +374,29 @@ static acf_status read_sample(acf_csv *csv, size_t *n) {
     }
 }
 
-/* To the first record: behind a byte order mark. */
+/* To the first record: behind a byte order mark and Excel's line. */
+static size_t marks_length(const acf_csv *csv) { return (csv->dialect.bom ? 3 : 0) + strlen(csv->dialect.preamble); }
+
 static void skip_mark(acf_csv *csv) {
-    csv->line = 1;
+    csv->line = *csv->dialect.preamble ? 2 : 1;
     csv->row = 0;
-    if (csv->dialect.bom) csv->start += 3;
+    csv->start += marks_length(csv);
+}
+
+/* "sep=;" in the first line, with or without quotes, tells Excel what separates. Its bytes with the line end, 0: it is
+ * none. */
+static size_t preamble_at(const char *p, size_t n, char *separator) {
+    const size_t quoted = n > 0 && *p == '"';
+    size_t at = quoted + 4;
+    if (n < at + 2 + quoted || strncasecmp(p + quoted, "sep=", 4) != 0) return 0;
+    *separator = p[at++];
+    if (quoted && p[at++] != '"') return 0;
+    if (*separator != '\t' &&
+        (*separator <= ' ' || *separator == '"' || *separator > '~' || (*separator >= '0' && *separator <= '9')))
+        return 0;
+    if (p[at] == '\n') return at + 1;
+    if (p[at] != '\r') return 0;
+    return at + 1 + (at + 1 < n && p[at + 1] == '\n');
 }
 
 /* Separator and quote are those of the scanner from here on; the sample stays in the buffer and is read as the first records. */
@@ -381,9 +405,16 @@ static acf_status find_dialect(acf_csv *csv, const acf_csv_want *want) {
     ACF_TRY(read_sample(csv, &n));
     ACF_TRY(check_encoding(csv, n));
     bool bom = n >= 3 && memcmp(csv->buffer, "\xef\xbb\xbf", 3) == 0;
-    if (n > (bom ? 3 : 0))
-        ACF_TRY(acf_dialect_detect(csv->buffer + (bom ? 3 : 0), n - (bom ? 3 : 0), csv->eof && n == csv->end, want, &csv->dialect));
+    const size_t mark = bom ? 3 : 0;
+    acf_csv_want known = *want;
+    char separator = 0;
+    const size_t first = preamble_at(csv->buffer + mark, n - mark, &separator);
+    if (first && !known.separator) known.separator = separator;
+    if (n > mark + first)
+        ACF_TRY(acf_dialect_detect(csv->buffer + mark + first, n - mark - first, csv->eof && n == csv->end, &known,
+                                   &csv->dialect));
     csv->dialect.bom = bom;
+    memcpy(csv->dialect.preamble, csv->buffer + mark, first);
     csv->scan.separator = csv->dialect.separator;
     csv->scan.quote = csv->dialect.quote;
     return ACF_OK;
@@ -399,18 +430,21 @@ static const char *moved(const acf_csv *csv, const char *p, const char *copy) {
 /* Keeps the names: the buffer is overwritten. One block: fields, the record's bytes, its fields without doubled quotes. */
 static acf_status keep_header(acf_csv *csv) {
     const acf_scan *s = &csv->scan;
-    size_t fields = (size_t)s->n * sizeof *s->field, plain = s->escaped ? s->bytes : 0;
+    const int64_t nameless = csv->dialect.rownames; /* columns in front of the first name */
+    size_t fields = (size_t)(s->n + nameless) * sizeof *s->field, plain = s->escaped ? s->bytes : 0;
     char *memory = acf_alloc(fields + s->bytes + plain, "a header"), *copy = memory + fields;
     if (!memory) return ACF_EMEMORY;
     memcpy(copy, csv->buffer + csv->start, s->bytes);
     if (plain) memcpy(copy + s->bytes, csv->plain, plain);
     acf_field *field = (acf_field *)(void *)memory;
+    if (nameless) *field = (acf_field){copy, 0, copy, 0, false};
     for (int64_t j = 0; j < s->n; j++) {
-        field[j] = s->field[j];
-        field[j].raw = moved(csv, s->field[j].raw, copy);
-        field[j].text = moved(csv, s->field[j].text, copy);
+        acf_field *to = &field[j + nameless];
+        *to = s->field[j];
+        to->raw = moved(csv, s->field[j].raw, copy);
+        to->text = moved(csv, s->field[j].text, copy);
     }
-    csv->header = (acf_record){s->n, -1, csv->line, field, copy + s->bytes - s->end_length, s->end_length};
+    csv->header = (acf_record){s->n + nameless, -1, csv->line, field, copy + s->bytes - s->end_length, s->end_length};
     csv->header_memory = memory;
     return ACF_OK;
 }
@@ -421,7 +455,7 @@ static acf_status read_first(acf_csv *csv) {
     skip_mark(csv);
     ACF_TRY(scan_next(csv, false));
     if (csv->scan.bytes == 0) return acf_fail(ACF_EDATA, "%s is empty, expected a table", acf_csv_path(csv));
-    csv->columns = csv->scan.n;
+    csv->columns = csv->scan.n + csv->dialect.rownames;
     csv->columns_line = csv->line;
     csv->dialect.crlf = csv->scan.end_length == 2;
     if (!csv->dialect.header) return csv->columns == 1 && csv->line > 1 ? acf_csv_rewind(csv) : ACF_OK;
@@ -486,7 +520,7 @@ acf_status acf_csv_rewind(acf_csv *csv) {
     csv->start = csv->end = csv->checked = 0;
     csv->bad = NONE;
     csv->eof = false;
-    while (csv->end < 3 && !csv->eof) ACF_TRY(fill(csv));
+    while (csv->end < marks_length(csv) && !csv->eof) ACF_TRY(fill(csv));
     skip_mark(csv);
     if (!csv->dialect.header) return ACF_OK;
     ACF_TRY(scan_next(csv, false));

@@ -41,6 +41,8 @@ typedef struct acf_dialect {
     bool guessed;   /* the header was looked for, not given */
     bool crlf;      /* records end in CR LF (of the first record) */
     bool bom;       /* the file begins with a UTF-8 byte order mark */
+    bool rownames;  /* the header has one name fewer than rows have cells, as R writes it: the first column has none */
+    char preamble[12]; /* Excel's first line, "sep=;" with its line end; "": none */
     bool padded;    /* white space stands beside the separators of most records (fields are trimmed in any case) */
 } acf_dialect;
 
@@ -58,7 +60,8 @@ typedef struct acf_record {
     int64_t row;  /* 0, 1, ...: data rows; -1 for the header */
     int64_t line; /* where it begins in the file, from 1 */
     const acf_field *field;
-    const char *end; /* the bytes that end it in the file: "\n", "\r\n", "\r" (alone), or nothing in a last line without one */
+    const char *end; /* the bytes that end it in the file: "\n", "\r\n", "\r" (alone), or nothing in a last line without
+                      * one; before them a separator that ends the line without a field behind it */
     size_t end_length;
 } acf_record;
 
@@ -85,7 +88,8 @@ const char *acf_separator_name(char c, char out[ACF_SEPARATOR_NAME_MAX]);
 /* The header's fields, valid until close; n = 0 when there is none. */
 acf_record acf_csv_header(const acf_csv *csv);
 
-/* Columns: fields of the header, or of the first record. */
+/* Columns: fields of the header (its first one is empty where rows have one more), or of the first record. A row may
+ * end in one separator more. */
 int64_t acf_csv_columns(const acf_csv *csv);
 
 /* The next data record; its fields are valid until the next call. n = 0 at the end. Fails: ACF_EIO, ACF_EDATA with file, line and,

@@ -2,7 +2,9 @@
 #include "data/csv_dialect.h"
 
 #include "base/arena.h"
+#include "data/calendar.h"
 #include "data/markers.h"
+#include "data/notation.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -48,9 +50,16 @@ static next sample_next(sample *s) {
 
 static const char separators[] = ",;\t| ";
 
-/* 1 2, but not 2020-01-01 10:00 */
+/* A number with marks between its thousands, or with a unit. */
+static bool is_number(const char *p, size_t n) {
+    acf_notation_survey ignore = {0};
+    return acf_notation_look(&ignore, p, n);
+}
+
+/* 1 2, but not 2020-01-01 10:00 or 1 234 */
 static bool is_several_numbers(const char *p, size_t n) {
     bool gap = false;
+    if (is_number(p, n)) return false;
     for (size_t i = 0; i < n; i++) {
         if (!strchr("0123456789+-.,eE \t", p[i]) || (p[i] == '-' && i > 0 && isdigit((unsigned char)p[i - 1]))) return false;
         gap |= p[i] == ' ' || p[i] == '\t';
@@ -198,6 +207,20 @@ static bool repeats(const grid *g, int64_t j) {
     return n >= 2 && fresh * 2 <= n;
 }
 
+/* 25-Jan-2022, 06:24 AM */
+static bool is_when(const cell *c) {
+    acf_when_survey ignore = {0};
+    return acf_when_look(&ignore, c->text, c->length) >= 0;
+}
+
+/* 12 kg above 14 kg is a cell like the others; 100 m above 12.3 s is a name. */
+static bool has_unit_of(const cell *a, const cell *b) {
+    acf_notation_survey s[2] = {{0}, {0}};
+    return acf_notation_look(&s[0], a->text, a->length) && acf_notation_look(&s[1], b->text, b->length) &&
+           s[0].form[0].cells && s[1].form[0].cells && strcmp(s[0].form[0].prefix, s[1].form[0].prefix) == 0 &&
+           strcmp(s[0].form[0].suffix, s[1].form[0].suffix) == 0;
+}
+
 /* What column j says of the first record: see csv_dialect.h. */
 static int vote(const grid *g, int64_t j) {
     const cell *above = &g->cell[j];
@@ -205,11 +228,11 @@ static int vote(const grid *g, int64_t j) {
     for (int64_t i = 1; i < g->rows; i++) {
         const cell *c = &g->cell[i * g->columns + j];
         if (is_missing(c)) continue;
-        *(is_figure(c) ? &figures : &words) += 1;
-        again += same(above, c);
+        *(is_figure(c) || is_number(c->text, c->length) || is_when(c) ? &figures : &words) += 1;
+        again += same(above, c) || has_unit_of(above, c);
     }
     if (figures + words == 0 || above->length == 0) return 0;
-    if (is_figure(above) || is_missing(above) || again > 0) return -1;
+    if (is_figure(above) || is_when(above) || is_missing(above) || again > 0) return -1;
     return figures > 9 * words || repeats(g, j);
 }
 
@@ -346,9 +369,34 @@ static acf_status detect_header(const char *text, size_t n, bool eof, acf_dialec
     return status;
 }
 
+/* R's write.table gives row names no name. Where each row's last cell is empty, rows only end in a separator more. */
+static bool has_rownames(const char *text, size_t n, bool eof, const acf_dialect *d, bool *memory) {
+    sample s = {text, text, text + n, eof, {d->separator, d->quote}};
+    next r = sample_next(&s);
+    bool words = r == RECORD && s.scan.n >= 2;
+    const int64_t names = s.scan.n;
+    int64_t rows = 0, full = 0;
+    for (int64_t j = 0; words && j < names; j++) {
+        const cell c = {s.scan.field[j].text, s.scan.field[j].length};
+        words = c.length > 0 && !is_figure(&c);
+    }
+    while (words && rows < RECORDS_MAX && (r = sample_next(&s)) != END && r != NO_MEMORY) {
+        words = r == RECORD && s.scan.n == names + 1;
+        full += words && (s.scan.field[names].length > 0 || s.scan.field[names].quoted);
+        rows++;
+    }
+    acf_scan_free(&s.scan);
+    *memory = r != NO_MEMORY;
+    return words && full > 0;
+}
+
 acf_status acf_dialect_detect(const char *text, size_t n, bool eof, const acf_csv_want *want, acf_dialect *out) {
     *out = (acf_dialect){.header = want->header == ACF_YES, .guessed = want->header == ACF_AUTO};
     ACF_TRY(detect_cut(text, n, eof, want, out));
-    if (want->header == ACF_AUTO) ACF_TRY(detect_header(text, n, eof, out));
+    bool memory = true;
+    out->rownames = want->header != ACF_NO && has_rownames(text, n, eof, out, &memory);
+    if (!memory) return ACF_EMEMORY;
+    if (out->rownames) out->header = true;
+    else if (want->header == ACF_AUTO) ACF_TRY(detect_header(text, n, eof, out));
     return ACF_OK;
 }

@@ -21,14 +21,15 @@
  *     whole numbers above that rise             0, over three or more columns of which at most a tenth of the figures have no decimals
  *
  * More for than against: a header. As many: a header when the first record is nothing but words, each once, as most files have one. A first
- * record 0, 1, 2, ... over five or more columns is a header too: pandas numbers nameless columns so. The user can always overrule. */
+ * record of two or more words, with one field fewer than every other record has, is a header as R writes it
+ * (rownames). A first record 0, 1, 2, ... over five or more columns is a header too: pandas numbers nameless columns so. The user can always overrule. */
 #ifndef ACF_DATA_CSV_DIALECT_H
 #define ACF_DATA_CSV_DIALECT_H
 
 #include "data/csv_scan.h"
 
-/* Looks at text (n bytes, n >= 1, with ACF_SCAN_SLACK behind); eof: that is all of the input. Sets separator, quote, header and padded of
- * *out, keeps what want gives. Fails: ACF_EMEMORY. */
+/* Looks at text (n bytes, n >= 1, with ACF_SCAN_SLACK behind); eof: that is all of the input. Sets separator, quote,
+ * header, rownames and padded of *out, keeps what want gives. Fails: ACF_EMEMORY. */
 acf_status acf_dialect_detect(const char *text, size_t n, bool eof, const acf_csv_want *want, acf_dialect *out);
 
 #endif

@@ -50,6 +50,12 @@ static void separators(void **state) {
     assert_dialect("city\tn\nNew York\t1\nLos Angeles\t2\n", "t \" header");
     assert_dialect("1 2\t3 4\n5 6\t7 8\n", "  \" data");
     assert_dialect("a\tb\tc\n1\t\t3\n4\t5\t\n", "t \" header"); /* empty cells keep their tabs */
+    /* Marks between thousands, and units, belong to numbers. */
+    assert_dialect("x;y\n1 698;a\n24 192;b\n985;c\n", "; \" header");
+    assert_dialect("w;x;y\n24;192,4;1.698\n30;180,1;985\n", "; \" header");
+    assert_dialect("weight,price\n12 kg,$5\n13.5 kg,$6\n14 kg,$7\n", ", \" header");
+    assert_dialect("12 kg,$5\n13.5 kg,$6\n14 kg,$7\n", ", \" data");
+    assert_dialect("50 m,100 m\n6.5 s,11.2 s\n6.7 s,11.9 s\n", ", \" header");
     /* Ragged rows do not turn a table into a column; nor does a title, which gets its sentence. */
     assert_dialect("a,b,c\n1,2,3\n4,5\n6,7,8\n", ", \" header");
     assert_dialect("My table\n\na,b,c\n1,2,3\n4,5,6\n7,8,9\n1,3,2\n5,4,4\n2,2,2\n", ", \" header");

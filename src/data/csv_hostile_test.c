@@ -72,13 +72,13 @@ static void ragged_rows(void **state) {
             ", line 3: found 5 fields, expected 3 as in line 2; the first too many is '7'; a value that holds the separator (',') must be in quotes");
     REFUSED("a,b,c\n1,2,3\n4;5;6\n", &comma, 1,
             ", line 3: found 1 fields, expected 3 as in line 1; it ends after '4;5;6'; with ';' as separator it has as many as expected");
-    REFUSED("a,b\n1,2,\n3,4,\n", NULL, 0,
-            ", line 2: found 3 fields, expected 2 as in line 1; the first too many is ''; the line ends in one separator (',') more than line 1; add it "
-            "there, or remove it here");
+    REFUSED("a,b\n1,2,,\n3,4,\n", &comma, 0,
+            ", line 2: found 4 fields, expected 2 as in line 1; the first too many is ''; a value that holds the "
+            "separator (',') must be in quotes");
     REFUSED("a b\n1 2\nx y z\n", &runs, 1,
             ", line 3: found 3 fields, expected 2 as in line 1; the first too many is 'z'; a value that holds the separator (white space) must be "
             "in quotes");
-    REFUSED("x y z\n1 0.1 0.2 0.3\n2 0.4 0.5 0.6\n", NULL, 0,
+    REFUSED("x y z\n1 0.1 0.2 0.3\n2 0.4 0.5\n3 0.4 0.5 0.6\n", NULL, 0,
             ", line 2: found 4 fields, expected 3 as in line 1; the first too many is '0.3'; the first column seems to have no name: write one (in "
             "R: write.table(..., col.names = NA))");
     REFUSED("a,b\n1,2\n\"x\n3,4\n5,6\",7,8\n9,10\n", &comma, 1,

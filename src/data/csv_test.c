@@ -84,6 +84,23 @@ static void assert_table(const char *text, size_t n, const acf_csv_want *want, c
 
 /* ---- records and fields --------------------------------------------------------------------------------------------- */
 
+/* What stands around the table: Excel's first line, a separator at the end of lines, R's header. */
+static void what_programs_add(void **state) {
+    (void)state;
+    TABLE("sep=;\na;b\n1,5;2\n", NULL, "[-1] 2: <a> <b> / 3: <1,5> <2>");
+    TABLE("\xef\xbb\xbf\"sep=|\"\r\na|b\r\n1,5|2\r\n", NULL, "[-1] 2: <a> <b> crlf / 3: <1,5> <2> crlf");
+    TABLE("sep=;\n1;2\n", WANT(';', '"', ACF_NO), "2: <1> <2>");
+    TABLE("sep=x,y\n1,2\n", WANT(',', '"', ACF_NO), "1: <sep=x> <y> / 2: <1> <2>");
+    TABLE("a,b\n1,2,\n3,4, \n5,6\n7,8,", WANT(',', '"', ACF_YES),
+          "[-1] 1: <a> <b> / 2: <1> <2> crlf / 3: <3> <4> / 4: <5> <6> / 5: <7> <8>"); /* ends of two bytes, of three
+                                                                                          and of one */
+    TABLE("\"x\" \"y\"\n\"1\" 0.5 a\n\"2\" 1.5 b\n", NULL,
+          "[-1] 1: <> \"x\" \"y\" / 2: \"1\" <0.5> <a> / 3: \"2\" <1.5> <b>");
+    TABLE("x,y\nr1,0.5,a\nr2,1.5,\n", NULL, "[-1] 1: <> <x> <y> / 2: <r1> <0.5> <a> / 3: <r2> <1.5> <>");
+    TABLE("x,y\n1,0.5,\n2,1.5,\n", NULL,
+          "[-1] 1: <x> <y> / 2: <1> <0.5> crlf / 3: <2> <1.5> crlf"); /* only separators */
+}
+
 static void records_and_their_ends(void **state) {
     (void)state;
     const acf_csv_want comma = {',', '"', ACF_NO};
@@ -377,6 +394,7 @@ static void quotes_where_they_must_be(void **state) {
 }
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(csv, WITH_FILE(records_and_their_ends), WITH_FILE(blank_lines_of_one_column), WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns),
-          WITH_FILE(raw_bytes_are_kept), WITH_FILE(headers), WITH_FILE(gzip_reads_as_the_file_does), WITH_FILE(wide_records),
+ACF_TESTS(csv, WITH_FILE(what_programs_add), WITH_FILE(records_and_their_ends), WITH_FILE(blank_lines_of_one_column),
+          WITH_FILE(fields_and_their_quotes), WITH_FILE(white_space_columns), WITH_FILE(raw_bytes_are_kept),
+          WITH_FILE(headers), WITH_FILE(gzip_reads_as_the_file_does), WITH_FILE(wide_records),
           WITH_FILE(memory_is_constant), WITH_FILE(what_is_written_is_read), WITH_FILE(quotes_where_they_must_be))

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "data/match.h"
 #include "data/resolution.h"
+#include "data/settle.h"
 #include "data/typing.h"
 
 #include <math.h>
@@ -126,22 +127,35 @@ static bool has_header(const acf_frame *f) { return f->csv && acf_csv_header(f->
 
 /* ---- the first pass --------------------------------------------------------------------------------------------- */
 
-/* A comma can be a decimal one only where it separates nothing. */
+/* Counts rows only where the profile has none yet. */
 static acf_status look_at_text(acf_frame *f, acf_profile *p, const bool *skip) {
     acf_record r;
-    int64_t blank = 0; /* lines, up to this one */
-    p->comma = acf_csv_dialect(f->csv)->separator != ',';
-    for (;;) {
+    int64_t blank = 0, rows = 0; /* blank lines, up to this one */
+    for (;; rows++) {
         ACF_TRY(acf_csv_next(f->csv, &r));
         if (r.n == 0) break;
         ACF_ASSERT(r.n == f->columns);
         blank = r.n == 1 && r.field[0].length == 0 && !r.field[0].quoted ? blank + 1 : 0;
         for (int64_t c = 0; c < r.n; c++)
             if (!skip[c]) ACF_TRY(acf_profile_text(p, c, r.row, r.field[c].text, r.field[c].length, r.field[c].quoted));
-        p->rows++;
     }
-    ACF_TRY(acf_frame_say_blank(f, blank));
+    if (!p->rows) ACF_TRY(acf_frame_say_blank(f, blank));
+    p->rows = rows;
     return acf_csv_rewind(f->csv);
+}
+
+/* Numbers are not always written as programs do. What the first look says about that is settled now, and columns that
+ * write them in another way are looked at once more, read so. */
+static acf_status look_again(acf_frame *f, acf_profile *p, const acf_wishes *w, const acf_field_spec *const *wish,
+                             const bool *skip) {
+    bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
+    if (!pass) return ACF_EMEMORY;
+    memcpy(pass, skip, (size_t)f->columns * sizeof *pass);
+    acf_status status = acf_settle(f, p, w, wish, pass);
+    for (int64_t c = 0; c < f->columns; c++) any |= !pass[c];
+    if (status == ACF_OK && any) status = look_at_text(f, p, pass);
+    acf_release(pass);
+    return status;
 }
 
 /* In blocks: a matrix in column order would otherwise be read in as many pieces as it has cells. */
@@ -179,10 +193,11 @@ static acf_status look_at_row(void *ctx, int64_t row, const double *x) {
     return ACF_OK;
 }
 
-/* Profiles the columns that skip (columns) does not name, and counts the rows. */
-static acf_status look(acf_frame *f, acf_profile *p, const bool *skip) {
+/* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): NULL for none. */
+static acf_status look(acf_frame *f, acf_profile *p, const acf_wishes *w, const acf_field_spec *const *wish,
+                       const bool *skip) {
     ACF_TRY(f->npy ? acf_frame_matrix_rows(f, look_at_row, &(looking){f, p, skip}) : look_at_text(f, p, skip));
-    if (p->rows > 0) return ACF_OK;
+    if (p->rows > 0) return f->npy ? ACF_OK : look_again(f, p, w, wish, skip);
     return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_frame_path(f), (long long)f->columns,
                     f->columns == 1 ? "" : "s");
 }
@@ -190,9 +205,14 @@ static acf_status look(acf_frame *f, acf_profile *p, const bool *skip) {
 /* ---- the second pass -------------------------------------------------------------------------------------------- */
 
 /* What the second pass finds in a column beside its values. */
-typedef struct finding {
-    int64_t kept, first; /* cells that say nothing to the model, though they hold something; row of the first */
+typedef struct sighting {
+    int64_t cells, first; /* row of the first */
     char shown[ACF_EXCERPT_MAX];
+} sighting;
+
+typedef struct finding {
+    sighting kept;     /* cells that say nothing to the model, though they hold something */
+    sighting infinite; /* cells of infinity, which are missing numbers */
 } finding;
 
 typedef struct filling {
@@ -230,8 +250,8 @@ static acf_status wrong_cell(const acf_frame *f, const incoming *in, const acf_f
 }
 
 /* The first is shown, the others are counted: a column may have thousands. */
-static void note_kept(finding *found, const incoming *in) {
-    if (found->kept++) return;
+static void sight(sighting *found, const incoming *in) {
+    if (found->cells++) return;
     shown(in, found->shown);
     found->first = in->row;
 }
@@ -279,6 +299,13 @@ static bool is_marker(const filling *w, const incoming *in) {
     return acf_markers_has(&w->f->schema->markers, in->field->text, in->field->length);
 }
 
+/* Is the missing cell one of infinity that nobody has named? */
+static bool is_infinity(const filling *w, const acf_field_spec *c, const incoming *in) {
+    if (!in->field || c->place < 0 || !acf_number_is_infinite(in->field->text, in->field->length)) return false;
+    return !acf_markers_has(&w->f->schema->markers, in->field->text, in->field->length) &&
+           !(c->markers && acf_markers_has(c->markers, in->field->text, in->field->length));
+}
+
 /* One cell into its place. Columns that are not modelled are read too: holes are counted, and a constant that is none any more is worth a note. */
 static acf_status fill_cell(filling *w, const incoming *in) {
     int64_t place = w->f->spec[in->c];
@@ -294,7 +321,8 @@ static acf_status fill_cell(filling *w, const incoming *in) {
     if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
     w->f->holes[in->c] += is == ACF_CELL_MISSING;
     bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL || (spec->kind == ACF_KIND_CONSTANT && differs(spec, in));
-    if (is == ACF_CELL_KEPT && odd) note_kept(&w->found[place], in);
+    if (is == ACF_CELL_KEPT && odd) sight(&w->found[place].kept, in);
+    if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) sight(&w->found[place].infinite, in);
     if (is == ACF_CELL_KEPT && odd && spec->place >= 0) ACF_TRY(add_stranger(&w->f->strangers, in->row * w->f->schema->D + spec->place));
     if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
     return ACF_OK;
@@ -359,17 +387,34 @@ static acf_status find_ranges(const filling *w) {
 static acf_status say_kept(const filling *w) {
     for (int64_t j = 0; j < w->f->schema->n; j++) {
         const acf_field_spec *c = &w->f->schema->column[j];
-        const finding *found = &w->found[j];
+        const sighting *found = &w->found[j].kept;
         static const char *const words[2][2] = {{"cells hold values", "cell holds a value"}, {"cells hold something else", "cell holds something else"}},
                                 *const they[2] = {"they are kept as they are and count", "it is kept as it is and counts"};
         char name[ACF_EXCERPT_MAX];
-        if (!found->kept) continue;
+        if (!found->cells) continue;
         ACF_TRY(acf_notes_addf(&w->f->notes,
-                               c->kind == ACF_KIND_CONSTANT
-                                   ? "column '%s' was constant when the model was made; now %lld %s (the first: '%s', "
-                                     "row %lld), which is kept and not used"
-                                   : "column '%s': %lld %s that the model never saw (the first: '%s', row %lld); %s as missing",
-                               acf_text_excerpt(name, c->name), (long long)found->kept, words[c->kind == ACF_KIND_CONSTANT][found->kept == 1], found->shown, (long long)found->first + 1, they[found->kept == 1]));
+                               c->kind == ACF_KIND_CONSTANT ? "column '%s' was constant when the model was made; now "
+                                                              "%lld %s (the first: '%s', "
+                                                              "row %lld), which is kept and not used"
+                                                            : "column '%s': %lld %s that the model never saw (the "
+                                                              "first: '%s', row %lld); %s as missing",
+                               acf_text_excerpt(name, c->name), (long long)found->cells,
+                               words[c->kind == ACF_KIND_CONSTANT][found->cells == 1], found->shown,
+                               (long long)found->first + 1, they[found->cells == 1]));
+    }
+    return ACF_OK;
+}
+
+static acf_status say_infinite(const filling *w) {
+    for (int64_t j = 0; j < w->f->schema->n; j++) {
+        const sighting *found = &w->found[j].infinite;
+        char name[ACF_EXCERPT_MAX];
+        if (!found->cells) continue;
+        ACF_TRY(acf_notes_addf(&w->f->notes,
+                               "column '%s': %lld cell%s infinity (the first: '%s', row %lld), which counts as missing "
+                               "and is filled in",
+                               acf_text_excerpt(name, w->f->schema->column[j].name), (long long)found->cells,
+                               found->cells == 1 ? " holds" : "s hold", found->shown, (long long)found->first + 1));
     }
     return ACF_OK;
 }
@@ -412,6 +457,7 @@ static acf_status fill(acf_frame *f, int64_t rows, bool fresh, acf_table **out) 
     if (!column || (f->id >= 0 && !w.id)) goto done;
     ACF_TRY_DONE(fill_rows(&w));
     ACF_TRY_DONE(say_repeated(&w));
+    ACF_TRY_DONE(say_infinite(&w));
     if (fresh) ACF_TRY_DONE(find_ranges(&w));
     else ACF_TRY_DONE(say_kept(&w));
     acf_schema_columns(s, column);
@@ -454,9 +500,10 @@ static acf_status read_fresh(acf_frame *f, const acf_wishes *w, acf_table **out)
     ACF_TRY_DONE(acf_wishes_match(w, acf_frame_path(f), name, f->columns, wish));
     ACF_TRY_DONE(acf_profile_create(f->columns, &w->markers, &p));
     prepare(p, f, wish);
-    ACF_TRY_DONE(look(f, p, skip));
+    ACF_TRY_DONE(look(f, p, w, wish, skip));
     ACF_TRY_DONE(acf_typing(acf_frame_path(f), p, name, wish, &f->notes, &f->schema));
     f->schema->named = has_header(f);
+    if (w->fill_constants) acf_schema_fill_constants(f->schema);
     for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
     int64_t rows = p->rows;
     acf_profile_free(p);
@@ -487,13 +534,14 @@ static acf_status read_known(acf_frame *f, const acf_wishes *w, const acf_schema
     if (!skip) goto done;
     ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
     f->known = true;
+    if (w->fill_constants) acf_schema_fill_constants(f->schema);
     for (int64_t i = 0; i < w->added.list.n; i++)
         ACF_TRY_DONE(acf_markers_add(&f->schema->markers, w->added.list.entry[i].text, w->added.list.entry[i].length));
     ACF_TRY_DONE(acf_match(f, w));
     ACF_TRY_DONE(acf_wishes_id(w, acf_frame_path(f), (const char *const *)f->name, f->columns, &f->id));
     for (int64_t c = 0; c < f->columns; c++) skip[c] = f->spec[c] >= 0;
     ACF_TRY_DONE(acf_profile_create(f->columns, &f->schema->markers, &p));
-    ACF_TRY_DONE(look(f, p, skip));
+    ACF_TRY_DONE(look(f, p, w, NULL, skip));
     ACF_TRY_DONE(acf_match_strangers(f, w, p));
     ACF_TRY_DONE(fill(f, p->rows, false, out));
 done:

@@ -63,7 +63,8 @@ acf_status acf_frame_learnable(const acf_table *t);
 typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
 acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx);
 
-/* Missing cells of columns that have something to write there: those that are modelled, and constants. */
+/* Missing cells of columns that have something to write there: those that are modelled, and constants that are to be
+ * filled. */
 int64_t acf_frame_holes(const acf_frame *f);
 
 /* "41 missing cells stay as they are: uid (identifier) 41 ...": the other missing cells, and what would have them filled in; nothing where

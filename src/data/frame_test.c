@@ -121,10 +121,11 @@ static void nasty_files_are_refused(void **state) {
     acf_frame_lab_refused("", NULL, NULL, ACF_EDATA, "FILE is empty, expected a table");
 }
 
-/* Constants fill themselves, also where there is no column beside them. */
+/* Constants are filled where the user says so, also where there is no column beside them. */
 static void tables_of_constants_are_completed(void **state) {
     (void)state;
-    acf_table *t = acf_frame_lab_read("a,b,c,d\nk,1,,u\n,1,?,v\nk,,,u\n", OPTIONS("types=d=id"), NULL);
+    acf_table *t =
+        acf_frame_lab_read("a,b,c,d\nk,1,,u\n,1,?,v\nk,,,u\n", OPTIONS("types=d=id", "fill-constants=true"), NULL);
     assert_int_equal(t->D, 0);
     assert_int_equal(t->N, 3);
     assert_int_equal(acf_frame_holes(t->frame), 2);
@@ -368,6 +369,8 @@ static void strangers_are_carried_along_or_refused(void **state) {
     acf_tab_free(t);
 }
 
+#define STAYS "; a column with one value is not filled in: use the option 'fill-constants' to fill it with that value"
+
 /* Which holes stay, and what would have them filled in. */
 static void assert_left(const acf_table *t, int64_t holes, const char *sentence) {
     char text[2048];
@@ -380,18 +383,21 @@ static void assert_left(const acf_table *t, int64_t holes, const char *sentence)
 static void holes_are_counted(void **state) {
     (void)state;
     acf_table *t = acf_frame_lab_read(mixed, NULL, NULL);
-    assert_left(t, 5, "4 missing cells stay as they are: note (empty) 4");
+    assert_left(t, 4, "5 missing cells stay as they are: unit (constant) 1, note (empty) 4" STAYS);
     acf_tab_free(t);
     const char *ids = "uid,zip,age,unit,note\nu1,z1,41,kg,\nNA,z2,?,kg,\n,z3,39,,\nu4,z4,1.5,kg,\nu5,,41,kg,\nu6,z6,41,kg,\nu7,z7,41,kg,\nu8,z8,41,kg,\n"
                       "u9,z9,41,kg,\nu10,z10,41,kg,\nu11,z11,41,kg,\nu12,z12,41,kg,\n";
     t = acf_frame_lab_read(ids, NULL, NULL);
-    assert_left(t, 2,
-                "15 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, note (empty) 12; nothing is made up for an identifier: if such a column is something else, say "
+    assert_left(t, 1,
+                "16 missing cells stay as they are: uid (identifier) 2, zip (identifier) 1, unit (constant) 1, note "
+                "(empty) 12" STAYS "; nothing is made up for an identifier: if such a column is something else, say "
                 "what in the option 'types' to have it filled in");
     acf_tab_free(t);
     /* a word that is kept is no hole; for a model, what the columns are is settled */
     t = acf_frame_lab_read("id,age,sex,unit,name,gone\n7,?,M,?,n1,\n?,44,Q,kg,?,\n", OPTIONS("types=name=identifier"), known());
-    assert_left(t, 2, "4 missing cells stay as they are: id (identifier) 1, name (not in the model) 1, gone (not in the model) 2");
+    assert_left(t, 1,
+                "5 missing cells stay as they are: id (identifier) 1, unit (constant) 1, name (not in the model) 1, "
+                "gone (not in the model) 2" STAYS);
     acf_tab_free(t);
     t = acf_frame_lab_read("id,age,sex,unit\n7,44,M,kg\n8,45,F,kg\n", NULL, known());
     assert_left(t, 0, "");

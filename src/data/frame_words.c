@@ -17,7 +17,7 @@ void acf_frame_dialect(const acf_frame *f, bool odd, acf_text *out) {
     const acf_dialect *d = acf_csv_dialect(f->csv);
     char name[ACF_SEPARATOR_NAME_MAX];
     bool comma = false;
-    for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].comma;
+    for (int64_t j = 0; j < f->schema->n; j++) comma |= f->schema->column[j].notation.comma;
     if (odd && d->separator == ',' && d->quote == '"' && d->header && !comma) return;
     acf_text_addf(out, "separator %s, ", acf_separator_name(d->separator, name));
     if (d->quote == '\n') acf_text_add(out, "no quotes, ");
@@ -35,8 +35,7 @@ acf_status acf_frame_learnable(const acf_table *t) {
 /* What column c of the file is; NULL: the model does not know it. */
 static const acf_field_spec *spec_at(const acf_frame *f, int64_t c) { return f->spec[c] < 0 ? NULL : &f->schema->column[f->spec[c]]; }
 
-/* Has the column something to write into a hole? */
-static bool is_filled(const acf_field_spec *spec) { return spec && (spec->place >= 0 || spec->kind == ACF_KIND_CONSTANT); }
+static bool is_filled(const acf_field_spec *spec) { return spec && acf_spec_is_filled(spec); }
 
 int64_t acf_frame_holes(const acf_frame *f) {
     int64_t n = 0;
@@ -45,17 +44,19 @@ int64_t acf_frame_holes(const acf_frame *f) {
     return n;
 }
 
-/* Only an identifier could be filled in, if the user says what else it is; an empty column has nothing to learn from. */
+/* An identifier could be filled in if the user says what else it is, and a constant if the user wants it; an empty
+ * column has nothing to learn from. */
 void acf_frame_left(const acf_frame *f, acf_text *out) {
     char words[LEFT_SHOWN * (ACF_EXCERPT_MAX + 48) + 64], name[ACF_EXCERPT_MAX];
     acf_text list = acf_text_into(words, sizeof words);
     int64_t cells = 0, columns = 0;
-    bool identifier = false;
+    bool identifier = false, constant = false;
     for (int64_t c = 0; c < f->columns; c++) {
         const acf_field_spec *spec = spec_at(f, c);
         if (!f->holes[c] || is_filled(spec)) continue;
         cells += f->holes[c];
         identifier |= spec && spec->kind == ACF_KIND_IDENTIFIER;
+        constant |= spec && spec->kind == ACF_KIND_CONSTANT;
         if (columns++ < LEFT_SHOWN)
             acf_text_addf(&list, "%s%s (%s) %lld", columns > 1 ? ", " : "", acf_text_excerpt(name, f->name[c]),
                           spec ? acf_kind_names[spec->kind] : "not in the model", (long long)f->holes[c]);
@@ -63,6 +64,9 @@ void acf_frame_left(const acf_frame *f, acf_text *out) {
     if (!cells) return;
     if (columns > LEFT_SHOWN) acf_text_addf(&list, " and %lld more columns", (long long)(columns - LEFT_SHOWN));
     acf_text_addf(out, "%lld missing cell%s: %s", (long long)cells, cells == 1 ? " stays as it is" : "s stay as they are", words);
+    if (constant)
+        acf_text_add(out, "; a column with one value is not filled in: use the option 'fill-constants' to fill it with "
+                          "that value");
     if (identifier && !f->known)
         acf_text_add(out, "; nothing is made up for an identifier: if such a column is something else, say what in the option 'types' to have it filled in");
 }

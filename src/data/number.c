@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define DIGITS_EXACT 19 /* any 19 decimal digits fit 64 bits */
 /* No double, and no point half-way between two, has more significant digits than 768: those and a last one that says whether anything
@@ -138,6 +139,13 @@ bool acf_number_parse(const char *text, size_t length, acf_number *out) {
     /* 1e-400 is no integer, though its double is: there were digits (a point alone is none, m may have wrapped to 0). */
     out->whole = v == floor(v) && (v != 0.0 || significant(&s) == 0);
     return true;
+}
+
+bool acf_number_is_infinite(const char *text, size_t length) {
+    const size_t sign = length > 0 && (*text == '-' || *text == '+');
+    const char *word = text + sign;
+    return (length - sign == 3 && strncasecmp(word, "inf", 3) == 0) ||
+           (length - sign == 8 && strncasecmp(word, "infinity", 8) == 0);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */

@@ -25,6 +25,9 @@ typedef struct acf_number {
  * it returns true. */
 bool acf_number_parse(const char *text, size_t length, acf_number *out);
 
+/* inf, -Inf, +Infinity: how programs write what is no number. In any case. */
+bool acf_number_is_infinite(const char *text, size_t length);
+
 /* Room for any finite double with ACF_DECIMALS_MAX decimals and its NUL. */
 #define ACF_NUMBER_FIXED_MAX 448
 

@@ -5,7 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMMA_TEXT_MAX 64 /* a number with a decimal comma is not longer */
+static void make_tallies(acf_profile *p, acf_profile_column *c) {
+    c->numbers = acf_tally_make(c->levels ? ACF_LEVELS_KEPT : ACF_NUMBERS_KEPT, p->texts);
+    c->words = acf_tally_make(ACF_LEVELS_KEPT, p->texts);
+    c->odd = acf_tally_make(ACF_ODD_KEPT, p->texts);
+    c->doubtful = acf_tally_make(ACF_ODD_KEPT, p->texts);
+}
+
+static void clear_tallies(acf_profile_column *c) {
+    acf_tally_clear(&c->numbers);
+    acf_tally_clear(&c->words);
+    acf_tally_clear(&c->odd);
+    acf_tally_clear(&c->doubtful);
+}
 
 /* One arena for the texts of all columns: its fill is the budget that they share. */
 acf_status acf_profile_create(int64_t columns, const acf_markers *markers, acf_profile **out) {
@@ -20,52 +32,36 @@ acf_status acf_profile_create(int64_t columns, const acf_markers *markers, acf_p
         return ACF_EMEMORY;
     }
     p->columns = columns;
-    for (int64_t j = 0; j < columns; j++) {
-        acf_profile_column *c = &p->column[j];
-        c->numbers = acf_tally_make(ACF_NUMBERS_KEPT, p->texts);
-        c->words = acf_tally_make(ACF_LEVELS_KEPT, p->texts);
-        c->odd = acf_tally_make(ACF_ODD_KEPT, p->texts);
-        c->doubtful = acf_tally_make(ACF_ODD_KEPT, p->texts);
-    }
+    for (int64_t j = 0; j < columns; j++) make_tallies(p, &p->column[j]);
     *out = p;
     return ACF_OK;
 }
 
 void acf_profile_free(acf_profile *p) {
     if (!p) return;
-    for (int64_t j = 0; j < p->columns; j++) {
-        acf_tally_clear(&p->column[j].numbers);
-        acf_tally_clear(&p->column[j].words);
-        acf_tally_clear(&p->column[j].odd);
-        acf_tally_clear(&p->column[j].doubtful);
-    }
+    for (int64_t j = 0; j < p->columns; j++) clear_tallies(&p->column[j]);
     acf_arena_free(p->texts);
     acf_release(p->column);
     acf_release(p);
 }
 
-void acf_profile_want_levels(acf_profile *p, int64_t j) { p->column[j].numbers.cap = ACF_LEVELS_KEPT; }
+void acf_profile_want_levels(acf_profile *p, int64_t j) {
+    p->column[j].levels = true;
+    p->column[j].numbers.cap = ACF_LEVELS_KEPT;
+}
+
+void acf_profile_again(acf_profile *p, int64_t j, const acf_notation *notation) {
+    acf_profile_column *c = &p->column[j], kept = *c;
+    clear_tallies(c);
+    *c = (acf_profile_column){.notation = *notation,
+                              .survey = kept.survey,
+                              .verdict = kept.verdict,
+                              .levels = kept.levels,
+                              .extra = kept.extra};
+    make_tallies(p, c);
+}
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
-
-/* The point first: nearly every number has one or none, and then the text is read once. */
-bool acf_profile_read_number(const char *text, size_t n, bool comma, acf_number *out, bool *with_comma) {
-    *with_comma = false;
-    if (acf_number_parse(text, n, out)) return true;
-    char copy[COMMA_TEXT_MAX];
-    const char *at = comma && n < sizeof copy ? memchr(text, ',', n) : NULL;
-    if (!at || memchr(text, '.', n)) return false;
-    memcpy(copy, text, n);
-    copy[at - text] = '.'; /* a second comma is still there, and no number */
-    return *with_comma = acf_number_parse(copy, n, out);
-}
-
-/* 12,345 could be twelve thousand; 0,345 and 12,34 could not. */
-static bool like_thousands(const char *text, size_t n) {
-    const char *comma = memchr(text, ',', n);
-    size_t before = (size_t)(comma - text), sign = *text == '-' || *text == '+';
-    return n - before == 4 && before - sign >= 1 && before - sign <= 3 && text[sign] != '0';
-}
 
 /* How a number is written, from one look at its letters. */
 typedef struct look {
@@ -100,25 +96,37 @@ static uint64_t mix(int64_t v) {
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53 */
 
+/* The values at one end, the outermost first; sign -1: the largest. What leaves the list never comes back. */
+static void count_end(acf_end *end, double v, double sign) {
+    int k = 0;
+    if (end[ACF_ENDS - 1].cells && sign * v > sign * end[ACF_ENDS - 1].value) return;
+    while (k < ACF_ENDS && end[k].cells && sign * end[k].value < sign * v) k++;
+    if (k == ACF_ENDS) return;
+    if (end[k].cells && end[k].value == v) {
+        end[k].cells++;
+        return;
+    }
+    memmove(end + k + 1, end + k, (size_t)(ACF_ENDS - 1 - k) * sizeof *end);
+    end[k] = (acf_end){v, 1};
+}
+
 /* What holds for a number however it is written; a matrix comes here too. */
 static void count_number(acf_profile_column *c, double v, bool whole) {
     if (c->numeric == 0 || v < c->min) c->min = v;
     if (c->numeric == 0 || v > c->max) c->max = v;
+    count_end(c->low, v, 1);
+    count_end(c->high, v, -1);
     c->numeric++;
     c->whole += whole;
     if (whole && fabs(v) <= WHOLE_MAX) c->fingerprint += mix((int64_t)v);
 }
 
 /* How it is written: so will the imputed ones be. */
-static void count_form(acf_profile_column *c, const char *text, size_t n, const acf_number *v, bool with_comma) {
-    look l = look_at(text, n);
+static void count_form(acf_profile_column *c, const char *text, size_t n, const acf_number *v, const look *l) {
     c->decimals[v->decimals < ACF_DECIMALS_COUNTED ? v->decimals : ACF_DECIMALS_COUNTED]++;
-    if (l.digits > c->digits) c->digits = l.digits;
-    c->exponents += l.exponent;
+    if (l->digits > c->digits) c->digits = l->digits;
+    c->exponents += l->exponent;
     c->zeros += acf_profile_is_code(text, n);
-    c->commas += with_comma;
-    c->commas_sure += with_comma && !like_thousands(text, n);
-    c->points += l.point;
 }
 
 int acf_profile_decimals(const acf_profile_column *c, double part) {
@@ -166,22 +174,34 @@ static acf_status count_odd(acf_profile_column *c, const char *text, size_t n, i
     return acf_tally_add(&c->odd, text, n, row);
 }
 
+/* A number under the column's notation; of one that is written as programs do, what the survey has to know, while that
+ * is not over. */
+static bool read_number(acf_profile_column *c, const char *text, size_t n) {
+    char plain[ACF_PLAIN_MAX];
+    acf_number v;
+    const bool surveyed = !acf_notation_is_plain(&c->notation);
+    if (surveyed && (n = acf_notation_strip(&c->notation, text, n, plain)) > 0) text = plain;
+    if (n == 0 || !acf_number_parse(text, n, &v)) return false;
+    const look l = look_at(text, n);
+    if (!surveyed && (l.point || l.exponent)) acf_notation_look(&c->survey, text, n);
+    else if (!surveyed) acf_notation_look_digits(&c->survey, l.digits);
+    count_number(c, v.value, v.whole);
+    count_form(c, text, n, &v, &l);
+    return true;
+}
+
 /* The common path of the first pass. A cell that is no number may be a date; a number never is. */
 acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *text, size_t n, bool quoted) {
     acf_profile_column *c = &p->column[j];
-    acf_number v;
-    bool with_comma;
     if (acf_markers_has(p->markers, text, n) || (c->extra && acf_markers_has(c->extra, text, n))) {
         c->missing++;
         return acf_markers_in_doubt(p->markers, text, n) ? acf_tally_add(&c->doubtful, text, n, row) : ACF_OK;
     }
     c->observed++;
     c->quoted += quoted;
-    if (acf_profile_read_number(text, n, p->comma, &v, &with_comma)) {
-        count_number(c, v.value, v.whole);
-        count_form(c, text, n, &v, with_comma);
-        return count_text(p, c, &c->numbers, text, n, row);
-    }
+    if (read_number(c, text, n)) return count_text(p, c, &c->numbers, text, n, row);
+    if (acf_notation_is_plain(&c->notation)) acf_notation_look(&c->survey, text, n);
+    c->infinite += acf_number_is_infinite(text, n);
     if (acf_when_look(&c->when, text, n) != 0) ACF_TRY(count_odd(c, text, n, row));
     return count_text(p, c, &c->words, text, n, row);
 }

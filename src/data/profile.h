@@ -13,7 +13,7 @@
 
 #include "data/calendar.h"
 #include "data/markers.h"
-#include "data/number.h"
+#include "data/notation.h"
 
 #define ACF_NUMBERS_KEPT 1024
 #define ACF_LEVELS_KEPT 65536
@@ -22,16 +22,23 @@
 #define ACF_TEXT_KEPT ((size_t)256 << 20)
 #define ACF_DECIMALS_COUNTED 20          /* a double has 17 significant digits */
 
+#define ACF_ENDS 4 /* different values at either end of a column that are counted */
+
+typedef struct acf_end {
+    double value;
+    int64_t cells;
+} acf_end;
+
 typedef struct acf_profile_column {
     int64_t observed, missing; /* cells: with a value, with a marker */
     int64_t numeric, whole;    /* observed cells that are numbers; of those, whole ones */
+    int64_t infinite;          /* observed cells that hold inf, and are words */
     double min, max;           /* of the numbers */
+    acf_end low[ACF_ENDS], high[ACF_ENDS]; /* the least values, the largest; cells 0: there are no more */
     int64_t decimals[ACF_DECIMALS_COUNTED + 1]; /* numbers with so many digits behind the point, the last: or more; 0 for a matrix */
     int digits;                /* most significant digits of a number */
     int64_t exponents;         /* numbers with an exponent */
     int64_t zeros;             /* numbers that begin with a 0 that says nothing, 007: codes rather than numbers */
-    int64_t commas, points;    /* numbers with a decimal comma; with a point */
-    int64_t commas_sure;       /* numbers whose comma can't separate thousands: 0,5 or 12,34 */
     int64_t quoted;            /* observed cells in quotes */
     int64_t prose;             /* texts above ACF_LEVEL_BYTES_MAX */
     uint64_t fingerprint;      /* sum of a hash of each whole number: the same for any order */
@@ -39,12 +46,15 @@ typedef struct acf_profile_column {
     acf_tally numbers, words;  /* distinct texts that are numbers; that are not */
     acf_tally odd;             /* words that are not written as the first date or time of the column is: few, where it holds dates */
     acf_tally doubtful;        /* markers among the missing cells that may be values: see markers.h */
+    acf_notation notation;     /* how its numbers are read */
+    acf_notation_survey survey; /* how its cells write numbers, whatever they are read as */
+    acf_notation_verdict verdict; /* of the survey; IS where none was asked for. Both are set by the caller */
+    bool levels;               /* its distinct numbers are kept, too: see acf_profile_want_levels */
     const acf_markers *extra;  /* markers of this column beside the common ones; NULL: none. Set by the caller, who keeps them */
 } acf_profile_column;
 
 typedef struct acf_profile {
     int64_t columns, rows;
-    bool comma;               /* a comma in a number is a decimal comma: it is not the separator of the file */
     const acf_markers *markers;
     acf_profile_column *column; /* (columns) */
     acf_arena *texts;
@@ -56,6 +66,15 @@ void acf_profile_free(acf_profile *p); /* NULL is allowed */
 
 /* Column j may be wanted as a category, whatever it holds: keep its distinct numbers too. To be called before the first row. */
 void acf_profile_want_levels(acf_profile *p, int64_t j);
+
+/* Forgets what was counted of column j but for the survey, to count all of it once more with its numbers read so. */
+void acf_profile_again(acf_profile *p, int64_t j, const acf_notation *notation);
+
+/* May its numbers be read in two ways, or are they written in two? Then they are text. */
+static inline bool acf_profile_is_in_doubt(const acf_profile_column *c) {
+    return (c->verdict == ACF_NOTATION_EITHER || c->verdict == ACF_NOTATION_MIXED) &&
+           2 * c->survey.cells >= c->observed;
+}
 
 /* One cell. The caller counts rows. Fails: ACF_EMEMORY. */
 acf_status acf_profile_text(acf_profile *p, int64_t j, int64_t row, const char *text, size_t n, bool quoted);
@@ -69,13 +88,5 @@ bool acf_profile_is_key(const acf_profile_column *c);
 
 /* Does a number begin with a 0 that says nothing: 007, but not 0, 0.7 or -0? n > 0. */
 bool acf_profile_is_code(const char *text, size_t n);
-
-/* May the decimal marks be what they seem? Only thousands, or points beside commas, are in doubt. */
-static inline bool acf_profile_marks_are_clear(const acf_profile_column *c) {
-    return c->commas == 0 || (c->points == 0 && c->commas_sure > 0);
-}
-
-/* Reads a number with a decimal point or, where `comma` allows it, a decimal comma; *with_comma says which it was. */
-bool acf_profile_read_number(const char *text, size_t n, bool comma, acf_number *out, bool *with_comma);
 
 #endif

@@ -128,26 +128,27 @@ static void numbers_are_measured(void **state) {
     assert_int_equal(c->digits, 3);
     assert_int_equal(c->exponents, 1);
     assert_int_equal(c->zeros, 1);
-    assert_int_equal(c->points, 2);
     assert_int_equal(c->numbers.n, 5);
     assert_int_equal(c->words.n, 1);
     assert_int_equal(c->words.entry[0].first, 4);
     lab_close(&l);
 }
 
-static void commas_are_read_where_they_may_be(void **state) {
+/* How numbers are written is found out by the first look; the second one reads them so. */
+static void columns_are_looked_at_again(void **state) {
     (void)state;
     lab l;
     lab_open(&l);
-    l.p->comma = true;
-    const acf_profile_column *c = cells(&l, "1,5|12,345|0,345|-7|1,2,3|1,5.0|,5");
-    assert_int_equal(c->numeric, 5);
-    assert_int_equal(c->commas, 4);
-    assert_int_equal(c->commas_sure, 3); /* 12,345 may be thousands */
-    assert_true(c->min == -7 && c->max == 12.345);
-    lab_close(&l);
-    lab_open(&l);
-    assert_int_equal(cells(&l, "1,5|2")->numeric, 1); /* the comma separates columns here */
+    const acf_notation comma = {.comma = true, .group = "."};
+    const char *text = "1,5|12,345|0,345|-7|1,2,3|1,5.0|,5|1.234,5|?|None";
+    const acf_profile_column *c = cells(&l, text);
+    assert_true(c->numeric == 1 && c->words.n == 7);
+    assert_int_equal(c->survey.cells, 6);
+    assert_int_equal(acf_notation_point(&c->survey), ',');
+    acf_profile_again(l.p, 0, &comma);
+    assert_int_equal(cells(&l, text)->numeric, 6);
+    assert_true(c->min == -7 && c->max == 1234.5 && c->words.n == 2 && c->missing == 2 && c->doubtful.n == 1);
+    assert_int_equal(c->survey.cells, 6); /* what was found stays */
     lab_close(&l);
 }
 
@@ -252,7 +253,7 @@ static void memory_may_run_out(void **state) {
 
 ACF_TESTS(profile, cmocka_unit_test(markers_are_missing), cmocka_unit_test(markers_in_doubt_are_counted), cmocka_unit_test(usual_markers_are_one_list),
           cmocka_unit_test(long_markers_are_found), cmocka_unit_test(named_markers_are_missing_too),
-          cmocka_unit_test(numbers_are_measured), cmocka_unit_test(commas_are_read_where_they_may_be),
+          cmocka_unit_test(numbers_are_measured), cmocka_unit_test(columns_are_looked_at_again),
           cmocka_unit_test(keys_are_told_from_other_numbers), cmocka_unit_test(what_is_kept_is_bounded),
           cmocka_unit_test(numbers_that_may_be_levels_are_kept), cmocka_unit_test(matrices_are_profiled),
           cmocka_unit_test(memory_may_run_out))

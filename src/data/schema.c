@@ -63,6 +63,10 @@ int64_t acf_schema_find(const acf_schema *s, const char *name) {
     return -1;
 }
 
+void acf_schema_fill_constants(acf_schema *s) {
+    for (int64_t j = 0; j < s->n; j++) s->column[j].fill |= s->column[j].kind == ACF_KIND_CONSTANT;
+}
+
 double acf_spec_leading(const acf_field_spec *c) {
     const int64_t own = c->levels.n - c->pooled;
     double all = 0;
@@ -105,9 +109,8 @@ acf_status acf_spec_rank(acf_schema *s, acf_field_spec *c) {
     if (!c->value) return ACF_EMEMORY;
     for (int64_t i = 0; i < c->levels.n && numbers; i++) {
         acf_number v;
-        bool with_comma;
         const acf_tally_entry *e = &c->levels.entry[i];
-        numbers = acf_profile_read_number(e->text, e->length, c->comma, &v, &with_comma) && (i == 0 || v.value > c->value[i - 1]);
+        numbers = acf_notation_read(&c->notation, e->text, e->length, &v) && (i == 0 || v.value > c->value[i - 1]);
         if (numbers) c->value[i] = v.value;
     }
     for (int64_t i = 0; i < c->levels.n && !numbers; i++) c->value[i] = (double)i;

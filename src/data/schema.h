@@ -8,7 +8,7 @@
  *     category    class 0..C-1                             the class's text
  *     date        days since 1970-01-01                    a date in the column's format, inside the observed range
  *     time        seconds since 1970, or since midnight    likewise
- *     constant    not in the table                         its one value
+ *     constant    not in the table                         not made up; its one value where the user says so
  *     identifier  not in the table                         never made up
  *     empty       not in the table                         never made up
  *
@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "data/calendar.h"
 #include "data/markers.h"
+#include "data/notation.h"
 #include "data/table.h"
 
 #define ACF_CLASSES_MAX 256  /* classes of a category, the shared one among them */
@@ -57,19 +58,21 @@ typedef struct acf_field_spec {
     int decimals;    /* real, integer: most digits behind the point; -1: as many as it takes */
     bool fixed;      /* every number has so many: 88.60, not 88.6 */
     int digits;      /* above 0: numbers are written with an exponent where that is shorter, and so many significant digits */
-    bool comma;      /* a decimal comma */
-    acf_when when;   /* date, time */
+    acf_notation notation; /* how numbers are written: real, integer, ordinal */
+    acf_when when;   /* how dates and times are: date, time */
     double step;     /* time: seconds that every observed cell is a multiple of, where those are more than the format's own; 0: they are not */
 
     acf_tally levels; /* ordinal and category: the texts with their counts, in the order of ranks or classes; constant: its text */
     double *value;    /* ordinal (levels.n): the number each level stands for: itself, or its rank 0, 1, ... for texts */
     int64_t pooled;   /* category: so many levels, the last ones, share the last class */
 
+    bool any_case;       /* category: levels are the same in small and large letters */
+    bool fill;           /* constant: missing cells get its value, because the user wants them to */
     bool quoted;         /* every observed cell was in quotes: so are the values written */
     acf_tally other;     /* texts in a column of numbers, dates or times that are kept as they are and say nothing to the model */
     acf_markers *markers; /* of missing cells, beside the common ones; NULL: none */
 
-    bool has_range, has_format; /* in wishes: what was said beside the kind */
+    bool has_range, has_format, has_notation; /* in wishes: what was said beside the kind */
 } acf_field_spec;
 
 typedef struct acf_schema {
@@ -97,6 +100,14 @@ static inline int32_t acf_spec_classes(const acf_field_spec *c) {
     if (c->kind != ACF_KIND_CATEGORY) return 0;
     return (int32_t)(c->levels.n - c->pooled + (c->pooled > 0));
 }
+
+/* Has a column something to write into its missing cells? */
+static inline bool acf_spec_is_filled(const acf_field_spec *c) {
+    return c->place >= 0 || (c->kind == ACF_KIND_CONSTANT && c->fill);
+}
+
+/* Constants are to be filled, all of them. */
+void acf_schema_fill_constants(acf_schema *s);
 
 /* Of the cells in the class that levels share, the part that the most frequent of them has; 1 where none is shared. */
 double acf_spec_leading(const acf_field_spec *c);

@@ -56,11 +56,18 @@ static void put_range(making *to, const acf_field_spec *c) {
     if (c->declared) put(to, "declared", json_true());
 }
 
+static void put_notation(making *to, const acf_notation *f) {
+    if (f->comma) put(to, "comma", json_true());
+    if (*f->group) put(to, "thousands", json_string(f->group));
+    if (*f->prefix) put(to, "prefix", json_string(f->prefix));
+    if (*f->suffix) put(to, "suffix", json_string(f->suffix));
+}
+
 static void put_form(making *to, const acf_field_spec *c) {
     if (c->decimals >= 0) put(to, "decimals", json_integer(c->decimals));
     if (c->fixed) put(to, "fixed", json_true());
     if (c->digits) put(to, "digits", json_integer(c->digits));
-    if (c->comma) put(to, "comma", json_true());
+    put_notation(to, &c->notation);
 }
 
 /* What a kind does not need is left out, so that a column fits a line or two. */
@@ -80,7 +87,9 @@ static json_t *column_to_json(const acf_field_spec *c) {
         put_counts(&to, &c->levels);
     }
     if (c->pooled) put(&to, "pooled", json_integer(c->pooled));
+    if (c->any_case) put(&to, "any_case", json_true());
     if (c->kind == ACF_KIND_CONSTANT) put(&to, "value", text_of(&c->levels.entry[0]));
+    if (c->fill) put(&to, "fill", json_true());
     if (c->quoted) put(&to, "quoted", json_true());
     if (c->other.n) put_texts(&to, "other", &c->other);
     if (c->markers) put_texts(&to, "markers", &c->markers->list);
@@ -257,11 +266,13 @@ static acf_status get_levels(const place *at, const json_t *o, acf_schema *s, ac
     }
     ACF_TRY(get_counts(at, o, &c->levels));
     if (category) ACF_TRY(get_int(at, o, "pooled", false, c->levels.n - 1, &c->pooled));
+    if (category) ACF_TRY(get_flag(at, o, "any_case", &c->any_case));
     return category ? ACF_OK : acf_spec_rank(s, c);
 }
 
 static acf_status get_constant(const place *at, const json_t *o, acf_field_spec *c) {
     const char *text;
+    ACF_TRY(get_flag(at, o, "fill", &c->fill));
     if (!json_object_get(o, "value") && !at->whole) return ACF_OK;
     ACF_TRY(acf_json_text(at->from, o, "value", &text));
     ACF_TRY(check_length(at, "value", text));
@@ -275,6 +286,35 @@ static acf_status get_form(const place *at, const json_t *o, acf_field_spec *c) 
     ACF_TRY(get_flag(at, o, "fixed", &c->fixed));
     c->decimals = (int)decimals, c->digits = (int)digits;
     return ACF_OK;
+}
+
+/* One text of a notation, which must fit; left alone where the key is absent. */
+static acf_status get_mark(const place *at, const json_t *o, const char *key, bool (*is)(const char *),
+                           const char *expected, char *out, size_t cap) {
+    const char *text;
+    char seen[ACF_EXCERPT_MAX];
+    if (!json_object_get(o, key)) return ACF_OK;
+    ACF_TRY(acf_json_text(at->from, o, key, &text));
+    if (!is(text) || strlen(text) >= cap)
+        return acf_fail(at->from.status, "%s: '%s' is '%s', expected %s", at->from.name, key,
+                        acf_text_excerpt(seen, text), expected);
+    memcpy(out, text, strlen(text) + 1);
+    return ACF_OK;
+}
+
+static acf_status get_notation(const place *at, const json_t *o, acf_field_spec *c) {
+    static const char *const keys[] = {"comma", "thousands", "prefix", "suffix"};
+    acf_notation *f = &c->notation;
+    for (int k = 0; k < 4; k++) c->has_notation |= json_object_get(o, keys[k]) != NULL;
+    ACF_TRY(get_flag(at, o, "comma", &f->comma));
+    ACF_TRY(get_mark(at, o, "thousands", acf_notation_is_group, "a point, a comma, an apostrophe or a blank", f->group,
+                     sizeof f->group));
+    ACF_TRY(get_mark(at, o, "prefix", acf_notation_is_affix, "a currency or the like, without signs and figures",
+                     f->prefix, sizeof f->prefix));
+    ACF_TRY(get_mark(at, o, "suffix", acf_notation_is_affix, "a unit or the like, without signs and figures", f->suffix,
+                     sizeof f->suffix));
+    if (*f->group != (f->comma ? ',' : '.')) return ACF_OK;
+    return acf_fail(at->from.status, "%s: 'thousands' is '%s', which is the decimal mark", at->from.name, f->group);
 }
 
 /* A misspelled key would be a wish that is silently not granted. */
@@ -296,15 +336,17 @@ static acf_status known_keys(const place *at, const json_t *o, const char *const
 
 /* The order matters: the kind says what is needed, a format is needed to read a range. */
 static acf_status read_column(const place *at, const json_t *o, acf_schema *s, acf_field_spec *c) {
-    static const char *const keys[] = {"name", "kind", "observed", "missing", "min", "max", "declared", "decimals", "fixed", "digits", "comma",
-                                       "format", "step", "levels", "counts", "pooled", "value", "quoted", "other", "markers"};
+    static const char *const keys[] = {"name",     "kind",   "observed", "missing", "min",       "max",    "declared",
+                                       "decimals", "fixed",  "digits",   "comma",   "thousands", "prefix",
+                                       "suffix",   "format", "step",     "levels",  "counts",    "pooled",
+                                       "any_case", "value",  "fill",     "quoted",  "other",     "markers"};
     ACF_TRY(known_keys(at, o, keys, sizeof keys / sizeof keys[0]));
     ACF_TRY(get_kind(at, o, &c->kind));
     if (c->kind == ACF_KIND_AUTO && json_object_get(o, "levels")) c->kind = ACF_KIND_CATEGORY;
     ACF_TRY(get_int(at, o, "observed", at->whole, ACF_TABLE_ROWS_MAX, &c->observed));
     ACF_TRY(get_int(at, o, "missing", at->whole, ACF_TABLE_ROWS_MAX, &c->missing));
     ACF_TRY(get_flag(at, o, "quoted", &c->quoted));
-    ACF_TRY(get_flag(at, o, "comma", &c->comma));
+    ACF_TRY(get_notation(at, o, c));
     ACF_TRY(get_texts(at, o, "other", ACF_LEVELS_KEPT, &c->other));
     ACF_TRY(get_markers(at, o, "markers", s, c));
     if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) ACF_TRY(get_form(at, o, c));

@@ -1,4 +1,5 @@
 /* Typing: see typing.h for the rules. Runs once a column; the largest piece of work is sorting the levels of a category. */
+#define _GNU_SOURCE /* qsort_r */
 #include "data/typing.h"
 
 #include "data/typing_notes.h"
@@ -7,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define WORDS_AMONG_NUMBERS 20   /* different words that a column of numbers may hold */
 #define NUMBERS_SHARE 0.9        /* of the observed cells at least */
@@ -59,13 +61,19 @@ static int by_count(const void *a, const void *b) {
 }
 
 /* Numbers before words, numbers by value, words by their bytes: an order that does not depend on the rows. */
-static int by_text(const void *a, const void *b) {
+static int by_text(const void *a, const void *b, void *notation) {
     const acf_tally_entry *p = a, *q = b;
     acf_number v, w;
-    bool pn = acf_number_parse(p->text, p->length, &v), qn = acf_number_parse(q->text, q->length, &w);
+    bool pn = acf_notation_read(notation, p->text, p->length, &v),
+         qn = acf_notation_read(notation, q->text, q->length, &w);
     if (pn != qn) return pn ? -1 : 1;
     if (pn && v.value != w.value) return v.value < w.value ? -1 : 1;
     return strcmp(p->text, q->text);
+}
+
+static void sort_levels(const acf_profile_column *c, acf_tally_entry *list, int64_t n) {
+    acf_notation notation = c->notation;
+    qsort_r(list, (size_t)n, sizeof *list, by_text, &notation);
 }
 
 /* All distinct texts of the column, the most frequent first; *out is released by the caller. */
@@ -104,9 +112,46 @@ static acf_status wished_levels(typing *t) {
         seen += counted.count;
     }
     t->out->pooled = t->wish->pooled;
+    t->out->any_case = t->wish->any_case;
     if (seen == t->c->observed) return ACF_OK;
     return acf_notes_addf(t->notes, "%s: %lld of %lld cells hold none of the levels of the schema file; they are kept and count as missing",
                           t->where, (long long)(t->c->observed - seen), (long long)t->c->observed);
+}
+
+/* Pairs of answers that people write in small and large letters as it comes. Other words may differ by their letters: a
+ * gene's A and a. */
+static const char *const pairs[][2] = {{"yes", "no"},  {"y", "n"},         {"true", "false"}, {"t", "f"},
+                                       {"on", "off"},  {"male", "female"}, {"ja", "nein"},    {"positive", "negative"},
+                                       {"oui", "non"}, {"si", "no"}};
+
+static bool is_spelling(const acf_tally_entry *e, const char *word) {
+    return e->length == strlen(word) && strncasecmp(e->text, word, e->length) == 0;
+}
+
+/* Is every text of the column one of a pair, with both there, and one in two spellings? */
+static bool is_pair(const acf_profile_column *c) {
+    if (c->numbers.n || c->words.beyond || c->words.n < 3) return false;
+    for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+        int64_t first = 0, second = 0;
+        for (int64_t i = 0; i < c->words.n; i++) {
+            first += is_spelling(&c->words.entry[i], pairs[k][0]);
+            second += is_spelling(&c->words.entry[i], pairs[k][1]);
+        }
+        if (first && second && first + second == c->words.n) return true;
+    }
+    return false;
+}
+
+/* One level for all spellings, the most frequent, which comes first in the list. Returns how many are left. */
+static int64_t join_spellings(acf_tally_entry *list, int64_t n) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t k = 0;
+        while (k < kept && !is_spelling(&list[i], list[k].text)) k++;
+        if (k < kept) list[k].count += list[i].count;
+        else list[kept++] = list[i];
+    }
+    return kept;
 }
 
 /* Of at most ACF_CLASSES_MAX levels each is a class. Of more, the frequent ones; the others share the last class. */
@@ -115,10 +160,11 @@ static acf_status category_levels(typing *t) {
     acf_tally_entry *list;
     int64_t n, own;
     ACF_TRY(all_levels(t->c, &list, &n));
+    if ((t->out->any_case = is_pair(t->c))) n = join_spellings(list, n);
     own = n;
     if (n > ACF_CLASSES_MAX)
         for (own = 0; own < ACF_CLASSES_MAX - 1 && (own == 0 || list[own].count >= ACF_LEVEL_RARE);) own++;
-    qsort(list, (size_t)own, sizeof *list, by_text);
+    sort_levels(t->c, list, own);
     acf_status status = ACF_OK;
     for (int64_t i = 0; i < n && status == ACF_OK; i++) status = add_level(&t->out->levels, &list[i]);
     acf_release(list);
@@ -139,12 +185,14 @@ static acf_status ordinal_levels(typing *t) {
     acf_tally_entry *list;
     int64_t n;
     ACF_TRY(all_levels(t->c, &list, &n));
-    qsort(list, (size_t)n, sizeof *list, by_text);
+    sort_levels(t->c, list, n);
     for (int64_t i = 0; i < n && status == ACF_OK;) {
         int64_t best = i, next = i + 1;
         acf_number v = {0}, w;
-        acf_number_parse(list[i].text, list[i].length, &v);
-        for (; next < n && acf_number_parse(list[next].text, list[next].length, &w) && w.value == v.value; next++)
+        acf_notation_read(&t->c->notation, list[i].text, list[i].length, &v);
+        for (; next < n && acf_notation_read(&t->c->notation, list[next].text, list[next].length, &w) &&
+               w.value == v.value;
+             next++)
             if (list[next].count > list[best].count) best = next;
         status = add_level(&t->out->levels, &list[best]);
         i = next;
@@ -160,22 +208,25 @@ static acf_status ordinal_levels(typing *t) {
 static int64_t distinct(const acf_profile_column *c) { return c->numbers.n + c->words.n; }
 static bool is_counted(const acf_profile_column *c) { return c->numbers.beyond + c->words.beyond + c->prose == 0; }
 
+/* Observed cells but for those of infinity, which count as missing where the others are numbers. */
+static int64_t finite_cells(const acf_profile_column *c) { return c->observed - c->infinite; }
+
 /* One value, though perhaps in several texts: 7 and 7.0. */
 static bool is_constant(const acf_profile_column *c) {
-    if (c->numeric == c->observed && c->zeros == 0) return c->min == c->max;
+    if (c->numeric > 0 && c->numeric == finite_cells(c) && c->zeros == 0) return c->min == c->max;
     return is_counted(c) && distinct(c) == 1;
 }
 
 /* Few enough to be slips or notes in a column of measurements. Where the numbers are few themselves, 1, 2, 3 and "4+", the word is a level
  * like the others, and the column a category. */
 static bool has_few_words(const acf_profile_column *c) {
-    if (c->numeric == c->observed) return true;
-    return (double)c->numeric >= NUMBERS_SHARE * (double)c->observed && c->words.n <= WORDS_AMONG_NUMBERS && c->words.beyond == 0 &&
-           c->prose == 0 && c->numbers.n > WORDS_AMONG_NUMBERS;
+    if (c->numeric == finite_cells(c)) return true;
+    return (double)c->numeric >= NUMBERS_SHARE * (double)finite_cells(c) && c->words.n <= WORDS_AMONG_NUMBERS &&
+           c->words.beyond == 0 && c->prose == 0 && c->numbers.n > WORDS_AMONG_NUMBERS;
 }
 
 static bool is_numbers(const acf_profile_column *c) {
-    return c->numeric > 0 && c->zeros == 0 && acf_profile_marks_are_clear(c) && has_few_words(c);
+    return c->numeric > 0 && c->zeros == 0 && !acf_profile_is_in_doubt(c) && has_few_words(c);
 }
 
 /* Different values, not texts: 3 and 3.0 are one. 0 when there are more than a scale has. */
@@ -183,9 +234,8 @@ static int64_t scale_size(const acf_profile_column *c) {
     double seen[SCALE_MAX];
     int64_t n = 0;
     for (int64_t i = 0; i < c->numbers.n; i++) {
-        acf_number v;
-        bool with_comma;
-        acf_profile_read_number(c->numbers.entry[i].text, c->numbers.entry[i].length, c->commas > 0, &v, &with_comma);
+        acf_number v = {0};
+        acf_notation_read(&c->notation, c->numbers.entry[i].text, c->numbers.entry[i].length, &v);
         int64_t k = 0;
         while (k < n && seen[k] != v.value) k++;
         if (k < n) continue;
@@ -209,7 +259,8 @@ static acf_kind judge_numbers(const acf_profile_column *c, const char *name) {
     bool many = c->numbers.beyond > 0 || (double)c->numbers.n >= NEARLY_ALL * (double)c->observed;
     if (acf_typing_is_id_name(name) && many && c->observed >= TEXT_CELLS) return ACF_KIND_IDENTIFIER;
     int64_t values = scale_size(c);
-    if (values == 2 && ((c->min == 0 && c->max == 1) || c->observed >= TWO_VALUES_CELLS)) return ACF_KIND_CATEGORY;
+    if (values == 2 && !c->infinite && ((c->min == 0 && c->max == 1) || c->observed >= TWO_VALUES_CELLS))
+        return ACF_KIND_CATEGORY;
     if (values >= 3 && c->observed >= SCALE_CELLS * values) return ACF_KIND_ORDINAL;
     return is_measured(c) ? ACF_KIND_REAL : ACF_KIND_INTEGER;
 }
@@ -271,7 +322,7 @@ static void number_form(typing *t) {
     out->min = c->min, out->max = c->max;
     out->decimals = acf_profile_decimals(c, DECIMALS_SHARE);
     out->fixed = most > 0 && c->decimals[most] == c->numeric && c->exponents == 0;
-    out->comma = c->commas > 0;
+    out->notation = c->notation;
     if (c->exponents > 0 || out->decimals > 17) {
         out->digits = c->digits < 1 ? 1 : c->digits > 17 ? 17 : c->digits;
         out->decimals = -1;
@@ -283,13 +334,17 @@ static void number_form(typing *t) {
 static acf_status words_among_numbers(typing *t) {
     const acf_profile_column *c = t->c;
     char seen[ACF_EXCERPT_MAX];
-    if (c->words.n == 0) return ACF_OK;
-    for (int64_t i = 0; i < c->words.n; i++) ACF_TRY(add_level(&t->out->other, &c->words.entry[i]));
-    return acf_notes_addf(t->notes,
-                          "%s: %lld of %lld cells are no numbers (the first: '%s', row %lld); they are kept as they are and count as "
-                          "missing for the model. Name them in the option 'missing' to have them filled in, or say category in the option 'types'",
-                          t->where, (long long)(c->observed - c->numeric), (long long)c->observed,
-                          acf_text_excerpt(seen, c->words.entry[0].text), (long long)c->words.entry[0].first + 1);
+    for (int64_t i = 0; i < c->words.n; i++)
+        if (!acf_number_is_infinite(c->words.entry[i].text, c->words.entry[i].length))
+            ACF_TRY(add_level(&t->out->other, &c->words.entry[i]));
+    if (t->out->other.n == 0) return ACF_OK;
+    return acf_notes_addf(
+        t->notes,
+        "%s: %lld of %lld cells are no numbers (the first: '%s', row %lld); they are kept as they are and count as "
+        "missing for the model. Name them in the option 'missing' to have them filled in, or say category in the "
+        "option 'types'",
+        t->where, (long long)(finite_cells(c) - c->numeric), (long long)c->observed,
+        acf_text_excerpt(seen, t->out->other.entry[0].text), (long long)t->out->other.entry[0].first + 1);
 }
 
 /* The same of dates and times. 2021-02-30 may be a slip of the pen for any day. */
@@ -332,7 +387,7 @@ static acf_status date_form(typing *t, bool wished) {
     if (fit == 0) return wrong_wish(t, "no cell looks like one; a schema file can name its format");
     const char order = t->wish->when.order; /* dmy or mdy */
     if (v == ACF_WHEN_EITHER && !order) return wrong_wish(t, "day and month cannot be told apart; say dmy or mdy");
-    if (order && (out->when.order == 'd' || out->when.order == 'm')) out->when.order = order;
+    if (order && !out->when.month && (out->when.order == 'd' || out->when.order == 'm')) out->when.order = order;
     out->kind = acf_when_is_date(out->when) ? ACF_KIND_DATE : ACF_KIND_TIME; /* dmy may mean either */
     return ACF_OK;
 }
@@ -341,6 +396,7 @@ static acf_status date_form(typing *t, bool wished) {
 static acf_status constant_form(typing *t) {
     acf_tally_entry *list;
     int64_t n;
+    t->out->fill = t->wish && t->wish->kind == ACF_KIND_CONSTANT && t->wish->fill;
     if (t->wish && t->wish->levels.n) return add_level(&t->out->levels, &t->wish->levels.entry[0]);
     ACF_TRY(all_levels(t->c, &list, &n));
     acf_status status = n ? add_level(&t->out->levels, &list[0]) : wrong_wish(t, "its texts are too long");
@@ -356,7 +412,7 @@ static acf_status form(typing *t, bool wished) {
         number_form(t);
         return wished ? copy_texts(&t->out->other, &t->wish->other) : words_among_numbers(t);
     case ACF_KIND_ORDINAL:
-        if (wished && !t->wish->levels.n && t->c->numeric < t->c->observed)
+        if (wished && !t->wish->levels.n && t->c->numeric < finite_cells(t->c))
             return wrong_wish(t, "it holds words, whose order only you know: list its levels in a schema file");
         number_form(t);
         return ordinal_levels(t);
@@ -388,9 +444,12 @@ static acf_status type_column(typing *t, const char *name) {
     bool wished = t->wish && t->wish->kind != ACF_KIND_AUTO && c->observed > 0;
     out->kind = wished ? t->wish->kind : acf_typing_kind(c, name, &out->when);
     const bool text = !wished && (out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_IDENTIFIER) && !is_numbers(c);
-    const bool filled = out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_CONSTANT;
-    if (!wished && filled && c->words.n > 0) ACF_TRY(acf_typing_note_markers(c, t->where, t->notes));
+    const bool levels = out->kind == ACF_KIND_CATEGORY || out->kind == ACF_KIND_CONSTANT;
+    if (!wished && levels && c->words.n > 0) ACF_TRY(acf_typing_note_markers(c, out->kind, t->where, t->notes));
     if (text) ACF_TRY(acf_typing_note(c, out->kind, t->where, t->notes));
+    const bool numbers = out->kind == ACF_KIND_REAL || out->kind == ACF_KIND_INTEGER || out->kind == ACF_KIND_ORDINAL;
+    if (numbers && !wished) ACF_TRY(acf_typing_note_sentinels(c, t->where, t->notes));
+    if (numbers) out->observed -= c->infinite, out->missing += c->infinite;
     ACF_TRY(form(t, wished));
     widen(out, t->wish);
     return ACF_OK;

@@ -6,8 +6,8 @@
  *   2  one value in all observed cells                                    constant
  *   3  all are dates or times of one format, day and month not in doubt   date, time
  *      Up to a tenth of the cells may hold up to 20 different other texts, which are kept and not modelled
- *   4  all are numbers: without a useless leading zero, and with one kind of decimal mark. Up to a tenth of the cells may hold up
- *      to 20 different words beside more than 20 different numbers: those words are kept and not modelled
+ *   4  all are numbers: without a useless leading zero, written in one way (notation.h). Up to a tenth of the cells
+ *      may hold up to 20 different words beside more than 20 different numbers: those words are kept and not modelled
  *        whole, every value once, consecutive from 0 or 1, none missing   identifier
  *        whole, at least 90 % different, and the name says id             identifier
  *        whole, two values, 0 and 1 or in at least 20 cells               category

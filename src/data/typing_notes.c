@@ -2,6 +2,7 @@
  * said. Runs once a column, over its different texts. */
 #include "data/typing_notes.h"
 
+#include <math.h>
 #include <string.h>
 
 #define NEARLY_ALL 0.9
@@ -49,88 +50,80 @@ static bool note_doubt(puzzle *p) {
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------- */
 
-/* Bytes of a currency's or percent sign, a blank or an apostrophe at p; 0: there is something else. */
-static size_t sign_at(const char *p) {
-    static const char *const signs[] = {"$", "%", "€", "£", "¥", " ", "\302\240", "'"};
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
-        if (strncmp(p, signs[i], strlen(signs[i])) == 0) return strlen(signs[i]);
-    return 0;
-}
-
-/* Do marks separate thousands, three digits behind each? Behind the last mark, of another kind, is what follows the point; `point` gets it, 0 for none. */
-static bool is_grouped(const char *digits, char *point) {
-    const char *last = digits + strlen(digits);
-    while (last > digits && *last != '.' && *last != ',') last--;
-    const char other = *last == '.' ? ',' : '.';
-    *point = *last == '.' || *last == ',' ? *last : 0;
-    if (!*point) return true;
-    if (!strchr(digits, other) && strchr(digits, *point) == last) return true; /* one mark: a point, whichever it is */
-    const char group = strchr(digits, other) ? other : *point;
-    if (group == *point) *point = 0;
-    for (const char *p = strchr(digits, group); p; p = strchr(p + 1, group))
-        if (strspn(p + 1, "0123456789") != 3) return false;
-    return true;
-}
-
-/* Would a text be a number without a sign ($12.50, 53 %) or marks between thousands (1.234,56)? */
-static bool is_signed_number(const acf_tally_entry *e) {
-    char digits[64], plain[64], point;
-    size_t n = 0, m = 0;
-    acf_number v;
-    for (size_t i = 0, sign; i < e->length; i += sign ? sign : 1) {
-        sign = sign_at(e->text + i);
-        if (n + 1 == sizeof digits) return false;
-        if (!sign) digits[n++] = e->text[i];
-    }
-    digits[n] = 0;
-    if (!is_grouped(digits, &point)) return false;
-    for (size_t i = 0; i < n; i++)
-        if (digits[i] == point || (digits[i] != '.' && digits[i] != ',')) plain[m++] = digits[i] == ',' ? '.' : digits[i];
-    return m < e->length && acf_number_parse(plain, m, &v);
-}
-
-/* Prices and shares that are text by a sign alone: as numbers they say more. */
-static bool note_signs(puzzle *p) {
-    const acf_tally *words = &p->c->words;
-    char seen[ACF_EXCERPT_MAX];
-    int64_t cells = 0, fit = 0, first = -1;
-    for (int64_t i = 0; i < words->n; i++) {
-        cells += words->entry[i].count;
-        if (!is_signed_number(&words->entry[i])) continue;
-        fit += words->entry[i].count;
-        if (first < 0) first = i;
-    }
-    if (fit == 0 || (double)fit < NEARLY_ALL * (double)cells || 2 * fit < p->c->numeric) return false;
-    p->status = acf_notes_addf(p->notes, "%s: cells like '%s' are numbers with a sign or with marks between thousands, so they are read as text (%s); without these they "
-                               "are read as numbers", p->where, acf_text_excerpt(seen, words->entry[first].text), acf_kind_names[p->kind]);
-    return true;
-}
-
-/* The first number whose text has this mark in it, or begins with a zero that says nothing (mark 0). */
-static const acf_tally_entry *first_number(const acf_profile_column *c, char mark) {
-    for (int64_t i = 0; i < c->numbers.n; i++) {
-        const acf_tally_entry *e = &c->numbers.entry[i];
-        if (mark ? memchr(e->text, mark, e->length) != NULL : acf_profile_is_code(e->text, e->length)) return e;
+/* The first text, in the order of rows, that is a number in some notation but not a plain one; NULL: none is kept. */
+static const acf_tally_entry *first_odd_number(const acf_profile_column *c) {
+    for (int64_t i = 0; i < c->words.n; i++) {
+        acf_notation_survey ignore = {0};
+        if (acf_notation_look(&ignore, c->words.entry[i].text, c->words.entry[i].length)) return &c->words.entry[i];
     }
     return NULL;
 }
 
-/* Commas that may separate thousands, or stand beside points. */
+/* Prices, shares and weights that are text because some have a sign or a unit and others none, or another. */
+static bool note_signs(puzzle *p) {
+    const acf_profile_column *c = p->c;
+    const acf_tally_entry *first = first_odd_number(c);
+    char seen[ACF_EXCERPT_MAX];
+    if (!first || (double)c->survey.cells < NEARLY_ALL * (double)c->observed || c->numeric == c->observed ||
+        acf_profile_is_in_doubt(c))
+        return false;
+    p->status = acf_notes_addf(p->notes,
+                               "%s: numbers like '%s' have a sign or a unit that others do not have, so they are read "
+                               "as text (%s); write all alike to "
+                               "have them read as numbers",
+                               p->where, acf_text_excerpt(seen, first->text), acf_kind_names[p->kind]);
+    return true;
+}
+
+/* The first number whose text has this mark in it; that begins with a zero that says nothing (mark 0). */
+static const acf_tally_entry *first_number(const acf_profile_column *c, char mark) {
+    for (int k = 0; k < 2; k++) {
+        const acf_tally *list = k ? &c->words : &c->numbers;
+        for (int64_t i = 0; i < list->n && (mark || !k); i++) {
+            const acf_tally_entry *e = &list->entry[i];
+            acf_notation_survey ignore = {0};
+            if (!mark && acf_profile_is_code(e->text, e->length)) return e;
+            if (mark && memchr(e->text, mark, e->length) && acf_notation_look(&ignore, e->text, e->length)) return e;
+        }
+    }
+    return NULL;
+}
+
+/* Every mark may separate thousands, or be a decimal one: both readings are shown. */
+static void note_either(puzzle *p, const acf_tally_entry *e) {
+    const acf_mark_counts *marks = p->c->survey.mark;
+    const bool comma = marks[1].either > 0;
+    char seen[ACF_EXCERPT_MAX], decimal[ACF_PLAIN_MAX], grouped[ACF_PLAIN_MAX];
+    acf_notation as;
+    acf_notation_most(&p->c->survey, p->c->observed, comma ? ',' : '.', &as);
+    if (!acf_notation_strip(&as, e->text, e->length, decimal)) *decimal = '\0';
+    as = acf_notation_grouped(&as, comma);
+    if (!acf_notation_strip(&as, e->text, e->length, grouped)) *grouped = '\0';
+    p->status = acf_notes_addf(p->notes,
+                               "%s: '%s' may be %s, with a decimal %s, or %s, with a %s between thousands, and no "
+                               "other column tells, so such numbers are read as "
+                               "text (%s); the option 'decimal' (point or comma) settles it for the file, real or "
+                               "integer in the option 'types' for the column",
+                               p->where, acf_text_excerpt(seen, e->text), decimal, comma ? "comma" : "point", grouped,
+                               comma ? "comma" : "point", acf_kind_names[p->kind]);
+}
+
+/* Marks that may mean two things, or points beside commas. */
 static bool note_marks(puzzle *p) {
     const acf_profile_column *c = p->c;
-    const acf_tally_entry *comma = first_number(c, ','), *point = first_number(c, '.');
+    const acf_tally_entry *comma = first_number(c, ','), *point = first_number(c, '.'), *first = comma ? comma : point;
     char a[ACF_EXCERPT_MAX], b[ACF_EXCERPT_MAX];
-    if (acf_profile_marks_are_clear(c) || !comma || 2 * c->numeric < c->observed) return false;
-    if (c->points && point)
-        p->status = acf_notes_addf(p->notes,
-                                   "%s: '%s' has a decimal comma and '%s' a decimal point, so they are read as text (%s); write all numbers alike to have "
-                                   "them read as numbers",
-                                   p->where, acf_text_excerpt(a, comma->text), acf_text_excerpt(b, point->text), acf_kind_names[p->kind]);
-    else
-        p->status = acf_notes_addf(p->notes,
-                                   "%s: the comma of numbers like '%s' may be a decimal one or separate thousands, so they are read as text (%s); say real in "
-                                   "the option 'types' if it is a decimal comma, or write the numbers without it",
-                                   p->where, acf_text_excerpt(a, comma->text), acf_kind_names[p->kind]);
+    if (!acf_profile_is_in_doubt(c) || !first) return false;
+    if (c->verdict == ACF_NOTATION_EITHER || !comma || !point) {
+        note_either(p, first);
+        return true;
+    }
+    p->status = acf_notes_addf(p->notes,
+                               "%s: '%s' has a decimal comma and '%s' a decimal point, so they are read as text (%s); "
+                               "write all numbers alike to have "
+                               "them read as numbers",
+                               p->where, acf_text_excerpt(a, comma->text), acf_text_excerpt(b, point->text),
+                               acf_kind_names[p->kind]);
     return true;
 }
 
@@ -178,7 +171,7 @@ static bool note_most(puzzle *p) {
 }
 
 acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes) {
-    static bool (*const reason[])(puzzle *) = {note_doubt, note_signs, note_marks, note_zeros, note_most};
+    static bool (*const reason[])(puzzle *) = {note_doubt, note_marks, note_signs, note_zeros, note_most};
     puzzle p = {.c = c, .kind = kind, .where = where, .notes = notes};
     for (size_t i = 0; i < sizeof reason / sizeof reason[0]; i++)
         if (reason[i](&p)) return p.status;
@@ -188,13 +181,81 @@ acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const cha
 /* ---- missing cells ---------------------------------------------------------------------------------------------- */
 
 /* None/Mild/Severe: to be told before it is filled in. */
-acf_status acf_typing_note_markers(const acf_profile_column *c, const char *where, acf_notes *notes) {
+acf_status acf_typing_note_markers(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes) {
     for (int64_t i = 0; i < c->doubtful.n; i++) {
         const acf_tally_entry *e = &c->doubtful.entry[i];
         ACF_TRY(acf_notes_addf(notes,
-                               "%s: %lld cell%s '%s', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the option "
+                               "%s: %lld cell%s '%s', which counts as missing%s; if it is a value here, say what marks "
+                               "a missing cell in the option "
                                "'missing' with = first, such as =NA,?",
-                               where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text));
+                               where, (long long)e->count, e->count == 1 ? " holds" : "s hold", e->text,
+                               kind == ACF_KIND_CATEGORY ? " and is filled in" : ""));
     }
     return ACF_OK;
+}
+
+/* ---- codes of missing cells ------------------------------------------------------------------------------------- */
+
+#define SENTINEL_FAR 3    /* times as large as all others */
+#define SENTINEL_CELLS 5  /* with fewer numbers nothing is known of a column */
+
+/* 9, 99, 999, ..., 88, 77; and 98, 97, 96 below 99. */
+static bool is_code(double v, double outer) {
+    char text[ACF_NUMBER_MAX];
+    const size_t n = strlen(acf_number_shortest(text, v)), same = strspn(text, (const char[]){text[0], 0});
+    if (n > 9 || strspn(text, "0123456789") != n) return false;
+    if (same == n) return n == 1 ? *text == '9' : *text >= '7';
+    return outer - v < 4 && n > 1 && same == n - 1 && *text == '9' && text[n - 1] >= '6';
+}
+
+/* How many values at this end (sign -1: the upper one) are codes: far out, and none of their size among the others. */
+static int count_codes(const acf_end *end, double other, double sign) {
+    int k = 0;
+    while (k < ACF_ENDS - 1 && end[k].cells && (sign < 0) == (end[k].value > 0) &&
+           is_code(-sign * end[k].value, k ? -sign * end[k - 1].value : INFINITY))
+        k++;
+    if (k == 0 || !end[k].cells) return 0;
+    const double code = -sign * end[k - 1].value, next = end[k].value;
+    const double largest = sign < 0 ? fmax(next, -other) : fmax(-next, other);
+    if (sign > 0 && next >= 0) return k; /* below 0 there is nothing else */
+    return code > 9 && code >= SENTINEL_FAR * largest ? k : 0;
+}
+
+/* The code as the file has it, for the option. */
+static void add_code(const acf_profile_column *c, double v, acf_text *out) {
+    char text[ACF_NUMBER_MAX];
+    for (int64_t i = 0; i < c->numbers.n; i++) {
+        acf_number is;
+        const acf_tally_entry *e = &c->numbers.entry[i];
+        if (!acf_notation_read(&c->notation, e->text, e->length, &is) || is.value != v) continue;
+        acf_text_add_bytes(out, e->text, e->length);
+        return;
+    }
+    acf_text_add(out, acf_number_shortest(text, v));
+}
+
+static acf_status note_codes(const acf_profile_column *c, const acf_end *end, int n, const acf_end *other,
+                             const char *where, acf_notes *notes) {
+    char list[4 * ACF_EXCERPT_MAX] = "", ends[2][ACF_NUMBER_MAX];
+    acf_text t = acf_text_into(list, sizeof list);
+    const double next = end[n].value, far = other->value;
+    int64_t cells = 0;
+    for (int k = 0; k < n; k++) {
+        if (k) acf_text_add(&t, ",");
+        add_code(c, end[k].value, &t);
+        cells += end[k].cells;
+    }
+    return acf_notes_addf(notes,
+                          "%s: %lld cell%s %s, and the others lie between %s and %s; if that stands for a missing "
+                          "cell, name it in the option 'missing': %s",
+                          where, (long long)cells, cells == 1 ? " holds" : "s hold", list,
+                          acf_number_shortest(ends[0], next < far ? next : far),
+                          acf_number_shortest(ends[1], next < far ? far : next), list);
+}
+
+acf_status acf_typing_note_sentinels(const acf_profile_column *c, const char *where, acf_notes *notes) {
+    if (c->numeric < SENTINEL_CELLS) return ACF_OK;
+    const int high = count_codes(c->high, c->low[0].value, -1), low = count_codes(c->low, c->high[high].value, 1);
+    if (high) ACF_TRY(note_codes(c, c->high, high, &c->low[low], where, notes));
+    return low ? note_codes(c, c->low, low, &c->high[high], where, notes) : ACF_OK;
 }

@@ -11,7 +11,11 @@
 /* c: a column that was judged to be text, and so is a category or an identifier. where begins the sentence. Fails: ACF_EMEMORY. */
 acf_status acf_typing_note(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes);
 
-/* Notes the markers in a column of words that may be values there, because they will be filled in. Fails: ACF_EMEMORY. */
-acf_status acf_typing_note_markers(const acf_profile_column *c, const char *where, acf_notes *notes);
+/* Notes the markers in a column of words, a category or a constant, that may be values there. Fails: ACF_EMEMORY. */
+acf_status acf_typing_note_markers(const acf_profile_column *c, acf_kind kind, const char *where, acf_notes *notes);
+
+/* Notes numbers that look like codes of missing cells: -999 among ages, 99 in a column that else ends at 8. Fails:
+ * ACF_EMEMORY. */
+acf_status acf_typing_note_sentinels(const acf_profile_column *c, const char *where, acf_notes *notes);
 
 #endif

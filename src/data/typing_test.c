@@ -67,20 +67,55 @@ static void noted(const char *file, const char *note) {
     acf_tab_free(t);
 }
 
-static void signs_are_noted(void **state) {
+/* The first column's notation: "comma group prefix suffix". */
+static void written(const char *file, const char *kind, const char *notation) {
+    char is[128];
+    acf_table *t = acf_frame_lab_read(file, AUTO, NULL);
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    acf_text s = acf_text_into(is, sizeof is);
+    acf_text_addf(&s, "%c[%s][%s][%s]", c->notation.comma ? ',' : '.', c->notation.group, c->notation.prefix,
+                  c->notation.suffix);
+    assert_string_equal(acf_kind_names[c->kind], kind);
+    if (strcmp(kind, "real") == 0 || strcmp(kind, "integer") == 0 || strcmp(kind, "ordinal") == 0)
+        assert_string_equal(is, notation);
+    acf_tab_free(t);
+}
+
+static void signs_and_units_are_read(void **state) {
     (void)state;
-#define SIGNED(cell) "column 1 ('x'): cells like '" cell "' are numbers with a sign or with marks between thousands, so they are read as text (category); without these they are read as numbers"
-    noted(column("x", "$%d.50", 300, 30), SIGNED("$0.50"));
-    noted(column("x", "%d%%", 300, 30), SIGNED("0%"));
-    noted(column("x", "-%d €", 300, 30), SIGNED("-0 €"));
-    noted(column("x", "1.1%02d.234", 300, 30), SIGNED("1.100.234"));
-    noted(column("x", "\"1,1%02d.5\"", 300, 30), SIGNED("1,100.5"));
-    noted(column("x", "\"1.1%02d,5\"", 300, 30), SIGNED("1.100,5"));
-    noted(column("x", "192.168.0.%d", 300, 30), ""); /* no thousands */
-    noted(column("x", "1.%d.3", 300, 30), "");
-    noted(column("x", "a%d%%", 300, 30), "");
-    noted(column("x", "0%d", 300, 30), ""); /* a code */
-    noted(column("x", "%d-%%", 300, 30), "");
+    written(column("x", "$%d.50", 300, 30), "real", ".[][$][]");
+    written(column("x", "%d%%", 300, 30), "integer", ".[][][%]");
+    written(column("x", "%d %%", 100, 10), "ordinal", ".[][][ %]");
+    written(column("x", "-%d €", 300, 30), "integer", ".[][][ €]");
+    written(column("x", "EUR %d", 300, 30), "integer", ".[][EUR ][]");
+    written(column("x", "%d kg", 300, 30), "integer", ".[][][ kg]");
+    written(column("x", "%d.5kg", 300, 30), "real", ".[][][kg]");
+    written(column("x", "%d kg/m2", 300, 30), "integer", ".[][][ kg/m2]");
+    written(column("x", "1.1%02d.234", 300, 30), "integer", ",[.][][]");
+    written(column("x", "\"1,1%02d.5\"", 300, 30), "real", ".[,][][]");
+    written(column("x", "\"1.1%02d,5\"", 300, 30), "real", ",[.][][]");
+    written(column("x", "1 1%02d", 300, 30), "integer", ".[ ][][]");
+    written(column("x", "1\302\2401%02d", 300, 30), "integer", ".[\302\240][][]");
+    written(column("x", "1'1%02d.5", 300, 30), "real", ".['][][]");
+    written(column("x", "192.168.0.%d", 300, 30), "category", ""); /* no thousands */
+    written(column("x", "1.%d.3", 300, 30), "category", "");
+    written(column("x", "a%d%%", 300, 30), "category", "");
+    written(column("x", "0%d", 300, 30), "category", ""); /* a code */
+    written(column("x", "P0000%02d", 300, 30), "category", "");
+    written(column("x", "%d-%%", 300, 30), "category", "");
+    written(column("x", "%dA", 300, 30), "category", ""); /* behind no blank, only what is known to be a unit */
+    written(column("x", "%d AM", 300, 30), "category", "");
+    written(column("x", "%d Elm Street", 300, 30), "category", "");
+}
+
+static void signs_that_some_lack_are_noted(void **state) {
+    (void)state;
+    noted("x,keep\n12 kg,1.5\n13,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit that "
+                                                    "others do not have, so they are read as text "
+                                                    "(category); write all alike to have them read as numbers");
+    noted("x,keep\n12 kg,1.5\n13 lb,2.5\n14 kg,3.5\n", "column 1 ('x'): numbers like '12 kg' have a sign or a unit "
+                                                       "that others do not have, so they are read as text "
+                                                       "(category); write all alike to have them read as numbers");
 }
 
 /* None/Mild/Severe: in a column of words a marker may be a value, and whoever has it filled in should know. */
@@ -89,7 +124,9 @@ static void markers_among_words_are_noted(void **state) {
 #define VALUE(cells, what) "column 1 ('x'): " cells " '" what "', which counts as missing and is filled in; if it is a value here, say what marks a missing cell in the " \
     "option 'missing' with = first, such as =NA,?"
     noted("x,keep\nNone,1.5\nMild,2.5\nNone,3.5\nSevere,4.5\n", VALUE("2 cells hold", "None"));
-    noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n", VALUE("1 cell holds", "-")); /* a constant is filled in, too */
+    noted("x,keep\n-,1.5\nMild,2.5\nMild,4.5\n",
+          "column 1 ('x'): 1 cell holds '-', which counts as missing; if it is a value here, say what marks a "
+          "missing cell in the option 'missing' with = first, such as =NA,?"); /* a constant stays as it is */
     noted("x,keep\nNone,1.5\n5,2.5\n7,3.5\n", "");
     noted("x,keep\nNone,1.5\n0,2.5\n1,3.5\n", ""); /* categories, but numbers */
     noted("x,keep\nNA,1.5\nMild,2.5\n?,3.5\nSevere,4.5\n", "");
@@ -98,6 +135,57 @@ static void markers_among_words_are_noted(void **state) {
     acf_tab_free(t);
     t = acf_frame_lab_read("x,keep\nNone,1.5\nMild,2.5\nSevere,4.5\n", (const char *const[]){"missing==NA,?", NULL}, NULL);
     assert_true(t->frame->notes.n == 0 && t->column[0].classes == 3);
+    acf_tab_free(t);
+}
+
+static void infinity_is_a_missing_number(void **state) {
+    (void)state;
+    const char *file = "x,keep\n1.5,1.5\ninf,2.5\n2.5,3.5\n-Infinity,4.5\n";
+    noted(file, "column 'x': 2 cells hold infinity (the first: 'inf', row 2), which counts as missing and is filled "
+                "in");
+    is(file, "real");
+    is("x,keep\ninf,1.5\nsup,2.5\ninf,3.5\n", "category"); /* a word among words */
+    acf_table *t = acf_frame_lab_read(file, AUTO, NULL);
+    assert_true(t->frame->schema->column[0].observed == 2 && t->frame->schema->column[0].missing == 2 &&
+                t->frame->schema->column[0].other.n == 0);
+    acf_tab_free(t);
+    t = acf_frame_lab_read(file, (const char *const[]){"missing=inf,-Infinity", NULL}, NULL);
+    assert_int_equal(t->frame->notes.n, 0); /* the user has said it */
+    acf_tab_free(t);
+}
+
+static void codes_of_missing_cells_are_noted(void **state) {
+    (void)state;
+#define CODE(cells, list, others) \
+    "column 1 ('x'): " cells " " list ", and the others lie between " others \
+    "; if that stands for a missing cell, name it in the option 'missing': " list
+    noted("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n5,4.5\n99,4.5\n", CODE("2 cells hold", "99", "1 and 8"));
+    noted("x,keep\n18.5,1.5\n40.25,2.5\n-999,3.5\n3,4.5\n-999.0,4.5\n", CODE("2 cells hold", "-999", "3 and 40.25"));
+    noted("x,keep\n10,1.5\n20,2.5\n9999,3.5\n998,4.5\n12,4.5\n", CODE("1 cell holds", "9999", "10 and 998"));
+    noted("x,keep\n10,1.5\n20,2.5\n999,3.5\n998,4.5\n12,4.5\n", CODE("2 cells hold", "999,998", "10 and 20"));
+    noted("x,keep\n10,1.5\n90,2.5\n99,3.5\n30,4.5\n12,4.5\n", ""); /* an age */
+    noted("x,keep\n10,1.5\n1200,2.5\n-9,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-9", "10 and 1200"));
+    noted("x,keep\n10,1.5\n-12,2.5\n-99,3.5\n30,4.5\n12,4.5\n", CODE("1 cell holds", "-99", "-12 and 30"));
+    noted("x,keep\n10,1.5\n-12,2.5\n-9,3.5\n30,4.5\n12,4.5\n", "");
+    noted("x,keep\n1,1.5\n8,2.5\n99,3.5\n3,4.5\n", ""); /* too few to say */
+}
+
+/* The spelling that is most frequent is written. */
+static void answers_are_one_pair(void **state) {
+    (void)state;
+    const char *file = "x,keep\nYes,1.5\nno,2.5\nYES,3.5\nNo,4.5\nyes,5.5\nYes,1.5\nNo,2.5\n,2.5\n";
+    acf_table *t = acf_frame_lab_read(file, AUTO, NULL), *fresh;
+    const acf_field_spec *c = &t->frame->schema->column[0];
+    assert_true(c->any_case && c->levels.n == 2 && t->column[0].classes == 2);
+    assert_true(strcmp(c->levels.entry[0].text, "No") == 0 && c->levels.entry[0].count == 3);
+    assert_true(strcmp(c->levels.entry[1].text, "Yes") == 0 && c->levels.entry[1].count == 4);
+    assert_true(acf_tab_row(t, 1)[0] == 0 && acf_tab_row(t, 2)[0] == 1);
+    fresh = acf_frame_lab_read("x,keep\nyES,1.5\nperhaps,2.5\n", NULL, t->frame->schema);
+    assert_true(acf_tab_row(fresh, 0)[0] == 1 && fresh->frame->notes.n == 1);
+    acf_tab_free(fresh);
+    acf_tab_free(t);
+    t = acf_frame_lab_read("x,keep\nA,1.5\na,2.5\nA,3.5\nB,4.5\n", AUTO, NULL); /* alleles */
+    assert_int_equal(t->column[0].classes, 3);
     acf_tab_free(t);
 }
 
@@ -134,8 +222,8 @@ static void codes_are_not_numbers(void **state) {
     (void)state;
     is(column("zip", "0%d", 300, 30), "category");
     is(column("zip", "%d", 300, 30), "integer");
-    is(column("share", "%d %%", 300, 30), "category"); /* neither is what has a unit */
-    is(column("price", "$%d", 300, 30), "category");
+    is(column("share", "%d %%", 300, 30), "integer"); /* what has a unit is one */
+    is(column("price", "$00%d", 300, 30), "category");
 }
 
 static void texts_are_categories_or_identifiers(void **state) {
@@ -335,8 +423,12 @@ static void columns_that_are_text_by_a_few_cells_are_noted(void **state) {
     acf_table *t = acf_frame_lab_read(text, (const char *const[]){"types=x=integer", NULL}, NULL);
     assert_true(t->frame->notes.n == 0 && acf_tab_row(t, 24)[0] == 24);
     acf_tab_free(t);
-    noted("x;keep\n12,345;1.5\n2,250;2.5\n7;2.5\n", "column 1 ('x'): the comma of numbers like '12,345' may be a decimal one or separate thousands, so they are read as "
-          "text (category); say real in the option 'types' if it is a decimal comma, or write the numbers without it");
+    noted("x;keep\n12,345;1\n2,250;2\n7;2\n",
+          "column 1 ('x'): '12,345' may be 12.345, with a decimal comma, or 12345, with a comma between thousands, and "
+          "no other "
+          "column tells, so such numbers are read as text (category); the option 'decimal' (point or comma) settles it "
+          "for the file, real or integer in the option "
+          "'types' for the column");
     noted("x;keep\n1,5;1\n2.25;2\n7;2\n", "column 1 ('x'): '1,5' has a decimal comma and '2.25' a decimal point, so they are read as text (category); write all "
           "numbers alike to have them read as numbers");
 }
@@ -444,14 +536,18 @@ static void without_a_column_to_model_nothing_is_learned(void **state) {
                           "all, name its type in the option 'types', such as id=category");
 }
 
-ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements), cmocka_unit_test(signs_are_noted), cmocka_unit_test(markers_among_words_are_noted), cmocka_unit_test(few_whole_numbers_are_a_scale),
-          cmocka_unit_test(two_whole_numbers_are_categories), cmocka_unit_test(keys_are_identifiers),
-          cmocka_unit_test(codes_are_not_numbers), cmocka_unit_test(texts_are_categories_or_identifiers),
-          cmocka_unit_test(long_texts_are_prose),
-          cmocka_unit_test(beyond_the_levels_that_are_kept), cmocka_unit_test(commas_may_be_decimal), cmocka_unit_test(one_value_or_none),
-          cmocka_unit_test(dates_are_found), cmocka_unit_test(doubtful_dates_are_noted),
-          cmocka_unit_test(words_among_numbers_are_kept), cmocka_unit_test(words_among_dates_are_kept), cmocka_unit_test(words_among_many_times_are_kept),
-          cmocka_unit_test(columns_that_are_text_by_a_few_cells_are_noted), cmocka_unit_test(thousands_of_categories_are_pooled),
-          cmocka_unit_test(rare_levels_share_a_class), cmocka_unit_test(levels_have_their_own_order),
-          cmocka_unit_test(decimals_are_those_of_nearly_all), cmocka_unit_test(wishes_are_granted),
-          cmocka_unit_test(without_a_column_to_model_nothing_is_learned))
+ACF_TESTS(typing, cmocka_unit_test(numbers_are_real_or_whole), cmocka_unit_test(exponents_are_of_measurements),
+          cmocka_unit_test(signs_and_units_are_read), cmocka_unit_test(signs_that_some_lack_are_noted),
+          cmocka_unit_test(infinity_is_a_missing_number), cmocka_unit_test(codes_of_missing_cells_are_noted),
+          cmocka_unit_test(answers_are_one_pair), cmocka_unit_test(markers_among_words_are_noted),
+          cmocka_unit_test(few_whole_numbers_are_a_scale), cmocka_unit_test(two_whole_numbers_are_categories),
+          cmocka_unit_test(keys_are_identifiers), cmocka_unit_test(codes_are_not_numbers),
+          cmocka_unit_test(texts_are_categories_or_identifiers), cmocka_unit_test(long_texts_are_prose),
+          cmocka_unit_test(beyond_the_levels_that_are_kept), cmocka_unit_test(commas_may_be_decimal),
+          cmocka_unit_test(one_value_or_none), cmocka_unit_test(dates_are_found),
+          cmocka_unit_test(doubtful_dates_are_noted), cmocka_unit_test(words_among_numbers_are_kept),
+          cmocka_unit_test(words_among_dates_are_kept), cmocka_unit_test(words_among_many_times_are_kept),
+          cmocka_unit_test(columns_that_are_text_by_a_few_cells_are_noted),
+          cmocka_unit_test(thousands_of_categories_are_pooled), cmocka_unit_test(rare_levels_share_a_class),
+          cmocka_unit_test(levels_have_their_own_order), cmocka_unit_test(decimals_are_those_of_nearly_all),
+          cmocka_unit_test(wishes_are_granted), cmocka_unit_test(without_a_column_to_model_nothing_is_learned))

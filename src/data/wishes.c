@@ -55,6 +55,7 @@ static acf_status kind_named(const char *text, size_t n, acf_field_spec *c) {
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].name) != n || memcmp(words[i].name, text, n) != 0) continue;
         c->kind = words[i].kind;
+        c->fill = c->kind == ACF_KIND_CONSTANT;
         c->when.order = words[i].order;
         return ACF_OK;
     }
@@ -147,6 +148,8 @@ static acf_status read_all(const acf_options *o, acf_wishes *w) {
     ACF_TRY(read_want(o, &w->want));
     const char *id = acf_options_text(o, "id");
     w->any_order = acf_options_bool(o, "any-order");
+    w->fill_constants = acf_options_bool(o, "fill-constants");
+    w->point = "\0.,"[acf_options_choice(o, "decimal")];
     if (*id && !(w->id = acf_text_keep(w->texts, id, strlen(id)))) return ACF_EMEMORY;
     ACF_TRY(read_types(acf_options_text(o, "types"), &w->types));
     ACF_TRY(read_file(acf_options_text(o, "schema"), &w->file));
@@ -193,7 +196,7 @@ static acf_status match(const acf_schema *wish, const char *source, const char *
         int64_t j = at, tried = 0; /* lists mostly go in the order of the table: the next name is the first to try */
         while (tried < n && strcmp(name[j], c->name) != 0) j = (j + 1) % n, tried++;
         if (tried == n) return unknown(source, file, c->name, name, n);
-        if (!out[j] || out[j]->kind != c->kind) out[j] = c;
+        if (!out[j] || out[j]->kind != c->kind || c->fill) out[j] = c;
         at = (j + 1) % n;
     }
     return ACF_OK;

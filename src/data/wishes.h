@@ -13,7 +13,9 @@ typedef struct acf_wishes {
     acf_schema *types; /* from the option: a name and a kind each; NULL: none */
     acf_schema *file;  /* from the schema file; NULL: none */
     acf_arena *texts;
+    bool fill_constants; /* missing cells of a column with one value get it */
     bool any_order; /* columns may stand in another order than a model's */
+    char point;     /* the decimal mark where a column does not tell, '.' or ','; 0: not said */
     const char *id; /* the column whose text keys a row's random draws; NULL: none */
 } acf_wishes;
 

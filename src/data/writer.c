@@ -92,10 +92,16 @@ static bool has_interval(const acf_writer *w, const acf_field_spec *c) {
     return w->plan.intervals && c && c->place >= 0 && acf_kind_is_numeric(c->kind);
 }
 
+/* New rows have what every row had. */
+static bool is_always(const acf_writer *w, const acf_field_spec *c) {
+    return w->f && !w->f->path && c->kind == ACF_KIND_CONSTANT && c->missing == 0;
+}
+
 /* Has this column something to write into a hole? */
-static bool can_fill(const acf_field_spec *c, const row *r) {
+static bool can_fill(const acf_writer *w, const acf_field_spec *c, const row *r) {
     if (!c || !r->value) return false;
-    return c->kind == ACF_KIND_CONSTANT || (c->place >= 0 && !isnan(r->value[c->place]));
+    if (c->place < 0) return acf_spec_is_filled(c) || is_always(w, c);
+    return !isnan(r->value[c->place]);
 }
 
 /* NA for an observed cell: there is nothing uncertain about it, and so the columns also show which cells were filled. */
@@ -135,7 +141,7 @@ static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_
     bool hole = c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
                   : acf_markers_has(&w->schema->markers, f->text, f->length);
     if (!hole) ACF_TRY(bytes(w, f->raw, f->raw_length));
-    else if (can_fill(c, r)) ACF_TRY(fill_hole(w, c, f, r));
+    else if (can_fill(w, c, r)) ACF_TRY(fill_hole(w, c, f, r));
     else if (w->plan.stacked) ACF_TRY(bytes(w, "NA", 2));
     else ACF_TRY(bytes(w, f->raw, f->raw_length));
     return has_interval(w, c) ? interval(w, c, r, !hole) : ACF_OK;
@@ -152,7 +158,9 @@ static acf_status source_row(acf_writer *w, const acf_record *record, const row 
         ACF_TRY(source_cell(w, spec_of(w, c), &record->field[c], r));
     }
     ACF_TRY(row_tail(w, r));
-    if (w->plan.stacked && record->end_length == 0) return line_end(w); /* more rows follow the last one */
+    const bool bare =
+        record->end_length == 0 || *record->end == w->dialect.separator; /* more columns and rows follow */
+    if (w->plan.stacked && bare) return line_end(w);
     return bytes(w, record->end, record->end_length);
 }
 
@@ -185,7 +193,7 @@ static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row 
     const char *given = w->f && w->f->given ? w->f->given[c - w->schema->column] : NULL;
     if (given) ACF_TRY(field(w, given, strlen(given), c->quoted));
     else if (observed) ACF_TRY(value_field(w, c, own));
-    else if (can_fill(c, r)) ACF_TRY(filled_field(w, c, r));
+    else if (can_fill(w, c, r)) ACF_TRY(filled_field(w, c, r));
     else ACF_TRY(bytes(w, "NA", 2));
     return has_interval(w, c) ? interval(w, c, r, observed) : ACF_OK;
 }
@@ -239,7 +247,7 @@ static acf_status matrix_row(void *ctx, int64_t i, const double *x) {
                    pass->high ? pass->high + at : NULL};
     for (int64_t c = 0; c < w->f->columns; c++) {
         const acf_field_spec *spec = spec_of(w, c);
-        bool hole = isnan(x[c]), fill = hole && can_fill(spec, &r);
+        bool hole = isnan(x[c]), fill = hole && can_fill(w, spec, &r);
         ACF_TRY(matrix_number(w, fill ? matrix_value(spec, spec->place >= 0 ? r.value[spec->place] : 0) : x[c]));
         if (!has_interval(w, spec)) continue;
         bool ends = fill && r.low && r.high;
@@ -307,11 +315,13 @@ static acf_status source_header(acf_writer *w) {
     acf_record h = acf_csv_header(w->f->csv);
     bool adds = w->plan.stacked || w->plan.intervals;
     if (w->dialect.bom) ACF_TRY(bytes(w, "\xef\xbb\xbf", 3));
+    ACF_TRY(bytes(w, w->dialect.preamble, strlen(w->dialect.preamble)));
     if (h.n == 0 && !adds) return ACF_OK;
     for (int64_t c = 0; c < w->f->columns; c++) {
         const acf_field *raw = h.n > 0 ? &h.field[c] : NULL;
         bool nameless = raw && raw->length == 0 && adds; /* R would call it X */
-        if (c > 0) ACF_TRY(raw ? bytes(w, raw->raw - 1, 1) : separator(w));
+        const bool first_name = c == 1 && w->dialect.rownames; /* nothing stands in front of it */
+        if (c > 0 && (!first_name || adds)) ACF_TRY(raw && !first_name ? bytes(w, raw->raw - 1, 1) : separator(w));
         ACF_TRY(name_cell(w, w->f->name[c], nameless ? NULL : raw));
         if (has_interval(w, spec_of(w, c))) ACF_TRY(interval_names(w, w->f->name[c], raw && raw->quoted));
     }

@@ -7,7 +7,8 @@
  *
  * The source is read again for each imputation, record by record, and is checked to be the one the table came from. Separator, quotes,
  * white space, line ends, byte order mark and header stay as they are; columns of a file without a header get one when columns are
- * added. What cannot be filled (identifiers, empty columns) keeps the marker it has; in the stacked format it is NA.
+ * added. What cannot be filled (identifiers, empty columns, constants unless the user wants them to be) keeps the
+ * marker it has; in the stacked format it is NA.
  * A table that came from memory is written as plain CSV with a header, categories as their codes.
  *
  * The file appears when all of it is written: on a full disk, or when the writer is given up, there is nothing, or what was there before. */

@@ -56,6 +56,41 @@ static void kinds_are_written_as_their_columns_are(void **state) {
               "0,0.3,0.30,a,3,2021-01-02,12:00,kg,?,a3\n");
 }
 
+/* What programs write around a table comes back, too. */
+static void what_programs_add_comes_back(void **state) {
+    (void)state;
+    completes("sep=;\r\nx;y\r\n1,5;a\r\n;b\r\n2,5;\r\n", NULL, plain, "sep=;\r\nx;y\r\n1,5;a\r\n0,3;b\r\n2,5;a\r\n");
+    completes("x,y\n1.5,a,\n,b,\n2.5,,\n", NULL, plain, "x,y\n1.5,a,\n0.3,b,\n2.5,a,\n");
+    completes("x,y\n1.5,a,\n,b,\n2.5,b,\n", NULL, (acf_write_plan){1, 1, 0},
+              "x,y,.imp,.id\n1.5,a,0,1\nNA,b,0,2\n2.5,b,0,3\n1.5,a,1,1\n0.3,b,1,2\n2.5,b,1,3\n");
+    completes("x y\nr1 1.5 a\nr2 NA b\nr3 2.5 b\n", NULL, plain, "x y\nr1 1.5 a\nr2 0.3 b\nr3 2.5 b\n");
+    completes("x y\nr1 1.5 \"a\"\nr2 NA \"b\"\nr3 2.5 b\n", NULL, (acf_write_plan){1, 1, 0},
+              "V1 x y .imp .id\nr1 1.5 \"a\" 0 1\nr2 NA \"b\" 0 2\nr3 2.5 b 0 3\nr1 1.5 \"a\" 1 1\nr2 0.3 \"b\" 1 "
+              "2\nr3 2.5 b 1 3\n");
+    completes("x,y\n25-Jan-2022,06:24 AM\n,\n26-Jan-2022,11:05 PM\n", NULL, plain,
+              "x,y\n25-Jan-2022,06:24 AM\n25-Jan-2022,06:24 AM\n26-Jan-2022,11:05 PM\n");
+    completes("x,y\n1.5,a\ninf,b\n2.5,\n", NULL, plain, "x,y\n1.5,a\n0.3,b\n2.5,a\n");
+}
+
+/* One value says nothing of a cell that is missing: men are not asked whether they are pregnant. */
+static void constants_stay_as_they_are(void **state) {
+    (void)state;
+    const char *file = "x,y\n1.5,b\n2.5,\n,b\n";
+    completes(file, NULL, plain, "x,y\n1.5,b\n2.5,\n0.3,b\n");
+    completes(file, OPTIONS("fill-constants=true"), plain, "x,y\n1.5,b\n2.5,b\n0.3,b\n");
+    acf_table *t = acf_frame_lab_read(file, OPTIONS("fill-constants=true"), NULL), *fresh;
+    fresh = acf_frame_lab_read(file, NULL, t->frame->schema); /* the model remembers */
+    assert_string_equal(acf_frame_lab_write(fresh, plain, acf_frame_lab_constant), "x,y\n1.5,b\n2.5,b\n0.3,b\n");
+    acf_tab_free(fresh);
+    acf_tab_free(t);
+    t = acf_frame_lab_read(file, NULL, NULL);
+    fresh = acf_frame_lab_read(file, OPTIONS("fill-constants=true"), t->frame->schema);
+    assert_int_equal(acf_frame_holes(fresh->frame), 2);
+    assert_string_equal(acf_frame_lab_write(fresh, plain, acf_frame_lab_constant), "x,y\n1.5,b\n2.5,b\n0.3,b\n");
+    acf_tab_free(fresh);
+    acf_tab_free(t);
+}
+
 static void a_constant_by_wish_is_the_most_frequent_value(void **state) {
     (void)state;
     completes("x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,?\n", OPTIONS("types=y=constant"), plain, "x,y\n1.5,b\n2.5,a\n3.5,a\n4.5,a\n");
@@ -129,8 +164,8 @@ static void imputations_are_stacked(void **state) {
     completes("id,x,c,u\n11,1.5,a,k\n17,?,?,?\n?,2.5,b,k", OPTIONS("types=id=identifier"), stacked,
               "id,x,c,u,.imp,.id\n"
               "11,1.5,a,k,0,1\n17,NA,NA,NA,0,2\nNA,2.5,b,k,0,3\n"
-              "11,1.5,a,k,1,1\n17,0.3,a,k,1,2\nNA,2.5,b,k,1,3\n"
-              "11,1.5,a,k,2,1\n17,0.3,a,k,2,2\nNA,2.5,b,k,2,3\n");
+              "11,1.5,a,k,1,1\n17,0.3,a,NA,1,2\nNA,2.5,b,k,1,3\n"
+              "11,1.5,a,k,2,1\n17,0.3,a,NA,2,2\nNA,2.5,b,k,2,3\n");
     completes("1.5;a\r\n?;b\r\n2.5;?\r\n", NULL, (acf_write_plan){1, 1, 0},
               "V1;V2;.imp;.id\r\n1.5;a;0;1\r\nNA;b;0;2\r\n2.5;NA;0;3\r\n1.5;a;1;1\r\n0.3;b;1;2\r\n2.5;a;1;3\r\n");
 }
@@ -185,6 +220,11 @@ static void blank_tables_are_written(void **state) {
     acf_tab_free(t);
     assert_int_equal(acf_frame_blank(model->frame->schema, 1, "x=9.12500", &t), ACF_OK); /* as it was given, whatever the column has */
     assert_string_equal(acf_frame_lab_write(t, plain, acf_frame_lab_constant), "x,c,u\n9.12500,a,k\n");
+    acf_tab_free(t);
+    acf_tab_free(model);
+    model = acf_frame_lab_read("x,u\n1.50,k\n2.25,\n", NULL, NULL); /* not every row had it */
+    assert_int_equal(acf_frame_blank(model->frame->schema, 1, NULL, &t), ACF_OK);
+    assert_string_equal(acf_frame_lab_write(t, plain, acf_frame_lab_constant), "x,u\n0.30,NA\n");
     acf_tab_free(t);
     acf_tab_free(model);
 }
@@ -251,7 +291,7 @@ static void matrices_stay_matrices(void **state) {
     acf_frame_lab l;
     acf_table *t;
     close(mkstemp(in)), close(mkstemp(out));
-    acf_frame_lab_open(&l, "", OPTIONS("types=V3=category"));
+    acf_frame_lab_open(&l, "", OPTIONS("types=V3=category", "fill-constants=true"));
     assert_int_equal(acf_npy_write(in, x, 3, 4), ACF_OK);
     assert_int_equal(acf_frame_read(in, l.wishes, &t), ACF_OK);
     const double value[9] = {nan, nan, nan, 0.123456789, 100, 1, nan, nan, nan}, low[9] = {0}, high[9] = {0};
@@ -582,15 +622,18 @@ static void mice_reads_the_stacked_format(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte), cmocka_unit_test(kinds_are_written_as_their_columns_are),
-          cmocka_unit_test(a_constant_by_wish_is_the_most_frequent_value), cmocka_unit_test(white_space_columns_keep_their_shape),
-          cmocka_unit_test(quotes_are_the_columns),
-          cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_hole), cmocka_unit_test(unseen_categories_stay),
-          cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes), cmocka_unit_test(imputations_are_stacked),
-          cmocka_unit_test(intervals_stand_behind_their_column), cmocka_unit_test(new_columns_need_new_names),
-          cmocka_unit_test(tables_from_memory_are_plain_csv), cmocka_unit_test(blank_tables_are_written), cmocka_unit_test(levels_that_share_a_class_are_drawn),
-          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_say_what_is_in_a_file), cmocka_unit_test(a_check_refuses_what_opening_would),
-          cmocka_unit_test(gzip_is_written), cmocka_unit_test(pipes_work),
-          cmocka_unit_test(the_output_is_not_the_input),
-          cmocka_unit_test(a_full_disk_leaves_nothing), cmocka_unit_test(a_changed_source_is_noticed), cmocka_unit_test(plans_are_kept),
-          cmocka_unit_test(memory_may_run_out), cmocka_unit_test(real_tables_come_back), cmocka_unit_test(mice_reads_the_stacked_format))
+ACF_TESTS(writer, cmocka_unit_test(observed_cells_come_back_byte_for_byte),
+          cmocka_unit_test(kinds_are_written_as_their_columns_are), cmocka_unit_test(what_programs_add_comes_back),
+          cmocka_unit_test(constants_stay_as_they_are), cmocka_unit_test(a_constant_by_wish_is_the_most_frequent_value),
+          cmocka_unit_test(white_space_columns_keep_their_shape), cmocka_unit_test(quotes_are_the_columns),
+          cmocka_unit_test(words_among_numbers_stay), cmocka_unit_test(nan_leaves_the_hole),
+          cmocka_unit_test(unseen_categories_stay), cmocka_unit_test(a_level_may_not_fit_a_file_without_quotes),
+          cmocka_unit_test(imputations_are_stacked), cmocka_unit_test(intervals_stand_behind_their_column),
+          cmocka_unit_test(new_columns_need_new_names), cmocka_unit_test(tables_from_memory_are_plain_csv),
+          cmocka_unit_test(blank_tables_are_written), cmocka_unit_test(levels_that_share_a_class_are_drawn),
+          cmocka_unit_test(matrices_stay_matrices), cmocka_unit_test(names_say_what_is_in_a_file),
+          cmocka_unit_test(a_check_refuses_what_opening_would), cmocka_unit_test(gzip_is_written),
+          cmocka_unit_test(pipes_work), cmocka_unit_test(the_output_is_not_the_input),
+          cmocka_unit_test(a_full_disk_leaves_nothing), cmocka_unit_test(a_changed_source_is_noticed),
+          cmocka_unit_test(plans_are_kept), cmocka_unit_test(memory_may_run_out),
+          cmocka_unit_test(real_tables_come_back), cmocka_unit_test(mice_reads_the_stacked_format))

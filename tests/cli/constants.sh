@@ -1,7 +1,8 @@
-# A table without a column to model is described and completed as far as it goes, and nothing can be fitted to it.
+# A table without a column to model is described and nothing can be fitted to it. Constants stay as they are unless they are to be filled.
 printf 'a,b,note\nk,1,\n,1,\nk,,\n' > t.csv
 "$ACFLOW" info t.csv
 "$ACFLOW" impute t.csv --log-level info
+"$ACFLOW" impute t.csv --log-level info --fill-constants
 "$ACFLOW" fit t.csv -o m.safetensors -q; echo "fit: $?, and $(ls m.safetensors 2> /dev/null | wc -l) models"
 "$ACFLOW" impute t.csv --save-model m.safetensors -q; echo "impute and keep a model: $?"
 "$ACFLOW" eval t.csv -q; echo "eval: $?"
