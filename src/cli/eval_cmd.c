@@ -50,7 +50,7 @@ static int score(cli_job *job, const char *path) {
         code = cli_failed("eval");
     if (!code) cli_say_warnings(shown ? shown : truth), cli_say_ids(job, m), say_hidden(job);
     if (!code && m) code = cli_say_unused(job);
-    if (!code && !m && shown) code = cli_fit_table(job, shown, log_path, &m);
+    if (!code && !m && shown) code = cli_fit_table(job, shown, NULL, log_path, &m);
     if (!code && !m) code = cli_eval_table(job, truth, log_path, &e);
     else if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK) code = cli_failed("eval");
     if (!code) code = cli_put_report("eval", output, json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e, json);
