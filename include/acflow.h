@@ -521,6 +521,17 @@ typedef struct acf_scores {
     double nll_deviation; /* standard deviation over masks */
 } acf_scores;
 
+/* How probable rows are, where a model is given and no table with cells missing: -log p(x_u | x_o) in nats a row, lower
+ * is better, as papers on arbitrary conditionals report it. Each observed cell is given with probability 1/2 and else
+ * asked for; one cell of a row is always asked for. Mean over rows with an observed cell, then mean and standard
+ * deviation over masks. */
+typedef struct acf_row_scores {
+    int64_t rows, masks;                         /* 0 rows: nothing was asked; the rest is NaN then */
+    double standardised, standardised_deviation; /* numbers as z-scores: less the mean, by the standard deviation, of
+                                                  * what the model was fitted to */
+    double own, own_deviation;                   /* numbers in the table's own units */
+} acf_row_scores;
+
 typedef struct acf_evaluation acf_evaluation;
 
 /* Hides cells of the table, learns a model from the others, and scores what it says of the hidden ones, beside column means and
@@ -540,6 +551,10 @@ ACF_API const char *acf_eval_method(const acf_evaluation *e, int method);
 
 /* Scores of a method in a column; column -1: over all. Fails: ACF_EUSAGE. */
 ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, acf_scores *out);
+
+/* Likelihood of the rows of `truth` by the model m, with `eval-masks` masks; rows that m has seen score too well.
+ * Fails: ACF_EUSAGE. */
+ACF_API acf_status acf_eval_row_scores(const acf_evaluation *e, acf_row_scores *out);
 
 /* A report for people, which says plainly where a baseline wins; and everything as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);
