@@ -232,6 +232,10 @@ ACF_API acf_status acf_table_read(const char *path, const acf_options *o, acf_ta
  * or is not known, or holds something else), ACF_EMODEL (the model was made from a matrix in memory). */
 ACF_API acf_status acf_table_read_for(const char *path, const acf_model *m, const acf_options *o, acf_table **out);
 
+/* The same with the columns of a table that was read from a file: to validate on (acf_model_fit_validated). Borrows
+ * t. Fails also: ACF_EUSAGE (t is from memory). */
+ACF_API acf_status acf_table_read_like(const char *path, const acf_table *t, const acf_options *o, acf_table **out);
+
 /* rows rows with the columns of a model, every cell missing but for those that `given` names, "age=40,sex=F" (NULL: none): to draw new rows
  * from. Gives *out. Fails: ACF_EUSAGE (a name or value the model does not know), ACF_EMODEL, ACF_ESHAPE, ACF_EMEMORY. */
 ACF_API acf_status acf_table_blank(const acf_model *m, int64_t rows, const char *given, acf_table **out);
@@ -328,7 +332,8 @@ typedef struct acf_fit_report {
     int64_t step, steps;     /* taken, in this pass; at most (by the options `steps` and `epochs`), 0 when there is no such limit */
     int64_t epoch;           /* complete passes over the table */
     double loss, mean_loss;  /* per row: of this step, NaN when it was skipped; mean of the last 50 */
-    double valid, best;      /* per held-out cell: the last validation, and that of the weights that are kept, which others replace only where they are clearly
+    double valid, best;      /* per cell that validation asks for (`valid-on`): the last validation, and that of the
+                              * weights that are kept, which others replace only where they are clearly
                               * better (by two nats in all): `valid` may be a little lower. NaN and infinity before the first. In the second
                               * pass nothing is validated: both are what the first kept, best_step too */
     int64_t best_step;       /* when that was */
@@ -355,10 +360,24 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * columns where they were not set. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
  * Borrows all. Gives *out; free with acf_model_free.
  *
- * The fraction `valid` of the observed cells is held out, to find out when training is best. With `refit`, the default, training that
- * came to its end is then followed by a second pass over tables of at most 200,000 observed cells: a network from the same seed is
- * fitted to all cells, for twice as many steps as were best, `lr` decaying over exactly these. On a small table the cells held out are worth that time;
- * on a large one they matter less. A member of several (below) that never got better than the mixture it begins with, of a table of 40 rows or more,
+ * Validation finds out when training is best; the weights of the best validation are kept. What it asks is the option
+ * `valid-on`:
+ *     cells    the fraction `valid` of the observed cells is held out; each is asked given the other cells of its
+ *              row, as an imputation asks
+ *     rows     the fraction `valid-rows` of the rows is held out whole, and asked what training asks: masks drawn
+ *              from `masks`, the same at every validation. With `valid-rows` 0 it is the fraction `valid`, and at
+ *              most 10,000 rows. Of more rows 10,000 are asked, drawn by `seed`
+ *     table    the rows of a second table are asked so (acf_model_fit_validated), and nothing of the first is held
+ *              out
+ *     auto     the default: cells where `masks` and `preset` are at their defaults, else rows
+ * Rows that are held out take no part in scales, normal scores, mixture, donors or training steps. Each member
+ * (below) holds out others.
+ *
+ * With `refit`, the default, training that came to its end is followed by a second pass over tables of at most
+ * 200,000 observed cells, where cells or rows of it were held out: a network from the same seed is fitted to all
+ * cells of all rows, for twice as many steps as were best, `lr` decaying over exactly these. On a small table what is
+ * held out is worth that time; on a large one it matters less. With `refit` false, rows held out stay so. A member of
+ * several (below) that never got better than the mixture it begins with, of a table of 40 rows or more,
  * has no second pass: the mixtures of the first differ. Of a table of fewer than 100 rows for each column the held-out cells also say how much wider the
  * distributions of reals, and how much less certain classes, should be than they were learned. What model and reports say of validation stays what the first pass found. A second pass that
  * diverges is given up, and the model of the first is the result.
@@ -392,6 +411,13 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * pass, and behind the first member, nothing may differ but `threads`: its length is settled. */
 ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
                                  acf_model **out);
+
+/* The same, validated on the rows of a second table with the same columns (acf_table_read_like): `valid-on` is then
+ * `table`. Use it where rows of one table are not independent, such as patches of one picture. There is no second
+ * pass. valid NULL: acf_model_fit. Borrows all; a checkpoint belongs to both tables. Fails also: ACF_ESHAPE (other
+ * columns), ACF_EDATA (no observed cell), ACF_EUSAGE (`valid-on` cells or rows, or `valid-rows`). */
+ACF_API acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, const acf_options *o,
+                                           acf_fit_callback callback, void *ctx, acf_model **out);
 ACF_API void acf_model_free(acf_model *m); /* NULL is allowed; after its sessions */
 
 /* What a model is: its columns in order, and how many numbers it learned. 0, NULL and -1 for NULL or a column that is not there. */
@@ -405,7 +431,8 @@ ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` a
 
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
  * "kind" and what was learned about their values; options are all that model and training were made with; training says how it
- * went: "end" (steps, epochs, patience, interrupted or diverged), "rows", "held" (cells held out), "steps", "epochs", "skipped",
+ * went: "end" (steps, epochs, patience, interrupted or diverged), "rows" (learned from, in the first pass), "held" (cells
+ * that validation asks for), "steps", "epochs", "skipped",
  * "left_out" (how often a row found no room on the GPU in its step: memory there is for what masks make likely, of the last run),
  * "valid" and "valid_step" (best validation, where there was one), "widen" and "soften" (logarithms of what held-out cells multiplied the scales
  * of reals and the temperature of classes by; 0: nothing), "refit" (none, done, or diverged: what became of a second pass, of
@@ -500,6 +527,17 @@ typedef struct acf_scores {
     double nll_deviation; /* standard deviation over masks */
 } acf_scores;
 
+/* How probable rows are, where a model is given and no table with cells missing: -log p(x_u | x_o) in nats a row, lower
+ * is better, as papers on arbitrary conditionals report it. Each observed cell is given with probability 1/2 and else
+ * asked for; one cell of a row is always asked for. Mean over rows with an observed cell, then mean and standard
+ * deviation over masks. */
+typedef struct acf_row_scores {
+    int64_t rows, masks;                         /* 0 rows: nothing was asked; the rest is NaN then */
+    double standardised, standardised_deviation; /* numbers as z-scores: less the mean, by the standard deviation, of
+                                                  * what the model was fitted to */
+    double own, own_deviation;                   /* numbers in the table's own units */
+} acf_row_scores;
+
 typedef struct acf_evaluation acf_evaluation;
 
 /* Hides cells of the table, learns a model from the others, and scores what it says of the hidden ones, beside column means and
@@ -519,6 +557,10 @@ ACF_API const char *acf_eval_method(const acf_evaluation *e, int method);
 
 /* Scores of a method in a column; column -1: over all. Fails: ACF_EUSAGE. */
 ACF_API acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, acf_scores *out);
+
+/* Likelihood of the rows of `truth` by the model m, with `eval-masks` masks; rows that m has seen score too well.
+ * Fails: ACF_EUSAGE. */
+ACF_API acf_status acf_eval_row_scores(const acf_evaluation *e, acf_row_scores *out);
 
 /* A report for people, which says plainly where a baseline wins; and everything as JSON. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed);

@@ -49,6 +49,13 @@ acf_status acf_eval_scores(const acf_evaluation *e, int method, int64_t column, 
     return ACF_OK;
 }
 
+acf_status acf_eval_row_scores(const acf_evaluation *e, acf_row_scores *out) {
+    ACF_NEED(e);
+    ACF_NEED(out);
+    *out = e->rows_alone;
+    return ACF_OK;
+}
+
 acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed) {
     ACF_NEED(e);
     ACF_NEED_ROOM(out, cap);

@@ -96,6 +96,10 @@ static void scores_a_model_as_it_is(void **state) {
     if (acf_model_fit(t, o, NULL, NULL, &m)) fail_msg("%s", acf_error());
     if (acf_eval_run(t, NULL, m, o, count_steps, &steps, &e)) fail_msg("%s", acf_error());
     assert_int_equal(steps, 0);
+    acf_row_scores r;
+    assert_int_equal(acf_eval_row_scores(e, &r), ACF_OK);
+    assert_true(r.rows == ROWS && r.masks == 2 && isfinite(r.standardised) && isfinite(r.own) && r.own_deviation >= 0);
+    assert_int_equal(acf_eval_row_scores(NULL, &r), ACF_EUSAGE);
     acf_eval_free(e);
     acf_model_free(m);
     acf_options_free(o);

@@ -40,6 +40,23 @@ acf_status acf_table_read_for(const char *path, const acf_model *m, const acf_op
     return status;
 }
 
+acf_status acf_table_read_like(const char *path, const acf_table *t, const acf_options *o, acf_table **out) {
+    ACF_NEED(path);
+    ACF_NEED(t);
+    ACF_NEED(out);
+    acf_wishes *w;
+    if (!t->frame)
+        return acf_fail(ACF_EUSAGE, "the table was made from a matrix in memory, so it does not know the columns of a "
+                                    "file; read it from a file");
+    ACF_TRY(acf_wishes_read(o, &w));
+    acf_schema_free(w->types); /* what t's columns are has been said already */
+    acf_schema_free(w->file);
+    w->types = w->file = NULL;
+    acf_status status = acf_frame_read_for(path, w, t->frame->schema, out);
+    acf_wishes_free(w);
+    return status;
+}
+
 acf_status acf_table_blank(const acf_model *m, int64_t rows, const char *given, acf_table **out) {
     ACF_NEED(m);
     ACF_NEED(out);

@@ -5,6 +5,7 @@
 #include "ops/devices.h"
 #include "train/members.h"
 #include "train/recall.h"
+#include "train/valid.h"
 
 /* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
 static acf_status copy_options(const acf_options *o, acf_options **out) {
@@ -51,7 +52,34 @@ acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *
     return acf_text_done(&t, needed);
 }
 
+/* The second table, and the option that says so. */
+static acf_status take_valid(const acf_table *t, const acf_table *valid, acf_options *config) {
+    if (!valid) return ACF_OK;
+    if (valid->D != t->D)
+        return acf_fail(ACF_ESHAPE,
+                        "the table to validate on has %lld columns, the other one %lld; expected the same columns",
+                        (long long)valid->D, (long long)t->D);
+    for (int64_t i = 0, cells = 0; cells == 0; i++) {
+        if (i == valid->N)
+            return acf_fail(
+                ACF_EDATA,
+                "the table to validate on has no observed cell; expected rows that the model is to be judged by");
+        cells = acf_tab_observed(valid, i);
+    }
+    const int on = acf_options_choice(config, "valid-on");
+    if (on == ACF_VALID_CELLS || on == ACF_VALID_ROWS)
+        return acf_fail(ACF_EUSAGE,
+                        "a table to validate on was given, but the option 'valid-on' is %s; leave out one of them",
+                        on == ACF_VALID_CELLS ? "cells" : "rows");
+    return acf_opts_set(config, "valid-on", "table");
+}
+
 acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
+    return acf_model_fit_validated(t, NULL, o, callback, ctx, out);
+}
+
+acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, const acf_options *o,
+                                   acf_fit_callback callback, void *ctx, acf_model **out) {
     ACF_NEED(out);
     *out = NULL;
     ACF_NEED(t);
@@ -68,9 +96,12 @@ acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callb
         return acf_fail(ACF_EUSAGE, "the option 'start' is for images: a model of a table is fitted to its own columns, always anew");
     ACF_TRY(acf_frame_learnable(t));
     ACF_TRY(acf_fit_read(o, &how));
-    how.callback = callback, how.ctx = ctx;
+    how.callback = callback, how.ctx = ctx, how.valid = valid;
     ACF_TRY(copy_options(o, &config));
-    status = acf_device_open(acf_options_text(o, "device"), acf_net_recurrent(config), (int)acf_options_int(o, "threads"), &dev);
+    status = take_valid(t, valid, config);
+    if (!status)
+        status = acf_device_open(acf_options_text(o, "device"), acf_net_recurrent(config),
+                                 (int)acf_options_int(o, "threads"), &dev);
     if (status) {
         acf_opts_free(config);
         return status;

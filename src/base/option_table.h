@@ -158,7 +158,12 @@
     X("loss-per", CHOICE, 0, 0, "row", "row|column", NULL, ACF_OPTION_RECORDED,                                        \
       "the loss counts rows, or each row divided by its modelled columns")                                             \
     X("valid", REAL, 0, 0.9, "0.1", NULL, NULL, ACF_OPTION_BOTH,                                                   \
-      "fraction of the observed cells held out for validation")                                                        \
+      "fraction of the observed cells, or of the rows or images, held out for validation")                             \
+    X("valid-on", CHOICE, 0, 0, "auto", "auto|cells|rows|table", NULL, ACF_OPTION_RECORDED,                            \
+      "what validation asks: single held-out cells given the rest of their rows, or held-out rows, or a second table, " \
+      "with the masks of training; auto: cells where masks and preset are at their defaults, else rows")               \
+    X("valid-rows", REAL, 0, 0.9, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                \
+      "fraction of the rows held out whole for validation; 0: the fraction valid where validation is on rows")         \
     X("valid-every", INT, 0, 1000000000, "0", NULL, NULL, ACF_OPTION_BOTH,                                         \
       "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
     X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_BOTH,                                           \

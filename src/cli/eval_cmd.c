@@ -21,7 +21,9 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "eval", "TABLE|IMAGES [OPTIONS]",
     "Hides cells of the table, fits a model to the others and asks it for them: error of the single value, sharpness and coverage of the draws,\n"
-    "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.\n\n"
+    "likelihood; beside the column mean and chained linear regressions on the same cells. Says where those are better.\n"
+    "With --model also -log p(x_u | x_o) of the rows, half of their cells given, in nats a row: standardised as in\n"
+    "papers, and in the table's units.\n\n"
     "Of images: sets a fifth of them aside and fits to the others, or takes --model. Likelihood of what masks hide and of whole images; PSNR,\n"
     "squared error, precision and recall of best guess, draws and their mean, beside the mean image and a smooth filling.",
     "  acflow eval patients.csv\n"
@@ -50,7 +52,7 @@ static int score(cli_job *job, const char *path) {
         code = cli_failed("eval");
     if (!code) cli_say_warnings(shown ? shown : truth), cli_say_ids(job, m), say_hidden(job);
     if (!code && m) code = cli_say_unused(job);
-    if (!code && !m && shown) code = cli_fit_table(job, shown, log_path, &m);
+    if (!code && !m && shown) code = cli_fit_table(job, shown, NULL, log_path, &m);
     if (!code && !m) code = cli_eval_table(job, truth, log_path, &e);
     else if (!code && acf_eval_run(truth, shown, m, job->o, NULL, NULL, &e) != ACF_OK) code = cli_failed("eval");
     if (!code) code = cli_put_report("eval", output, json ? (cli_writer)acf_eval_json : (cli_writer)acf_eval_text, e, json);

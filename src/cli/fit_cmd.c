@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *output, *log_path;
+static const char *output, *log_path, *valid_path;
 static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the model goes (safetensors); needed", &output},
+    {"valid-table", 0, "FILE",
+     "validate on the rows of this table, asked with the masks of training, and hold nothing out of TABLE",
+     &valid_path},
     {"log", 0, "FILE", "write every step as a line of JSON, for acflow plot training", &log_path},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -27,24 +30,30 @@ static const cli_page page = {
 
 /* Trains, then saves; the checkpoint has done its service once the model is there. */
 static int fit(cli_job *job, const char *path) {
-    acf_table *t = NULL;
+    acf_table *t = NULL, *valid = NULL;
     acf_model *m = NULL;
     if (acf_table_read(path, job->o, &t) != ACF_OK) return cli_failed("fit");
     cli_show_table(job, t);
-    int code = cli_fit_table(job, t, log_path, &m);
+    int code = valid_path && acf_table_read_like(valid_path, t, job->o, &valid) != ACF_OK ? cli_failed("fit") : 0;
+    if (!code && valid) cli_say_warnings(valid);
+    if (!code) code = cli_fit_table(job, t, valid, log_path, &m);
     if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
     if (!code && !job->quiet && acf_model_rows(m))
         fprintf(stderr, "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-recall leaves them out.\n", output,
                 (long long)acf_model_rows(m));
     if (!code) cli_drop_state(job);
     acf_model_free(m);
+    acf_table_free(valid);
     acf_table_free(t);
     return code;
 }
 
 static int check(const cli_job *job, const char *path) {
-    const cli_file files[] = {{CLI_READS, "the table", path}, {CLI_WRITES, "-o", output}, {CLI_WRITES, "--log", log_path}};
-    return cli_check_files(job, files, 3);
+    const cli_file files[] = {{CLI_READS, "the table", path},
+                              {CLI_READS, "--valid-table", valid_path},
+                              {CLI_WRITES, "-o", output},
+                              {CLI_WRITES, "--log", log_path}};
+    return cli_check_files(job, files, 4);
 }
 
 static int run(int argc, char **argv) {
@@ -54,7 +63,9 @@ static int run(int argc, char **argv) {
     if (job.n_rest != 1) code = cli_usage("fit", job.n_rest ? "fit takes one table, but there is also '%s'" : "which table?%s", job.n_rest ? argv[1] : "");
     else if (!output) code = cli_usage("fit", "where should the model go? -o FILE");
     else if ((code = cli_keep_state(&job, output)) != 0 || (code = check(&job, argv[0])) != 0) {}
-    else code = acf_images_recognise(argv[0]) ? cli_fit_pictures(&job, argv[0], output, log_path) : fit(&job, argv[0]);
+    else if (!acf_images_recognise(argv[0])) code = fit(&job, argv[0]);
+    else if (valid_path) code = cli_usage("fit", "--valid-table is for tables; of images a part is held out, --valid");
+    else code = cli_fit_pictures(&job, argv[0], output, log_path);
     cli_job_close(&job);
     return code;
 }

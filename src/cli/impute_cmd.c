@@ -140,7 +140,7 @@ static int impute(cli_job *job, const char *path, const plan *p) {
     if (!code) code = say_table(job, t, m != NULL);
     if (!code) code = check_plan(t, p);
     const bool needed = needs_model(t);
-    if (!code && !m && (needed || save_path)) code = cli_fit_table(job, t, log_path, &m);
+    if (!code && !m && (needed || save_path)) code = cli_fit_table(job, t, NULL, log_path, &m);
     if (!code && save_path && acf_model_save(m, save_path) != ACF_OK) code = cli_failed("impute");
     if (!code && job->own_state) cli_drop_state(job);
     if (!code) code = write_all(needed ? m : NULL, t, p);

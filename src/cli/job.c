@@ -375,6 +375,7 @@ static void say_gpu(const cli_job *job) {
 /* What is trained on, and what comes of it: a model of a table or of images, or what an evaluation finds. */
 typedef struct course {
     const acf_table *t;   /* one of t and im is NULL */
+    const acf_table *valid; /* to validate on; NULL: a part of t */
     const acf_images *im;
     acf_model **model;    /* one of these two is NULL, too */
     acf_evaluation **evaluation;
@@ -382,7 +383,8 @@ typedef struct course {
 
 static acf_status take(const course *c, const acf_options *o, show *s) {
     if (c->evaluation) return acf_eval_run(c->t, NULL, NULL, o, report, s, c->evaluation);
-    return c->im ? acf_model_fit_images(c->im, o, report, s, c->model) : acf_model_fit(c->t, o, report, s, c->model);
+    return c->im ? acf_model_fit_images(c->im, o, report, s, c->model)
+                 : acf_model_fit_validated(c->t, c->valid, o, report, s, c->model);
 }
 
 static void catch_signals(void (*handler)(int)) {
@@ -428,7 +430,9 @@ static int train(cli_job *job, const course *c, const char *log) {
     return code;
 }
 
-int cli_fit_table(cli_job *job, const acf_table *t, const char *log, acf_model **out) { return train(job, &(course){.t = t, .model = out}, log); }
+int cli_fit_table(cli_job *job, const acf_table *t, const acf_table *valid, const char *log, acf_model **out) {
+    return train(job, &(course){.t = t, .valid = valid, .model = out}, log);
+}
 int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out) { return train(job, &(course){.im = im, .model = out}, log); }
 int cli_eval_table(cli_job *job, const acf_table *truth, const char *log, acf_evaluation **out) {
     return train(job, &(course){.t = truth, .evaluation = out}, log);

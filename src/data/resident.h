@@ -15,7 +15,7 @@
 
 /* What one step draws. */
 typedef struct acf_ticket {
-    acf_permutation order; /* of the epoch; not read where validation goes through its list */
+    acf_permutation order; /* of the epoch; not read where validation goes through its list of held-out cells */
     int64_t at;            /* its first position there */
     int32_t n;             /* rows, at most the batch's capacity */
     uint32_t step;         /* keys masks and noise */

@@ -164,6 +164,28 @@ static void validation_on(acf_device *dev) {
     close_bench(&b);
 }
 
+/* Rows that validate, with masks of training: in their order, with masks and noise that stay. */
+static void asked_rows_on(acf_device *dev) {
+    bench b;
+    acf_masks masks;
+    int64_t row[SIZE];
+    open_bench(&b, dev);
+    acf_resident_free(b.resident);
+    must(acf_resident_create(dev, b.table, &b.rows, b.encoder, NULL, SEED, SIZE, &b.resident));
+    must(acf_masks_parse("uniform + joint", &masks));
+    for (int64_t at = 0; at < b.rows.n; at += SIZE) {
+        const acf_ticket ticket = {.order = acf_permutation_identity(b.rows.n), .at = at, .step = ACF_NOISE_FIXED,
+                                   .n = (int32_t)acf_min(SIZE, b.rows.n - at)};
+        for (int64_t i = 0; i < ticket.n; i++) row[i] = acf_rows_at(&b.rows, at + i);
+        acf_batch_fill(dev, b.host, b.table, b.encoder, NULL, ACF_BATCH_TRAIN, row, ticket.n);
+        acf_masks_draw(dev, &masks, SEED, ACF_NOISE_FIXED, ticket.n, COLS, b.host->id, b.host->b, b.host->m);
+        acf_batch_dequantise(dev, b.host, b.table, b.encoder, row, SEED, ACF_NOISE_FIXED);
+        draw(&b, ACF_BATCH_TRAIN, "uniform + joint", &ticket, 1, 0);
+        assert_same(&b);
+    }
+    close_bench(&b);
+}
+
 static void tally_on(acf_device *dev) {
     acf_tape *t;
     acf_total total = {3, 0.25}, *there;
@@ -198,6 +220,11 @@ static void draws_training_batches(void **state) {
 static void draws_validation_batches(void **state) {
     (void)state;
     with_cpu(validation_on, 2);
+}
+
+static void draws_rows_that_validate(void **state) {
+    (void)state;
+    with_cpu(asked_rows_on, 2);
 }
 
 static void tallies(void **state) {
@@ -253,7 +280,8 @@ static void a_failing_allocation(void **state) {
     acf_device_close(dev);
 }
 
-ACF_TESTS(resident, cmocka_unit_test(draws_training_batches), cmocka_unit_test(draws_validation_batches), cmocka_unit_test(tallies),
+ACF_TESTS(resident, cmocka_unit_test(draws_training_batches), cmocka_unit_test(draws_validation_batches),
+          cmocka_unit_test(draws_rows_that_validate), cmocka_unit_test(tallies),
           cmocka_unit_test(knows_of_empty_batches), cmocka_unit_test(a_failing_allocation))
 
 static void device_training(void **state) {
@@ -266,9 +294,15 @@ static void device_validation(void **state) {
     validation_on(acf_test_device());
 }
 
+static void device_asked_rows(void **state) {
+    (void)state;
+    asked_rows_on(acf_test_device());
+}
+
 static void device_tally(void **state) {
     (void)state;
     tally_on(acf_test_device());
 }
 
-ACF_DEVICE_TESTS(resident_device, cmocka_unit_test(device_training), cmocka_unit_test(device_validation), cmocka_unit_test(device_tally))
+ACF_DEVICE_TESTS(resident_device, cmocka_unit_test(device_training), cmocka_unit_test(device_validation),
+                 cmocka_unit_test(device_asked_rows), cmocka_unit_test(device_tally))

@@ -62,6 +62,13 @@ static inline uint64_t acf_tab_id(const acf_table *t, int64_t i) { return t->id 
 /* NaN is the only value that differs from itself; written so, loops over cells vectorise. */
 static inline bool acf_tab_present(double cell) { return cell == cell; }
 
+/* Present cells of row i. */
+static inline int64_t acf_tab_observed(const acf_table *t, int64_t i) {
+    int64_t n = 0;
+    for (int64_t j = 0; j < t->D; j++) n += acf_tab_present(acf_tab_row(t, i)[j]);
+    return n;
+}
+
 /* "column 3" or "column 3 ('age')", for sentences; an odd name is shown as an excerpt. Returns out. */
 #define ACF_COLUMN_TEXT_MAX 112
 char *acf_column_text(char out[ACF_COLUMN_TEXT_MAX], const acf_column *column, int64_t j);

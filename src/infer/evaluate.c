@@ -11,6 +11,7 @@
 #include "data/permute.h"
 #include "infer/baseline.h"
 #include "infer/metrics.h"
+#include "infer/row_score.h"
 
 #include <math.h>
 #include <string.h>
@@ -513,6 +514,7 @@ static acf_status open_evaluation(work *w, acf_evaluation **out) {
     for (int64_t i = 0; i < (t->D + 1) * METHODS; i++) e->score[i] = none;
     for (int64_t c = 0; c < t->N * t->D; c++) e->observed += acf_tab_present(t->x[c]);
     e->hidden = w->n;
+    e->rows_alone = (acf_row_scores){0, 0, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
     return ACF_OK;
 }
 
@@ -531,6 +533,8 @@ acf_status acf_evaluate(const acf_eval_job *job, acf_evaluation **out) {
     ACF_TRY_DONE(acf_ask_create(model->dev, model, ASK_ROWS, &w.s));
     ACF_TRY_DONE(score_model(&w));
     ACF_TRY_DONE(score_likelihoods(&w));
+    if (job->model && !job->shown)
+        ACF_TRY_DONE(acf_row_score(w.s, model, job->truth, job->set.masks, job->set.seed, &e->rows_alone));
     ACF_TRY_DONE(score_baselines(&w));
     *out = e;
 done:

@@ -47,6 +47,7 @@ typedef struct acf_evaluation {
     int64_t observed, hidden; /* cells */
     acf_eval_settings set;
     bool fitted, chosen; /* the model was fitted here; the cells were hidden here */
+    acf_row_scores rows_alone; /* of all observed cells of the rows (row_score.h), where a model alone was given */
     acf_column *column;  /* (columns) owned, like the rest */
     int methods;
     acf_scores *score; /* (methods, columns + 1); the last is over all columns */

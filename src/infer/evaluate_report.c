@@ -85,6 +85,27 @@ static void add_overall(const acf_evaluation *e, acf_text *t) {
     }
 }
 
+/* "  0.972 ± 0.011  what" */
+static void add_row_score(acf_text *t, double mean, double deviation, const char *what) {
+    add_score(t, mean, FIELD_WIDTH, false);
+    if (!isnan(deviation)) acf_text_addf(t, " ± %.3f", deviation);
+    acf_text_addf(t, "  %s\n", what);
+}
+
+/* Where rows were asked. */
+static void add_rows_alone(const acf_evaluation *e, acf_text *t) {
+    const acf_row_scores *r = &e->rows_alone;
+    if (r->rows == 0 || r->masks == 0) return;
+    acf_text_addf(
+        t,
+        "\nRows: -log p of about half of the observed cells given the others (Bernoulli masks), nats per row; mean "
+        "of %lld row%s,\nmean ± deviation over %lld mask%s.\n",
+        (long long)r->rows, r->rows == 1 ? "" : "s", (long long)r->masks, r->masks == 1 ? "" : "s");
+    add_row_score(t, r->standardised, r->standardised_deviation,
+                  "numbers standardised (z-scores of what the model was fitted to)");
+    add_row_score(t, r->own, r->own_deviation, "numbers in the table's own units");
+}
+
 /* The columns of a table of text: a score of a method each. */
 typedef struct field {
     int metric, method;
@@ -213,6 +234,7 @@ void acf_evaluation_text(const acf_evaluation *e, acf_text *t) {
            "W1     numbers: how far all imputed values together lie from the true ones; in the same unit\n"
            "TV     classes: how far the shares of imputed classes are from the true ones\n"
            "NLL    -log p of what is hidden, nats per cell; mean ± deviation over masks\n");
+    add_rows_alone(e, t);
     add_columns(e, t, false, of_numbers, NUMBER_FIELDS);
     add_columns(e, t, true, of_classes, CLASS_FIELDS);
     acf_text unwritten = acf_text_into(NULL, 0);
@@ -273,6 +295,19 @@ static bool add_wins_json(const acf_evaluation *e, json_t *list) {
     return true;
 }
 
+/* null where no rows were asked. */
+static json_t *rows_json(const acf_row_scores *r) {
+    json_t *o = r->rows == 0 ? json_null() : json_object();
+    if (r->rows == 0) return o;
+    bool ok = o && put(o, "rows", json_integer(r->rows)) && put(o, "masks", json_integer(r->masks)) &&
+              put(o, "nll_standardised", number(r->standardised)) &&
+              put(o, "nll_standardised_deviation", number(r->standardised_deviation)) &&
+              put(o, "nll_own_units", number(r->own)) && put(o, "nll_own_units_deviation", number(r->own_deviation));
+    if (ok) return o;
+    json_decref(o);
+    return NULL;
+}
+
 acf_status acf_evaluation_json(const acf_evaluation *e, json_t **out) {
     json_t *columns = json_array(), *methods = json_array(), *wins = json_array();
     bool ok = columns && methods && wins && add_wins_json(e, wins);
@@ -285,6 +320,7 @@ acf_status acf_evaluation_json(const acf_evaluation *e, json_t **out) {
                                "baseline_wins", wins)
                    : NULL;
     json_decref(columns), json_decref(methods), json_decref(wins);
+    if (o && !put(o, "rows_half_given", rows_json(&e->rows_alone))) json_decref(o), o = NULL;
     if (!o) return acf_fail(ACF_EMEMORY, "out of memory: the report of an evaluation");
     *out = o;
     return ACF_OK;

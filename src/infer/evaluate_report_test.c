@@ -56,6 +56,12 @@ static void says_plainly_who_wins(void **state) {
     static const char *const named[] = {"\nNRMSE  ", "\nPFC    ", "\nCRPS   ", "\n90 %   ", "\nW1     ", "\nTV     ", "\nNLL    "};
     for (size_t k = 0; k < sizeof named / sizeof *named; k++) assert_non_null(strstr(text_of(&e), named[k])); /* each is explained */
 
+    assert_null(strstr(text_of(&e), "\nRows: "));
+    e.rows_alone = (acf_row_scores){8, 5, 1.5, 0.25, 2.75, NAN};
+    assert_non_null(strstr(text_of(&e),
+                           "mean of 8 rows,\nmean ± deviation over 5 masks.\n    1.500 ± 0.250  numbers standardised"));
+    assert_non_null(strstr(text_of(&e), "\n    2.750  numbers in the table's own units\n"));
+
     score[4 + 2].nrmse = 0.65; /* linear, column b */
     assert_int_equal(acf_evaluation_winner(&e, 0, 2), ACF_EVAL_LINEAR);
     assert_int_equal(acf_evaluation_winner(&e, 0, -1), -1);
@@ -152,7 +158,15 @@ static void json_has_everything(void **state) {
     acf_assert_close(json_real_value(json_object_get(cells, "pfc")), 0.3, 1e-15, "pfc");
     assert_int_equal(json_array_size(wins), 1);
     assert_string_equal(json_string_value(json_object_get(json_array_get(wins, 0), "score")), "nrmse");
+    assert_true(json_is_null(json_object_get(j, "rows_half_given")));
     assert_int_equal(json_integer_value(json_object_get(json_array_get(wins, 0), "column")), 2);
+    json_decref(j);
+    e.rows_alone = (acf_row_scores){8, 5, 1.5, 0.25, 2.75, NAN};
+    assert_int_equal(acf_evaluation_json(&e, &j), ACF_OK);
+    const json_t *rows = json_object_get(j, "rows_half_given");
+    assert_true(json_real_value(json_object_get(rows, "nll_standardised")) == 1.5);
+    assert_true(json_real_value(json_object_get(rows, "nll_own_units")) == 2.75);
+    assert_true(json_is_null(json_object_get(rows, "nll_own_units_deviation")));
     json_decref(j);
 }
 

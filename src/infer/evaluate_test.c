@@ -2,6 +2,7 @@
 #include "infer/evaluate.h"
 
 #include "harness/lab.h"
+#include "data/masks.h"
 #include "infer/baseline.h"
 #include "infer/metrics.h"
 #include "model/config.h"
@@ -442,6 +443,52 @@ static void masks_are_averaged(void **state) {
     acf_ask_free(s);
 }
 
+/* Nats of row i under mask k, by itself: *own in the table's units, *standard in deviations of the columns. */
+static void score_one_row(const bench *b, acf_session *s, int64_t i, uint32_t k, double *own, double *standard) {
+    acf_masks half;
+    acf_table *t;
+    uint8_t given[COLS], m[COLS];
+    const uint64_t id = (uint64_t)i;
+    double logp;
+    assert_int_equal(acf_masks_parse("bernoulli:0.5", &half), ACF_OK);
+    for (int j = 0; j < COLS; j++) m[j] = (uint8_t)!isnan(b->x[i * COLS + j]);
+    acf_masks_draw(b->dev, &half, plain.seed, k, 1, COLS, &id, given, m);
+    for (int j = 0; j < COLS; j++) m[j] = (uint8_t)(m[j] && !given[j]);
+    assert_int_equal(acf_tab_create(b->x + i * COLS, NULL, 1, COLS, columns, &t), ACF_OK);
+    t->first_id = id;
+    assert_int_equal(acf_ask_logp(s, t, (acf_question){given, m}, &logp), ACF_OK);
+    *own = *standard = -logp;
+    for (int j = 0; j < COLS; j += 3) /* the numbers that vary */
+        if (m[j]) *standard -= log(acf_metric_scale(b->x + j, ROWS, COLS));
+    acf_tab_free(t);
+}
+
+/* A model that is given is asked about whole rows, too: half of a row given the other half. */
+static void rows_have_a_likelihood(void **state) {
+    const bench *b = *state;
+    const double tol = 1e4 * (double)ACF_REAL_EPS;
+    double own[3] = {0}, standard[3] = {0};
+    acf_session *s;
+    acf_evaluation *e = evaluate(&(acf_eval_job){.truth = b->t, .model = b->m, .set = plain});
+    const acf_row_scores *r = &e->rows_alone;
+    assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
+    for (uint32_t k = 0; k < 3; k++)
+        for (int64_t i = 0; i < ROWS; i++) {
+            double one, z;
+            score_one_row(b, s, i, k, &one, &z);
+            own[k] += one / ROWS, standard[k] += z / ROWS;
+        }
+    const acf_mean_deviation a = acf_metric_repeated(own, 3), z = acf_metric_repeated(standard, 3);
+    assert_true(r->rows == ROWS && r->masks == 3);
+    acf_assert_close(r->own, a.mean, tol, "nats a row"),
+        acf_assert_close(r->own_deviation, a.deviation, tol, "deviation");
+    acf_assert_close(r->standardised, z.mean, tol, "standardised");
+    acf_assert_close(r->standardised_deviation, z.deviation, tol, "deviation");
+    assert_true(r->own > r->standardised + 0.1); /* units are not the same */
+    acf_ask_free(s);
+    acf_evaluation_free(e);
+}
+
 /* Columns alone: a normal density and the shares of classes. */
 static void columns_alone_have_a_likelihood_too(void **state) {
     const bench *b = *state;
@@ -514,7 +561,9 @@ static void memory_failing_in_turn(void **state) {
 
 #define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, open_bench, close_bench)
 ACF_TESTS(evaluate, ON_BENCH(hides_so_many_observed_cells), ON_BENCH(hides_every_cell_alike),
-          cmocka_unit_test(a_column_keeps_a_cell), ON_BENCH(fits_to_what_is_shown), ON_BENCH(what_is_hidden_is_not_used),
-          ON_BENCH(scores_are_those_of_the_answers), ON_BENCH(answers_belong_to_their_cells),
-          ON_BENCH(a_single_cell_has_its_likelihood), ON_BENCH(a_mask_asks_for_half), ON_BENCH(masks_are_averaged),
-          ON_BENCH(columns_alone_have_a_likelihood_too), ON_BENCH(wrong_jobs_get_a_sentence), ON_BENCH(memory_failing_in_turn))
+          cmocka_unit_test(a_column_keeps_a_cell), ON_BENCH(fits_to_what_is_shown),
+          ON_BENCH(what_is_hidden_is_not_used), ON_BENCH(scores_are_those_of_the_answers),
+          ON_BENCH(answers_belong_to_their_cells), ON_BENCH(a_single_cell_has_its_likelihood),
+          ON_BENCH(a_mask_asks_for_half), ON_BENCH(masks_are_averaged), ON_BENCH(rows_have_a_likelihood),
+          ON_BENCH(columns_alone_have_a_likelihood_too), ON_BENCH(wrong_jobs_get_a_sentence),
+          ON_BENCH(memory_failing_in_turn))

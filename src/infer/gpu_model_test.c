@@ -8,6 +8,7 @@
 #include "train/captured.h"
 #include "train/checkpoint.h"
 #include "train/fit.h"
+#include "train/valid.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,10 +67,15 @@ static acf_options *make_options(const char *const *settings) {
 static void open_side(side *s, acf_device *dev, const acf_table *t, const char *const *settings) {
     acf_options *o = make_options(settings);
     acf_encoder *e;
+    acf_train_settings set;
+    acf_row_split split;
     s->dev = dev;
+    must(acf_train_settings_read(o, &set));
+    must(acf_valid_split(t, NULL, &set, &split));
     must(acf_train_prepare(t, NULL, o, &s->hold, &e));
     must(acf_fitted_create(dev, o, e, 3, true, &s->m));
-    must(acf_trainer_create(s->m->net, &(acf_train_data){t, NULL, s->m->encoder, s->hold}, s->m->config, &s->tr));
+    const acf_train_data data = {t, &split.train, s->m->encoder, s->hold, NULL, split.valid.n ? &split.valid : NULL};
+    must(acf_trainer_create(s->m->net, &data, s->m->config, &s->tr));
     must(acf_ask_create(dev, s->m, ASKED_AT_ONCE, &s->s));
 }
 
@@ -286,6 +292,17 @@ static void same_training(void **state) {
     compare_training(NULL, false);
 }
 
+/* Rows that are held out, beside the table on the device and from the host. */
+static void same_training_with_rows_held_out(void **state) {
+    (void)state;
+    static const char *const rows[] = {"masks", "uniform + joint", "valid", "0.2", NULL};
+    static const char *const per_column[] = {"masks", "uniform + joint", "valid", "0.2", "loss-per", "column", NULL};
+    compare_training(rows, false);
+    compare_training(rows, true);
+    compare_training(per_column, false);
+    compare_training(per_column, true);
+}
+
 static void same_training_of_recurrences(void **state) {
     (void)state;
     compare_training(recurrent, false);
@@ -445,6 +462,7 @@ static void a_giant_batch_is_refused(void **state) {
 
 ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods), cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences), cmocka_unit_test(replays_tell_draws_apart),
                  cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),
+                 cmocka_unit_test(same_training_with_rows_held_out),
                  cmocka_unit_test(steps_that_are_not_finite_are_skipped),
                  cmocka_unit_test(a_run_comes_to_its_end), cmocka_unit_test(a_model_goes_from_device_to_device),
                  cmocka_unit_test(a_checkpoint_goes_from_device_to_device), cmocka_unit_test(a_giant_batch_is_refused))

@@ -153,7 +153,8 @@ static const struct {
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
 static const char *const later[][2] = {{"anchor", "0"}, {"anchor-rank", "0"}, {"anchor-width", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
-                                        {"encode", "standard"}, {"dequantise", "false"}, {"recall", "false"}, {"refit", "false"}, {"members", "1"}, {"image-map", "logit"}};
+                                        {"encode", "standard"}, {"dequantise", "false"}, {"recall", "false"}, {"refit", "false"}, {"members", "1"}, {"image-map", "logit"},
+                                        {"valid-on", "cells"}};
 
 acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
 

@@ -59,7 +59,7 @@ acf_status acf_step_memory_measure(acf_net *net, const acf_train_data *data, con
 /* What the trainer will take besides its steps: the best weights, and on a GPU the encoded table. */
 static double kept(const acf_net *net, const acf_train_data *data) {
     const acf_params *ps = acf_net_params((acf_net *)(uintptr_t)net);
-    double slab = data->hold ? (double)ps->total * sizeof(acf_real) : 0;
+    double slab = data->hold || data->valid_rows ? (double)ps->total * sizeof(acf_real) : 0;
     double cells = (double)data->table->N * (double)data->table->D;
     return slab + (ps->dev->memory.host ? 0 : cells * (sizeof(acf_real) + sizeof(int32_t) + 1));
 }

@@ -40,7 +40,11 @@ static acf_status place_checks(acf_captured *c) {
     if (!n) return ACF_OK;
     acf_ticket *host = acf_alloc_zero((size_t)n * sizeof *host, "batches of a validation");
     if (!host) return ACF_EMEMORY;
-    for (int64_t k = 0; k < n; k++) host[k].at = k * size, host[k].n = (int32_t)acf_min(size, c->supply->listed - k * size);
+    for (int64_t k = 0; k < n; k++)
+        host[k] = (acf_ticket){.order = acf_permutation_identity(c->supply->listed),
+                               .at = k * size,
+                               .step = ACF_NOISE_FIXED,
+                               .n = (int32_t)acf_min(size, c->supply->listed - k * size)};
     acf_status status = acf_device_copy(device(c), c->check_ticket, host, (size_t)n * sizeof *host, ACF_TO_DEVICE);
     if (!status) status = acf_device_sync(device(c));
     acf_release(host);
@@ -60,7 +64,11 @@ static acf_status make_memory(acf_captured *c) {
     acf_pace *pace = params(c)->pace;
     c->train = (acf_drawing){.role = ACF_BATCH_TRAIN, .masks = tr->set.masks, .seed = tr->set.seed, .tickets = c->ticket, .turn = &pace->turn,
                              .lr = &pace->lr, .now = &pace->now};
-    c->valid = (acf_drawing){.role = ACF_BATCH_VALID, .seed = tr->set.seed, .tickets = c->check_ticket, .turn = &c->total->turn};
+    c->valid = (acf_drawing){.role = c->supply->masked ? ACF_BATCH_TRAIN : ACF_BATCH_VALID,
+                             .masks = tr->set.masks,
+                             .seed = tr->set.seed,
+                             .tickets = c->check_ticket,
+                             .turn = &c->total->turn};
     return place_checks(c);
 }
 

@@ -26,9 +26,13 @@ static uint64_t mix_real(uint64_t hash, double x) {
     return mix(hash ^ hash >> 32, word); /* products only move bits up: the high ones are brought back down */
 }
 
+static uint64_t mix_cells(uint64_t hash, const acf_table *t) {
+    for (int64_t i = 0; i < t->N * t->D; i++) hash = mix_real(hash, t->x[i]);
+    return hash;
+}
+
 static uint64_t data_hash(const acf_train_data *d) {
-    uint64_t hash = HASH_START;
-    for (int64_t i = 0; i < d->table->N * d->table->D; i++) hash = mix_real(hash, d->table->x[i]);
+    uint64_t hash = mix_cells(HASH_START, d->table);
     for (int64_t j = 0; j < d->table->D; j++) {
         hash = mix_real(mix_real(hash, d->encoder->mean[j]), d->encoder->scale[j]);
         hash = mix(hash, (uint64_t)d->encoder->column[j].classes);
@@ -36,6 +40,8 @@ static uint64_t data_hash(const acf_train_data *d) {
         for (int32_t k = 0; k < d->encoder->warp[j].n; k++) hash = mix_real(hash, d->encoder->warp[j].t[k]);
     }
     if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
+    if (d->valid_rows) hash = mix(hash, (uint64_t)d->valid_rows->n);
+    if (d->valid_rows && d->valid_table != d->table) hash = mix_cells(hash, d->valid_table);
     const acf_rows *rows = d->rows; /* which rows, in which order: by three of them */
     const int64_t probe[] = {0, rows->n / 2, rows->n - 1};
     for (int k = 0; k < 3; k++) hash = mix(hash, (uint64_t)acf_rows_at(rows, probe[k]));
@@ -47,8 +53,8 @@ static uint64_t data_hash(const acf_train_data *d) {
 static json_t *hash_text(uint64_t hash) { return json_sprintf("%016llx", (unsigned long long)hash); }
 
 json_t *acf_checkpoint_table(const acf_trainer *tr) {
-    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->rows.n, "columns", (json_int_t)tr->given.table->D, "checksum",
-                     hash_text(data_hash(&tr->given)));
+    return json_pack("{s:I, s:I, s:o}", "rows", (json_int_t)tr->given.rows->n, "columns",
+                     (json_int_t)tr->given.table->D, "checksum", hash_text(data_hash(&tr->given)));
 }
 
 json_t *acf_checkpoint_images(const acf_images *im, int64_t learned) {

@@ -4,6 +4,7 @@
 #include "train/batch_auto.h"
 #include "train/checkpoint.h"
 #include "train/refit.h"
+#include "train/valid.h"
 
 #include <math.h>
 #include <string.h>
@@ -245,8 +246,12 @@ done:
 
 acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *hold, const acf_fit *how) {
     run r = {.how = how};
-    const acf_train_data data = {t, NULL, m->encoder, hold};
+    acf_train_settings set;
+    acf_row_split split;
     m->record.known = false;
+    ACF_TRY(acf_train_settings_read(m->config, &set));
+    ACF_TRY(acf_valid_split(t, how->valid, &set, &split));
+    const acf_train_data data = {t, &split.train, m->encoder, hold, how->valid, split.valid.n ? &split.valid : NULL};
     ACF_TRY(settle_batch(m, &data, how));
     ACF_TRY(acf_trainer_create(m->net, &data, m->config, &r.tr));
     r.tr->member = how->member, r.tr->done = how->done;

@@ -30,6 +30,7 @@ typedef struct acf_fit {
     const char *checkpoint; /* NULL: none */
     double every;           /* seconds; 0: only at the beginning and the end; < 0: only where training is interrupted */
     bool resume;
+    const acf_table *valid; /* the second table, on which it is validated; NULL: none */
     int member, members;    /* which of how many members this is, from 0 (members.h); 0, 0: there is one */
     const acf_model *done;  /* those before it, which its checkpoints keep; NULL: none */
     double before;          /* seconds that they took */

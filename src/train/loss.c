@@ -4,8 +4,7 @@
 #include "ops/arith.h"
 #include "ops/reduce.h"
 
-/* |u| of row i. */
-static int64_t modelled(const acf_batch *batch, int64_t i) {
+int64_t acf_loss_modelled(const acf_batch *batch, int64_t i) {
     const uint8_t *b = batch->b + i * batch->D, *m = batch->m + i * batch->D;
     int64_t n = 0;
     for (int64_t j = 0; j < batch->D; j++) n += m[j] && !b[j];
@@ -14,7 +13,7 @@ static int64_t modelled(const acf_batch *batch, int64_t i) {
 
 int64_t acf_loss_rows(const acf_batch *batch) {
     int64_t rows = 0;
-    for (int64_t i = 0; i < batch->N; i++) rows += modelled(batch, i) > 0;
+    for (int64_t i = 0; i < batch->N; i++) rows += acf_loss_modelled(batch, i) > 0;
     return rows;
 }
 

@@ -14,6 +14,9 @@ typedef struct acf_loss {
     double guess_weight; /* λ of the paper; 0: the best guess is not computed */
 } acf_loss;
 
+/* Cells of row i of the batch that are modelled: its |u|. */
+int64_t acf_loss_modelled(const acf_batch *batch, int64_t i);
+
 /* Rows of the batch with something modelled. */
 int64_t acf_loss_rows(const acf_batch *batch);
 

@@ -4,6 +4,7 @@
 #include "train/recall.h"
 
 #include "model/archive_file.h"
+#include "train/valid.h"
 
 #include <math.h>
 #include <string.h>
@@ -124,23 +125,85 @@ bool acf_recall_worth(const double *v) {
     return v[ACF_RECALL_CHANCE] > 0 && v[ACF_RECALL_WON] >= ACF_RECALL_LEAST && v[ACF_RECALL_WON] >= ACF_RECALL_SURE * v[ACF_RECALL_CHANCE];
 }
 
+/* These rows of t as a table of their own, with their ids. Gives *out (acf_tab_free). */
+static acf_status cut_rows(const acf_table *t, const acf_rows *rows, acf_table **out) {
+    double *x = acf_alloc((size_t)acf_max(rows->n * t->D, 1) * sizeof *x, "the rows of a table");
+    uint64_t *id = acf_alloc((size_t)acf_max(rows->n, 1) * sizeof *id, "the ids of a table");
+    for (int64_t k = 0; x && id && k < rows->n; k++) {
+        const int64_t row = acf_rows_at(rows, k);
+        memcpy(x + k * t->D, acf_tab_row(t, row), (size_t)t->D * sizeof *x);
+        id[k] = acf_tab_id(t, row);
+    }
+    acf_status status = x && id ? acf_tab_take(x, rows->n, t->D, t->column, out) : ACF_EMEMORY;
+    if (!x || !id) acf_release(x);
+    if (status) acf_release(id);
+    else (*out)->id = id;
+    return status;
+}
+
+/* The archive of what training saw of these rows of t; NULL: of all. */
+static acf_status make_archive(const acf_trainer *tr, const acf_table *t, const acf_rows *rows, acf_archive **out) {
+    const int threads = acf_net_params(tr->net)->dev->threads;
+    acf_table *part = NULL;
+    if (!rows) return acf_archive_make(t, tr->data.encoder, tr->data.hold, threads, out);
+    ACF_TRY(cut_rows(t, rows, &part));
+    acf_status status = acf_archive_make(part, tr->data.encoder, NULL, threads, out);
+    acf_tab_free(part);
+    return status;
+}
+
+/* Asks held-out cells of the training rows. */
+static acf_status ask_cells(acf_trainer *tr, acf_asked *a) {
+    acf_archive *m = NULL;
+    if (!tr->data.hold || !tr->data.hold->held) return ACF_OK;
+    acf_status status = make_archive(tr, tr->data.table, NULL, &m);
+    if (!status) status = acf_recall_ask(tr, m, a);
+    acf_archive_free(m);
+    return status;
+}
+
+/* Asks some cells of the rows that validate, given their other cells; donors are the training rows. */
+static acf_status ask_valid_rows(acf_trainer *tr, acf_asked *a) {
+    const acf_train_data data = tr->data;
+    const acf_rows rows = tr->rows;
+    acf_holdout *hold = NULL;
+    acf_archive *m = NULL;
+    ACF_TRY(acf_holdout_create(data.valid_table, data.valid_rows, ACF_RECALL_HELD, tr->set.seed, &hold));
+    acf_status status = hold->held ? make_archive(tr, data.table, &tr->rows, &m) : ACF_OK;
+    if (m) {
+        tr->data.table = data.valid_table, tr->data.hold = hold, tr->rows = *data.valid_rows;
+        status = acf_recall_ask(tr, m, a);
+        tr->data = data, tr->rows = rows;
+    }
+    acf_archive_free(m);
+    acf_holdout_free(hold);
+    return status;
+}
+
 acf_status acf_recall_fit(acf_trainer *tr) {
     const acf_table *t = tr->data.table;
-    acf_archive *m = NULL;
     acf_asked a = {0};
     memset(tr->recall, 0, sizeof tr->recall);
-    if (!tr->net || !tr->set.recall || !tr->data.hold || !tr->data.hold->held) return ACF_OK;
+    if (!tr->net || !tr->set.recall || acf_valid_cells(tr) == 0) return ACF_OK;
     if (t->N > ACF_ARCHIVE_ROWS || t->D < 2 || t->D > ACF_RECALL_COLUMNS || t->N * t->D > ACF_ARCHIVE_VALUES) return ACF_OK;
-    acf_status status = acf_archive_make(t, tr->data.encoder, tr->data.hold, acf_net_params(tr->net)->dev->threads, &m);
-    if (!status) status = acf_recall_ask(tr, m, &a);
+    acf_status status = tr->data.valid_rows ? ask_valid_rows(tr, &a) : ask_cells(tr, &a);
     if (!status) acf_recall_choose(&a, t->D, tr->recall);
     if (status == ACF_ENUMERIC) {
         acf_error_clear();
         status = ACF_OK;
     }
     acf_recall_forget(&a);
-    acf_archive_free(m);
     return status;
+}
+
+/* The rows that the first member of m learned from, as a table; *out stays NULL where it was all of t. */
+static acf_status rows_learned(const acf_model *m, const acf_table *t, acf_table **out) {
+    acf_train_settings set;
+    acf_row_split split;
+    ACF_TRY(acf_train_settings_read(m->config, &set));
+    if (set.valid_on != ACF_VALID_ROWS || m->record.refit == ACF_REFIT_DONE) return ACF_OK;
+    ACF_TRY(acf_valid_split(t, NULL, &set, &split));
+    return cut_rows(t, &split.train, out);
 }
 
 acf_status acf_recall_attach(acf_model *m, const acf_table *t) {
@@ -150,8 +213,14 @@ acf_status acf_recall_attach(acf_model *m, const acf_table *t) {
         if (one->record.known) memcpy(found[n++], one->record.recall, sizeof *found);
     acf_recall_pool(found, n, v);
     if (!acf_recall_worth(v)) return ACF_OK;
-    ACF_TRY(acf_archive_make(t, m->encoder, NULL, acf_net_params(m->net)->dev->threads, &m->archive));
-    m->archive->slope = v[ACF_RECALL_SLOPE], m->archive->agree = v[ACF_RECALL_AGREE], m->archive->given = v[ACF_RECALL_GIVEN];
+    acf_table *part = NULL;
+    ACF_TRY(rows_learned(m, t, &part));
+    acf_status status =
+        acf_archive_make(part ? part : t, m->encoder, NULL, acf_net_params(m->net)->dev->threads, &m->archive);
+    acf_tab_free(part);
+    ACF_TRY(status);
+    m->archive->slope = v[ACF_RECALL_SLOPE], m->archive->agree = v[ACF_RECALL_AGREE];
+    m->archive->given = v[ACF_RECALL_GIVEN];
     for (int64_t j = 0; j < t->D; j++) m->archive->shift[j] = v[ACF_RECALL_SHIFT] + v[ACF_RECALL_COLUMN + j] + v[ACF_RECALL_TOLD] * acf_recall_told(m->archive, j);
     return ACF_OK;
 }

@@ -5,7 +5,7 @@
  *     h = σ(shift + slope · how much nearer donors are than rows + agree · how much more alike + told · how much donors know of the column + the column's own),
  *
  * is what makes forecasts of the held-out cells score best (recall_cells.h), less a little for numbers that are far from what is expected. Every member asks, of its
- * own held-out cells, and puts down what it found; a model has the means of its members', and one archive for all. Where too little is won, it has none. */
+ * own held-out cells or rows, and puts down what it found; a model has the means of its members', and one archive for all. Where too little is won, it has none. */
 #ifndef ACF_TRAIN_RECALL_H
 #define ACF_TRAIN_RECALL_H
 
@@ -14,6 +14,7 @@
 #include "train/trainer.h"
 
 #define ACF_RECALL_LEAST 0.005      /* of the scores of the network, at least, */
+#define ACF_RECALL_HELD 0.2       /* of the cells of rows that validate are asked, where no cells are held out */
 #define ACF_RECALL_SURE 1.0       /* and so many deviations: below, it is not worth the time that look-ups take */
 
 /* Finds out for the weights in `value`, and sets tr->recall: all 0 where there is nothing to ask. Fails: ACF_EMEMORY and others of validation. */
@@ -28,7 +29,8 @@ void acf_recall_pool(const double (*found)[ACF_RECALL_NUMBERS], int n, double v[
 /* Is that enough, and more than chance? */
 bool acf_recall_worth(const double *v);
 
-/* The archive of t, as records of m's members say; m->archive stays NULL where it is not worth it. */
+/* The archive of t, as records of m's members say, without rows that the first member held out and never learned
+ * from; m->archive stays NULL where it is not worth it. */
 acf_status acf_recall_attach(acf_model *m, const acf_table *t);
 
 #endif

@@ -250,6 +250,40 @@ static void held_out_cells_decide(void **state) {
     }
 }
 
+static void open_rows(acf_train_lab *l, acf_table *t) {
+    acf_train_lab_open(
+        l, 1,
+        (const char *[]){"steps=4", "valid-every=2", "recall=true", "anchor=1", "valid-on=rows", "valid=0.4", NULL});
+    acf_train_lab_ready(l, t);
+    if (acf_trainer_run(l->tr, NULL, NULL)) fail_msg("%s", acf_error());
+}
+
+/* Rows that are held out find their likes among the others, and are in no archive but that of a second pass. */
+static void held_out_rows_decide_and_are_no_donors(void **state) {
+    (void)state;
+    acf_train_lab l;
+    open_rows(&l, table_of(N, 4));
+    const acf_rows *rows = l.tr->data.rows;
+    assert_true(worth(&l));
+    assert_true(l.tr->data.rows == rows && rows->n == l.split.train.n && l.tr->data.table == l.table &&
+                !l.tr->data.hold);
+    acf_model m = {
+        .config = l.o, .encoder = l.encoder, .net = l.net, .record = acf_trainer_record(l.tr, ACF_END_STEPS)};
+    assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
+    assert_int_equal(m.archive->N, l.split.train.n);
+    for (int64_t i = 0; i < m.archive->N; i++)
+        assert_true(m.archive->id[i] == (uint64_t)acf_rows_at(&l.split.train, i));
+    acf_archive_free(m.archive);
+    m.record.refit = ACF_REFIT_DONE;
+    assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
+    assert_int_equal(m.archive->N, N);
+    acf_archive_free(m.archive);
+    acf_train_lab_close(&l);
+    open_rows(&l, acf_train_lab_table(N, D, 0, 0, 3));
+    assert_false(worth(&l));
+    acf_train_lab_close(&l);
+}
+
 static void every_member_asks(void **state) {
     (void)state;
     acf_train_lab l;
@@ -410,7 +444,7 @@ static void records_and_archives_agree(void **state) {
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
     assert_true(acf_recall_worth(r.recall));
     check_round_trip(&r, ACF_RECALL_COLUMN + D);
-    acf_model m = {.encoder = l.encoder, .net = l.net, .record = r};
+    acf_model m = {.config = l.o, .encoder = l.encoder, .net = l.net, .record = r};
     for (int j = 0; j < D; j++) m.record.recall[ACF_RECALL_COLUMN + j] = 0.5 * j - 1;
     m.record.recall[ACF_RECALL_SHIFT] = -2, m.record.recall[ACF_RECALL_TOLD] = 0.75, m.record.recall[ACF_RECALL_AGREE] = 0.4;
     assert_int_equal(acf_recall_attach(&m, l.table), ACF_OK);
@@ -440,30 +474,39 @@ static void records_and_archives_agree(void **state) {
     acf_train_lab_close(&l);
 }
 
-static void survives_without_memory(void **state) {
-    (void)state;
-    acf_train_lab l;
-    open_lab(&l, "valid=0.2", table_of(40, 2));
+static void check_memory(acf_train_lab *l) {
     acf_status status = ACF_EMEMORY;
     for (int64_t n = 1; status == ACF_EMEMORY; n++) {
         const int64_t live = acf_alloc_live();
         acf_alloc_fail_at(n);
-        status = acf_recall_fit(l.tr);
+        status = acf_recall_fit(l->tr);
         acf_alloc_fail_at(0);
-        acf_tape_begin(l.tr->tape, false);
+        acf_tape_begin(l->tr->tape, false);
         if (status) assert_true(acf_alloc_live() <= live + 64); /* a tape keeps what it has grown to */
-        if (status) assert_true(l.tr->recall[ACF_RECALL_CHANCE] == 0);
+        if (status) assert_true(l->tr->recall[ACF_RECALL_CHANCE] == 0);
     }
     assert_int_equal(status, ACF_OK);
-    acf_train_lab_close(&l);
+    acf_train_lab_close(l);
 }
 
-ACF_TESTS(recall, cmocka_unit_test(rows_that_are_better_are_believed), cmocka_unit_test(rows_that_are_no_better_are_not_looked_up),
-          cmocka_unit_test(a_little_is_not_worth_it), cmocka_unit_test(what_may_be_chance_is_not_believed), cmocka_unit_test(truths_are_no_less_likely),
+static void survives_without_memory(void **state) {
+    (void)state;
+    acf_train_lab l;
+    open_lab(&l, "valid=0.2", table_of(40, 2));
+    check_memory(&l);
+    open_rows(&l, table_of(40, 2));
+    check_memory(&l);
+}
+
+ACF_TESTS(recall, cmocka_unit_test(rows_that_are_better_are_believed),
+          cmocka_unit_test(rows_that_are_no_better_are_not_looked_up), cmocka_unit_test(a_little_is_not_worth_it),
+          cmocka_unit_test(what_may_be_chance_is_not_believed), cmocka_unit_test(truths_are_no_less_likely),
           cmocka_unit_test(a_column_may_be_left_to_the_network), cmocka_unit_test(classes_are_left_to_the_network),
           cmocka_unit_test(cells_without_donors_do_not_count), cmocka_unit_test(units_do_not_matter),
           cmocka_unit_test(the_numbers_are_where_it_is_least), cmocka_unit_test(held_out_cells_decide),
-          cmocka_unit_test(every_member_asks), cmocka_unit_test(what_is_won_is_counted), cmocka_unit_test(members_are_pooled),
-          cmocka_unit_test(worth_is_enough_and_more_than_chance), cmocka_unit_test(what_is_asked_is_what_is_chosen_from), cmocka_unit_test(some_tables_are_not_remembered),
-          cmocka_unit_test(a_broken_network_is_not_asked), cmocka_unit_test(records_have_the_numbers), cmocka_unit_test(records_and_archives_agree),
-          cmocka_unit_test(survives_without_memory))
+          cmocka_unit_test(held_out_rows_decide_and_are_no_donors), cmocka_unit_test(every_member_asks),
+          cmocka_unit_test(what_is_won_is_counted), cmocka_unit_test(members_are_pooled),
+          cmocka_unit_test(worth_is_enough_and_more_than_chance),
+          cmocka_unit_test(what_is_asked_is_what_is_chosen_from), cmocka_unit_test(some_tables_are_not_remembered),
+          cmocka_unit_test(a_broken_network_is_not_asked), cmocka_unit_test(records_have_the_numbers),
+          cmocka_unit_test(records_and_archives_agree), cmocka_unit_test(survives_without_memory))

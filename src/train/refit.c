@@ -9,8 +9,7 @@
 #include <math.h>
 
 bool acf_refit_planned(const acf_trainer *tr) {
-    const acf_holdout *hold = tr->given.hold;
-    return tr->set.refit && hold && hold->held + hold->visible <= ACF_REFIT_CELLS;
+    return tr->set.refit && tr->all_cells > 0 && tr->all_cells <= ACF_REFIT_CELLS;
 }
 
 bool acf_refit_due(const acf_trainer *tr, acf_train_end end) {
@@ -31,15 +30,17 @@ acf_status acf_refit_encode(const acf_table *t, const acf_rows *rows, const acf_
 acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
     acf_encoder *e = NULL;
     ACF_ASSERT(tr->pass == 1);
-    ACF_TRY(acf_refit_encode(tr->given.table, &tr->rows, &tr->set.encoding, &e));
-    acf_status status = acf_batches_seek(&tr->walk, 0, 0);
+    if (tr->data.valid_rows) tr->rows = acf_rows_all(tr->given.table->N);
+    acf_status status = acf_refit_encode(tr->given.table, &tr->rows, &tr->set.encoding, &e);
+    if (!status) status = acf_trainer_walk(tr);
     if (status) {
+        tr->rows = tr->given_rows;
         acf_encoder_free(e);
         return status;
     }
     acf_trainer_forget(tr);
     tr->pass = 2, tr->first = *first, tr->widen = first->widen, tr->soften = first->soften;
-    tr->all = e, tr->data.encoder = e, tr->data.hold = NULL;
+    tr->all = e, tr->data.encoder = e, tr->data.hold = NULL, tr->data.valid_rows = NULL;
     tr->fills = acf_fill_wanted(tr->given.table, &tr->rows, e);
     tr->stream = tr->stream || tr->fills; /* the host makes their batches */
     tr->state = (acf_train_state){.best = INFINITY};
@@ -71,9 +72,9 @@ acf_status acf_refit_check(acf_trainer *tr) {
     ACF_ASSERT(tr->pass == 2);
     if (2 * s->skipped > s->step)
         return acf_fail(ACF_ENUMERIC, "%lld of %lld steps were not finite", (long long)s->skipped, (long long)s->step);
-    tr->data.hold = tr->given.hold; /* for this question only */
+    tr->data.hold = tr->given.hold, tr->data.valid_rows = tr->given.valid_rows; /* for this question only */
     acf_status status = acf_trainer_validate(tr, &nll);
-    tr->data.hold = NULL;
+    tr->data.hold = NULL, tr->data.valid_rows = NULL;
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "train/anchor.h"
 #include "train/checkpoint.h"
 #include "train/fit.h"
+#include "train/valid.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 enum { N = 150, D = 4 };
 static const char *const same_seed[] = {"seed=5", "steps=30", "valid-every=10", NULL}; /* the lab's network has seed 5 */
+static const char *const held_rows[] = {"seed=5", "steps=30", "valid-every=10", "valid-on=rows", "masks=uniform", NULL};
 
 static void open_lab(acf_train_lab *l, int threads, const char *const *settings) {
     acf_train_lab_open(l, threads, settings);
@@ -42,12 +44,13 @@ static void it_follows_what_ended_well(void **state) {
     assert_int_equal(end, ACF_END_STEPS);
     static const bool due[ACF_END_COUNT] = {[ACF_END_STEPS] = true, [ACF_END_EPOCHS] = true, [ACF_END_PATIENCE] = true};
     for (int k = 0; k < ACF_END_COUNT; k++) assert_int_equal(acf_refit_due(l.tr, (acf_train_end)k), due[k]);
-    const int64_t visible = l.hold->visible;
-    l.hold->visible = ACF_REFIT_CELLS - l.hold->held;
+    assert_int_equal(l.tr->all_cells, l.hold->held + l.hold->visible);
+    const int64_t cells = l.tr->all_cells;
+    l.tr->all_cells = ACF_REFIT_CELLS;
     assert_true(acf_refit_due(l.tr, end));
-    l.hold->visible++;
+    l.tr->all_cells++;
     assert_false(acf_refit_planned(l.tr) || acf_refit_due(l.tr, end));
-    l.hold->visible = visible;
+    l.tr->all_cells = cells;
     begin(&l, end);
     assert_false(acf_refit_due(l.tr, end)); /* there is no third */
     acf_train_lab_close(&l);
@@ -62,25 +65,28 @@ static void it_follows_what_ended_well(void **state) {
 /* ---- what ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Bit for bit what a trainer does that was made for all cells and for so many steps. */
-static void it_is_a_run_over_all_cells(void **state) {
-    (void)state;
+static void check_run_over_all(const char *const *settings, const char *masks) {
     acf_train_lab l, plain;
-    open_lab(&l, 1, same_seed);
+    open_lab(&l, 1, settings);
+    const int64_t held = acf_valid_cells(l.tr), rows = l.tr->rows.n;
     acf_train_end end = run(&l);
     const int64_t best = l.tr->state.best_step;
     const double valid = l.tr->state.best;
     assert_true(best > 0);
     begin(&l, end);
-    assert_true(l.tr->pass == 2 && l.tr->state.step == 0 && !l.tr->data.hold && l.tr->data.encoder != l.encoder);
+    assert_true(l.tr->pass == 2 && l.tr->state.step == 0 && !l.tr->data.hold && l.tr->data.encoder != l.encoder &&
+                l.tr->rows.n == N);
     assert_int_equal(run(&l), ACF_END_STEPS);
     char steps[32];
     snprintf(steps, sizeof steps, "steps=%d", 2 * (int)best);
-    open_lab(&plain, 2, (const char *[]){"seed=5", "valid=0", steps, NULL});
+    open_lab(&plain, 2, (const char *[]){"seed=5", "valid=0", steps, masks, NULL});
     assert_int_equal(run(&plain), ACF_END_STEPS);
     acf_train_lab_same(&l, &plain);
     for (int j = 0; j < D; j++) assert_true(l.tr->all->mean[j] == plain.encoder->mean[j] && l.tr->all->scale[j] == plain.encoder->scale[j]);
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
-    assert_true(r.valid == valid && r.valid_step == best && r.steps == 30 && r.held == l.hold->held && r.refit == ACF_REFIT_DONE);
+    assert_true(r.valid == valid && r.valid_step == best && r.steps == 30 && r.held == held && r.rows == rows &&
+                r.refit == ACF_REFIT_DONE);
+    assert_int_equal(acf_refit_check(l.tr), ACF_OK);
     assert_int_equal(acf_trainer_finish(l.tr), ACF_OK); /* averaged weights, not the best of the first pass, as sure as that was made */
     const acf_params *ps = acf_net_params(l.net);
     assert_true(r.widen != 0 && acf_trainer_record(l.tr, ACF_END_STEPS).widen == r.widen);
@@ -93,6 +99,17 @@ static void it_is_a_run_over_all_cells(void **state) {
     acf_encoder_free(e);
     acf_train_lab_close(&l);
     acf_train_lab_close(&plain);
+}
+
+static void it_is_a_run_over_all_cells(void **state) {
+    (void)state;
+    check_run_over_all(same_seed, NULL);
+}
+
+/* Those that were held out, too. */
+static void it_is_a_run_over_all_rows(void **state) {
+    (void)state;
+    check_run_over_all(held_rows, "masks=uniform");
 }
 
 /* Nothing was better than the start: the anchor of all cells, and a step that changes next to nothing. */
@@ -162,19 +179,18 @@ static int remove_file(void **state) {
 }
 
 /* Before its first step, in the middle and at its end; taken up with fresh objects, on another number of threads. */
-static void a_checkpoint_knows_its_pass(void **state) {
-    (void)state;
+static void check_resumed(const char *const *settings) {
     acf_train_lab whole, l, again;
-    open_lab(&whole, 1, same_seed);
+    open_lab(&whole, 1, settings);
     begin(&whole, run(&whole));
     run(&whole);
     const int64_t at[] = {0, whole.tr->set.steps / 2, whole.tr->set.steps};
     for (int k = 0; k < 3; k++) {
-        open_lab(&l, 1, same_seed);
+        open_lab(&l, 1, settings);
         begin(&l, run(&l));
         while (l.tr->state.step < at[k]) assert_int_equal(acf_trainer_step(l.tr, NULL), ACF_OK);
         assert_int_equal(acf_checkpoint_save(l.tr, path), ACF_OK);
-        open_lab(&again, 2, same_seed);
+        open_lab(&again, 2, settings);
         if (acf_checkpoint_load(again.tr, path)) fail_msg("%s", acf_error());
         assert_true(again.tr->pass == 2 && again.tr->state.step == at[k]);
         run(&again);
@@ -192,6 +208,12 @@ static void a_checkpoint_knows_its_pass(void **state) {
         acf_train_lab_close(&again);
     }
     acf_train_lab_close(&whole);
+}
+
+static void a_checkpoint_knows_its_pass(void **state) {
+    (void)state;
+    check_resumed(same_seed);
+    check_resumed(held_rows);
 }
 
 static void its_length_is_settled(void **state) {
@@ -303,6 +325,7 @@ static void the_encoder_is_of_all_cells(void **state) {
 
 #define WITH_FILE(f) cmocka_unit_test_setup_teardown(f, make_file, remove_file)
 ACF_TESTS(refit, cmocka_unit_test(it_follows_what_ended_well), cmocka_unit_test(it_is_a_run_over_all_cells),
-          cmocka_unit_test(it_may_be_the_anchor_alone), cmocka_unit_test(the_anchor_keeps_its_components), WITH_FILE(a_checkpoint_knows_its_pass), WITH_FILE(its_length_is_settled),
-          cmocka_unit_test(a_diverged_second_pass_leaves_the_first), cmocka_unit_test(an_interrupted_second_pass_leaves_the_first),
-          cmocka_unit_test(the_encoder_is_of_all_cells))
+          cmocka_unit_test(it_is_a_run_over_all_rows), cmocka_unit_test(it_may_be_the_anchor_alone),
+          cmocka_unit_test(the_anchor_keeps_its_components), WITH_FILE(a_checkpoint_knows_its_pass),
+          WITH_FILE(its_length_is_settled), cmocka_unit_test(a_diverged_second_pass_leaves_the_first),
+          cmocka_unit_test(an_interrupted_second_pass_leaves_the_first), cmocka_unit_test(the_encoder_is_of_all_cells))

@@ -34,6 +34,7 @@ struct acf_supply {
     acf_trainer *tr;
     bool streams;
     int64_t listed;       /* resident: rows that validation goes through, */
+    bool masked;          /* with masks as training has them (valid.h): else their held-out cells; */
     double slopes, cells; /* what is added to the sum of their log p, and what the sum is divided by */
     double step_room, check_room; /* what part of a batch's cells is modelled at most (acf_tape.room) */
 };

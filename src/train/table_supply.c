@@ -1,5 +1,6 @@
 /* Batches of tables for captured steps: see supply.h. */
 #include "train/supply.h"
+#include "train/valid.h"
 
 #include <math.h>
 
@@ -9,6 +10,8 @@ typedef struct table_supply {
     acf_supply base;
     const acf_holdout *hold; /* whose cells are held out in the resident table */
     acf_resident *resident;  /* NULL: streamed */
+    const acf_rows *rows;    /* that validate, where they are in: */
+    acf_resident *valid;     /* NULL: none */
     acf_batch *stage[ACF_STAGES];
     acf_batch *batch; /* in device memory */
 } table_supply;
@@ -23,7 +26,8 @@ static bool fits(const acf_trainer *tr, acf_device *dev) {
     size_t left, all;
     const acf_train_data *d = &tr->data;
     if (acf_device_memory(dev, &left, &all)) return false;
-    return (double)acf_resident_bytes(d->table, &tr->rows, d->encoder, d->hold) < SHARE * (double)left;
+    const size_t valid = d->valid_rows ? acf_resident_bytes(d->valid_table, d->valid_rows, d->encoder, NULL) : 0;
+    return (double)(acf_resident_bytes(d->table, &tr->rows, d->encoder, d->hold) + valid) < SHARE * (double)left;
 }
 
 /* The table on the device, or batches that take turns. */
@@ -40,18 +44,44 @@ static acf_status make_source(table_supply *s) {
     return ACF_OK;
 }
 
-/* Training models as many cells as its masks say, and hardly ever more; validation those that are held out. Reals and categories are parts of a
- * table, each with room of its own: the narrower varies more. */
-static void plan(table_supply *s) {
+/* What part of a batch's cells `most` of them are. Reals and categories are parts of a table, each with room of its
+ * own: the narrower varies more. */
+static double part_of(const table_supply *s, int64_t most, int64_t part) {
+    return fmin(1, (double)most / (double)(s->batch->capacity * part));
+}
+
+/* Training models as many cells as its masks say, and hardly ever more; validation those that are held out. */
+static void plan(table_supply *s, int64_t part) {
     acf_supply *base = &s->base;
-    int64_t reals, all = acf_net_columns(base->tr->net);
-    acf_net_reals(base->tr->net, &reals);
-    const int64_t part = reals == 0 || reals == all ? all : acf_min(reals, all - reals), N = s->batch->capacity;
     base->streams = !s->resident, base->check_room = 1;
-    base->step_room = acf_masks_room(&base->tr->set.masks, N, all, part);
+    base->step_room = acf_masks_room(&base->tr->set.masks, s->batch->capacity, acf_net_columns(base->tr->net), part);
     if (!s->resident) return;
-    base->check_room = fmin(1, (double)s->resident->most / (double)(N * part));
+    base->check_room = part_of(s, s->resident->most, part);
     base->listed = s->resident->listed, base->slopes = s->resident->slopes, base->cells = (double)acf_max(s->resident->cells, 1);
+}
+
+/* Rows that validate, beside the table; without them the host validates (valid.c). */
+static acf_status add_valid(table_supply *s, int64_t part) {
+    acf_supply *base = &s->base;
+    acf_trainer *tr = base->tr;
+    const acf_train_data *d = &tr->data;
+    acf_valid_facts f;
+    if (!s->resident || !d->valid_rows) return ACF_OK;
+    ACF_TRY(acf_valid_look(tr, &f));
+    if (!f.plain) return ACF_OK;
+    ACF_TRY(acf_resident_create(tr->ps->dev, d->valid_table, d->valid_rows, d->encoder, NULL, tr->set.seed,
+                                tr->walk.size, &s->valid));
+    s->rows = d->valid_rows;
+    base->masked = true, base->check_room = part_of(s, f.most, part);
+    base->listed = d->valid_rows->n, base->slopes = f.slopes, base->cells = f.weight;
+    return ACF_OK;
+}
+
+/* The narrower of the two parts of a table, reals and categories; all of it where there is one. */
+static int64_t narrow_part(const acf_net *net) {
+    int64_t reals, all = acf_net_columns(net);
+    acf_net_reals(net, &reals);
+    return reals == 0 || reals == all ? all : acf_min(reals, all - reals);
 }
 
 static void free_table(acf_supply *base) {
@@ -59,6 +89,7 @@ static void free_table(acf_supply *base) {
     acf_batch_free(s->batch);
     for (int k = 0; k < ACF_STAGES; k++) acf_batch_free(s->stage[k]);
     acf_resident_free(s->resident);
+    acf_resident_free(s->valid);
     acf_release(s);
 }
 
@@ -69,7 +100,8 @@ static acf_status create_table(acf_trainer *tr, acf_supply **out) {
     s->base = (acf_supply){.kind = &acf_table_supply, .tr = tr}, s->hold = tr->data.hold;
     ACF_TRY_DONE(make_source(s));
     ACF_TRY_DONE(acf_batch_place(tr->ps->dev, tr->walk.size, tr->data.table->D, &s->batch));
-    plan(s);
+    plan(s, narrow_part(tr->net));
+    ACF_TRY_DONE(add_valid(s, narrow_part(tr->net)));
     *out = &s->base;
 done:
     if (status) free_table(&s->base);
@@ -91,13 +123,15 @@ static acf_status table_gradients(acf_supply *s, const acf_drawing *how, const a
 
 static acf_tensor *table_logp(acf_supply *s, const acf_drawing *how) {
     acf_tape *t = s->tr->tape;
-    if (of(s)->resident) acf_resident_draw(t, of(s)->resident, how, of(s)->batch);
+    if (of(s)->resident) acf_resident_draw(t, of(s)->valid ? of(s)->valid : of(s)->resident, how, of(s)->batch);
     return acf_net_logp(t, acf_net_view(t, s->tr->net, of(s)->batch, NULL));
 }
 
 static bool table_validates(const acf_supply *base) {
     const table_supply *s = (const table_supply *)base;
-    return s->resident && s->hold && s->hold == base->tr->data.hold && base->listed > 0;
+    const acf_train_data *now = &base->tr->data;
+    if (now->valid_rows) return s->valid && s->rows == now->valid_rows;
+    return s->resident && s->hold && s->hold == now->hold && base->listed > 0;
 }
 
 const acf_supply_kind acf_table_supply = {create_table, free_table, send_table, table_gradients, table_logp, table_validates};

@@ -3,6 +3,26 @@
 
 #include "model/config.h"
 
+#include <string.h>
+
+/* `auto`: an imputation is asked for single cells, so without other masks these validate; else what is asked in
+ * training. */
+static acf_valid_on settle_valid(const acf_options *o) {
+    const int choice = acf_options_choice(o, "valid-on");
+    const bool usual = strcmp(acf_options_text(o, "masks"), acf_opts_find(o, "masks")->standard) == 0 &&
+                       acf_options_choice(o, "preset") == 0;
+    if (choice > 0) return (acf_valid_on)choice;
+    return usual && acf_options_real(o, "valid-rows") == 0 ? ACF_VALID_CELLS : ACF_VALID_ROWS;
+}
+
+static acf_status check_valid(const acf_train_settings *s) {
+    if (!(s->valid_rows > 0) || s->valid_on == ACF_VALID_ROWS) return ACF_OK;
+    return acf_fail(
+        ACF_EUSAGE,
+        "the option 'valid-rows' is %g, but validation is on %s; leave out valid-rows, or use valid-on rows",
+        s->valid_rows, s->valid_on == ACF_VALID_CELLS ? "held-out cells (valid-on cells)" : "a second table");
+}
+
 acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out) {
     acf_train_settings s = {
         .batch = acf_options_int(o, "batch") == ACF_INT_AUTO ? ACF_BATCH_ROWS : acf_options_int(o, "batch"),
@@ -19,6 +39,8 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .loss = {.per_column = acf_options_choice(o, "loss-per") == 1, .guess_weight = acf_options_real(o, "guess-weight")},
         .encoding = {.warp = acf_options_choice(o, "encode") == 1, .dequantise = acf_options_bool(o, "dequantise")},
         .valid = acf_options_real(o, "valid"),
+        .valid_rows = acf_options_real(o, "valid-rows"),
+        .valid_on = settle_valid(o),
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),
         .recall = acf_options_bool(o, "recall"),
@@ -28,6 +50,7 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .seed = (uint64_t)acf_options_int(o, "seed"),
     };
     ACF_TRY(acf_masks_parse(acf_options_text(o, "masks"), &s.masks));
+    ACF_TRY(check_valid(&s));
     *out = s;
     return ACF_OK;
 }

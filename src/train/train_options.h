@@ -10,6 +10,9 @@
 #include "train/loss.h"
 #include "train/schedule.h"
 
+/* What training is validated on (valid.h), as the choices of the option `valid-on` behind auto. */
+typedef enum acf_valid_on { ACF_VALID_CELLS = 1, ACF_VALID_ROWS, ACF_VALID_TABLE } acf_valid_on;
+
 typedef struct acf_train_settings {
     int64_t batch;         /* rows of a step at most; an epoch is cut into equal steps. `auto` that nobody settled (batch_auto.h) is the default */
     int64_t steps, epochs; /* the first limit reached ends the run; 0: no such limit */
@@ -20,7 +23,9 @@ typedef struct acf_train_settings {
     acf_masks masks;
     acf_encoding encoding;
     acf_loss loss;
-    double valid;        /* fraction of the observed cells held out */
+    double valid;        /* fraction of the observed cells, or of the rows, held out */
+    double valid_rows;   /* fraction of the rows held out; 0: valid is */
+    acf_valid_on valid_on; /* `auto` is settled: cells where masks and preset are at their defaults, else rows */
     int64_t valid_every; /* steps; 0: once an epoch */
     int64_t patience;    /* validations without a better one; 0: no limit */
     bool recall;         /* held-out cells are asked whether to look rows up (recall.h) */
@@ -33,7 +38,7 @@ typedef struct acf_train_settings {
 /* Adam as training uses it; lr, which changes from step to step, is 0. */
 acf_adam acf_train_adam(const acf_train_settings *s);
 
-/* Borrows o. Fails: ACF_EUSAGE (the text of `masks`). */
+/* Borrows o. Fails: ACF_EUSAGE (the text of `masks`; a fraction of rows where no rows of the table are held out). */
 acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out);
 
 #endif

@@ -31,7 +31,8 @@ static void every_option_arrives(void **state) {
     static const char *const set[][2] = {
         {"batch", "7"}, {"steps", "11"}, {"epochs", "13"}, {"lr", "0.5"}, {"warmup", "17"}, {"decay", "linear"},
         {"decay-to", "0.25"}, {"clip", "0.75"}, {"weight-decay", "0.125"}, {"dropout", "0.375"}, {"average", "0.625"},
-        {"masks", "joint"}, {"guess-weight", "19"}, {"loss-per", "column"}, {"valid", "0.0625"}, {"valid-every", "23"},
+        {"masks", "joint"}, {"guess-weight", "19"}, {"loss-per", "column"}, {"valid", "0.0625"}, {"valid-on", "rows"},
+        {"valid-rows", "0.03125"}, {"valid-every", "23"},
         {"patience", "29"}, {"refit", "false"}, {"precision", "bf16"}, {"seed", "9007199254740991"}};
     enum { SET = sizeof set / sizeof *set };
     acf_options *o = NULL;
@@ -48,6 +49,7 @@ static void every_option_arrives(void **state) {
     assert_true(s.schedule.decay == ACF_DECAY_LINEAR && s.schedule.to == 0.25 && s.clip == 0.75 && s.weight_decay == 0.125);
     assert_true(s.dropout == 0.375 && s.average == 0.625 && s.masks.n == 1 && s.masks.part[0].kind == ACF_MASK_JOINT);
     assert_true(s.loss.guess_weight == 19 && s.loss.per_column && s.valid == 0.0625 && s.valid_every == 23);
+    assert_true(s.valid_on == ACF_VALID_ROWS && s.valid_rows == 0.03125);
     assert_true(s.patience == 29 && !s.refit && s.precision == ACF_PRECISION_BF16 && s.seed == 9007199254740991u);
     acf_opts_free(o);
 }
@@ -63,5 +65,35 @@ static void wrong_masks_are_refused(void **state) {
     acf_opts_free(o);
 }
 
-ACF_TESTS(train_options, cmocka_unit_test(defaults_make_settings), cmocka_unit_test(every_option_arrives),
-          cmocka_unit_test(wrong_masks_are_refused))
+/* What `auto` becomes, and what contradicts itself. */
+static void validation_asks_what_training_asks(void **state) {
+    (void)state;
+    static const struct {
+        const char *name[2], *value[2];
+        acf_valid_on expected; /* 0: refused */
+    } cases[] = {
+        {{"seed"}, {"3"}, ACF_VALID_CELLS},
+        {{"masks"}, {"uniform + bernoulli:0.5 + marginal:0.5"}, ACF_VALID_CELLS},
+        {{"masks"}, {"joint"}, ACF_VALID_ROWS},
+        {{"preset"}, {"paper"}, ACF_VALID_ROWS},
+        {{"valid-rows"}, {"0.1"}, ACF_VALID_ROWS},
+        {{"masks", "valid-on"}, {"joint", "cells"}, ACF_VALID_CELLS},
+        {{"masks", "valid-on"}, {"joint", "table"}, ACF_VALID_TABLE},
+        {{"valid-rows", "valid-on"}, {"0.1", "cells"}, 0},
+        {{"valid-rows", "valid-on"}, {"0.1", "table"}, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        acf_options *o = NULL;
+        acf_train_settings s;
+        assert_int_equal(acf_opts_create(acf_option_table, acf_option_count, &o), ACF_OK);
+        for (int i = 0; i < 2 && cases[k].name[i]; i++)
+            assert_int_equal(acf_opts_set(o, cases[k].name[i], cases[k].value[i]), ACF_OK);
+        assert_int_equal(acf_train_settings_read(o, &s), cases[k].expected ? ACF_OK : ACF_EUSAGE);
+        if (cases[k].expected) assert_int_equal(s.valid_on, cases[k].expected);
+        else assert_non_null(strstr(acf_error(), "leave out valid-rows, or use valid-on rows"));
+        acf_opts_free(o);
+    }
+}
+
+ACF_TESTS(train_options, cmocka_unit_test(defaults_make_settings), cmocka_unit_test(validation_asks_what_training_asks),
+          cmocka_unit_test(every_option_arrives), cmocka_unit_test(wrong_masks_are_refused))

@@ -12,6 +12,7 @@
 #include "train/captured.h"
 #include "train/checkpoint.h"
 #include "train/fill.h"
+#include "train/valid.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,9 +29,12 @@ static const acf_task table_task; /* below */
 acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const acf_options *o, acf_holdout **hold,
                              acf_encoder **encoder) {
     acf_train_settings set;
+    acf_row_split split = {0};
     acf_holdout *h = NULL;
     ACF_TRY(acf_train_settings_read(o, &set));
-    ACF_TRY(acf_holdout_create(table, rows, set.valid, set.seed, &h));
+    if (!rows && set.valid_on == ACF_VALID_ROWS) ACF_TRY(acf_valid_split(table, NULL, &set, &split));
+    if (split.valid.n) rows = &split.train;
+    ACF_TRY(acf_holdout_create(table, rows, set.valid_on == ACF_VALID_CELLS ? set.valid : 0, set.seed, &h));
     if (h->held == 0) {
         acf_holdout_free(h);
         h = NULL;
@@ -54,16 +58,15 @@ static size_t slab_bytes(const acf_trainer *tr) { return (size_t)params(tr)->tot
 static bool has_cells(const acf_trainer *tr) {
     const acf_table *t = tr->data.table;
     for (int64_t k = 0; k < tr->rows.n; k++) {
-        int64_t row = acf_rows_at(&tr->rows, k), seen = -acf_holdout_row(tr->data.hold, t, row, tr->held);
-        const double *x = acf_tab_row(t, row);
-        for (int64_t j = 0; j < t->D; j++) seen += acf_tab_present(x[j]);
-        if (seen > 0) return true;
+        const int64_t row = acf_rows_at(&tr->rows, k);
+        if (acf_tab_observed(t, row) > acf_holdout_row(tr->data.hold, t, row, tr->held)) return true;
     }
     return false;
 }
 
 static acf_status check(acf_trainer *tr) {
     ACF_TRY(acf_encoder_check(tr->data.encoder, tr->data.table));
+    if (tr->data.valid_rows) ACF_TRY(acf_encoder_check(tr->data.encoder, tr->data.valid_table));
     if (acf_net_columns(tr->net) != tr->data.table->D)
         return acf_fail(ACF_ESHAPE, "a network of %lld columns for a table of %lld", (long long)acf_net_columns(tr->net),
                         (long long)tr->data.table->D);
@@ -81,17 +84,22 @@ static int64_t limit_of(const acf_trainer *tr) {
 }
 
 /* Equal steps: 257 rows at 256 a step become 129 and 128, not 256 and a step of one row that counts as much. */
-static acf_status start_walk(acf_trainer *tr) {
-    int64_t steps = acf_ceil_div(tr->rows.n, tr->set.batch), size = acf_ceil_div(tr->rows.n, steps);
-    ACF_TRY(acf_batches_start(&tr->rows, size, tr->set.seed, true, &tr->walk));
-    tr->set.schedule.total = tr->limit = limit_of(tr);
-    return ACF_OK;
+static int64_t step_rows(int64_t rows, int64_t batch) { return acf_ceil_div(rows, acf_ceil_div(rows, batch)); }
+
+acf_status acf_trainer_walk(acf_trainer *tr) {
+    return acf_batches_start(&tr->rows, step_rows(tr->rows.n, tr->set.batch), tr->set.seed, true, &tr->walk);
+}
+
+/* Rows of a step of any pass: a second one may have more rows. */
+static int64_t capacity(const acf_trainer *tr) {
+    if (!tr->data.table) return tr->walk.size;
+    return acf_max(tr->walk.size, step_rows(acf_max(tr->data.table->N, 1), tr->set.batch));
 }
 
 static acf_status make_memory(acf_trainer *tr) {
     acf_params *ps = params(tr);
     ACF_TRY(acf_tape_create(ps->dev, NULL, &tr->tape));
-    if (!(tr->row = acf_alloc((size_t)tr->walk.size * sizeof *tr->row, "a batch"))) return ACF_EMEMORY;
+    if (!(tr->row = acf_alloc((size_t)capacity(tr) * sizeof *tr->row, "a batch"))) return ACF_EMEMORY;
     if (!tr->task->held(tr)) return ACF_OK;
     tr->best = ps->dev->memory.alloc(ps->dev->memory.ctx, slab_bytes(tr));
     if (!tr->best && ps->dev->memory.refuse) return ps->dev->memory.refuse(ps->dev->memory.ctx, slab_bytes(tr), 0);
@@ -106,8 +114,28 @@ acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o) {
                         tr->set.precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
     if (!params(tr)->grad) return acf_fail(ACF_EUSAGE, "the network was created for queries only; create it for training");
     tr->state.best = INFINITY, tr->pass = 1;
-    ACF_TRY(start_walk(tr));
+    ACF_TRY(acf_trainer_walk(tr));
+    tr->set.schedule.total = tr->limit = limit_of(tr);
     return make_memory(tr);
+}
+
+/* What validates, copied; the table's own rows where no other is given. */
+static void take_valid(acf_trainer *tr, const acf_train_data *data) {
+    const bool any = data->valid_rows && data->valid_rows->n > 0;
+    tr->data.valid_rows = any ? &tr->valid_rows : NULL, tr->data.valid_table = NULL;
+    if (!any) return;
+    tr->valid_rows = *data->valid_rows;
+    tr->data.valid_table = data->valid_table ? data->valid_table : data->table;
+}
+
+/* Cells that a second pass would learn from; 0: it would learn what the first did, as all of the table is in it. */
+static int64_t count_all(const acf_trainer *tr) {
+    const acf_train_data *d = &tr->data;
+    int64_t cells = 0;
+    if (d->hold) return d->hold->held + d->hold->visible;
+    if (d->valid_table != d->table) return 0;
+    for (int64_t i = 0; i < d->table->N; i++) cells += acf_tab_observed(d->table, i);
+    return cells;
 }
 
 acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const acf_options *o, acf_trainer **out) {
@@ -115,13 +143,17 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
     acf_trainer *tr = acf_alloc_zero(sizeof *tr, "a trainer");
     if (!tr) return ACF_EMEMORY;
     tr->task = &table_task, tr->ps = acf_net_params(net), tr->net = net, tr->data = *data;
-    tr->rows = data->rows ? *data->rows : acf_rows_all(data->table->N);
+    tr->rows = tr->given_rows = data->rows ? *data->rows : acf_rows_all(data->table->N);
     tr->data.rows = &tr->rows;
     if (data->hold && data->hold->held == 0) tr->data.hold = NULL;
-    tr->given = tr->data;
+    take_valid(tr, data);
+    tr->given = tr->data, tr->given.rows = &tr->given_rows;
     ACF_TRY_DONE(check(tr));
+    ACF_TRY_DONE(acf_train_settings_read(o, &tr->set));
+    ACF_TRY_DONE(acf_valid_count(tr));
+    tr->all_cells = count_all(tr);
     ACF_TRY_DONE(acf_trainer_settle(tr, o));
-    ACF_TRY_DONE(acf_batch_create(tr->walk.size, data->table->D, &tr->batch));
+    ACF_TRY_DONE(acf_batch_create(capacity(tr), data->table->D, &tr->batch));
     ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, NULL));
     *out = tr;
 done:
@@ -336,72 +368,6 @@ static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real 
 
 static bool averaged(const acf_trainer *tr) { return tr->set.average > 0 && tr->state.updates > 0; }
 
-static bool streams(const acf_trainer *tr) { return tr->captured && acf_captured_streams(tr->captured); }
-
-/* Sum over the held-out cells in the batch of log |dz/dt|: from a density of encoded values to one of standardised values. */
-static double warp_slopes(const acf_trainer *tr, const acf_batch *b) {
-    const acf_encoder *e = tr->data.encoder;
-    double sum = 0;
-    for (int64_t k = 0; k < b->N * b->D; k++) {
-        int64_t i = k / b->D, j = k % b->D;
-        if (!b->m[k] || b->b[k] || !e->warp[j].n) continue;
-        double x = acf_tab_row(tr->data.table, tr->row[i])[j];
-        sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x, tr->set.seed, b->id[i], ACF_NOISE_FIXED)) - e->log_jacobian[j];
-    }
-    return sum;
-}
-
-/* The held-out cells of the first n rows in tr->row, given the others. */
-static void fill_check(acf_trainer *tr, acf_batch *b, int64_t n) {
-    acf_batch_fill(device(tr), b, tr->data.table, tr->data.encoder, tr->data.hold, ACF_BATCH_VALID, tr->row, n);
-    acf_batch_dequantise(device(tr), b, tr->data.table, tr->data.encoder, tr->row, tr->set.seed, ACF_NOISE_FIXED);
-}
-
-/* *sum += log p of these, or what is to be added to it when the device keeps the rest (acf_captured_total). */
-static acf_status add_logp(acf_trainer *tr, int64_t n, double *sum) {
-    acf_tape *t = tr->tape;
-    if (streams(tr)) {
-        int stage;
-        ACF_TRY(acf_captured_feed(tr->captured, &stage));
-        acf_batch *b = acf_table_stage(acf_captured_supply(tr->captured), stage);
-        fill_check(tr, b, n);
-        *sum += warp_slopes(tr, b);
-        return acf_captured_check(tr->captured);
-    }
-    fill_check(tr, tr->batch, n);
-    acf_tape_begin(t, false);
-    acf_tensor *logp = acf_net_logp(t, acf_net_view(t, tr->net, tr->batch, NULL));
-    ACF_TRY(acf_tape_check(t, logp));
-    acf_real *host = acf_arena_alloc(t->host, (size_t)n * sizeof *host);
-    if (!host) return ACF_EMEMORY;
-    ACF_TRY(acf_device_copy(device(tr), host, logp->data, (size_t)n * sizeof *host, ACF_TO_HOST));
-    ACF_TRY(acf_device_sync(device(tr)));
-    for (int64_t i = 0; i < n; i++) *sum += (double)host[i];
-    *sum += warp_slopes(tr, tr->batch);
-    return ACF_OK;
-}
-
-/* With the weights in `value`: rows in their own order, those without a held-out cell left out. */
-static acf_status mean_nll(acf_trainer *tr, double *nll) {
-    if (acf_captured_validates(tr->captured)) return acf_captured_nll(tr->captured, nll);
-    double sum = 0, there = 0;
-    int64_t n = 0, cells = 0;
-    if (streams(tr)) ACF_TRY(acf_captured_start(tr->captured));
-    for (int64_t k = 0; k < tr->rows.n; k++) {
-        int64_t row = acf_rows_at(&tr->rows, k), held = acf_holdout_row(tr->data.hold, tr->data.table, row, tr->held);
-        if (held == 0) continue;
-        cells += held;
-        tr->row[n++] = row;
-        if (n < tr->walk.size) continue;
-        ACF_TRY(add_logp(tr, n, &sum));
-        n = 0;
-    }
-    if (n) ACF_TRY(add_logp(tr, n, &sum));
-    if (streams(tr)) ACF_TRY(acf_captured_total(tr->captured, &there));
-    *nll = -(sum + there) / (double)acf_max(cells, 1);
-    return ACF_OK;
-}
-
 /* The averaged weights take the place of the others meanwhile, which wait in the gradients' slab: between steps it is free. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
     acf_params *ps = params(tr);
@@ -592,7 +558,6 @@ acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     return r;
 }
 
-static int64_t table_held(const acf_trainer *tr) { return tr->data.hold ? tr->data.hold->held : 0; }
-
-static const acf_task table_task = {"another table", ACF_OPTS_RECORDED, table_held, table_gradients, mean_nll, table_finite, acf_checkpoint_table, NULL,
+static const acf_task table_task = {"another table",   ACF_OPTS_RECORDED, acf_valid_cells,      table_gradients,
+                                    acf_valid_score,   table_finite,      acf_checkpoint_table, NULL,
                                     &acf_table_supply, table_fill};

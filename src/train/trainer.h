@@ -35,6 +35,8 @@ typedef struct acf_train_data {
     const acf_rows *rows; /* NULL: all */
     const acf_encoder *encoder;
     const acf_holdout *hold; /* NULL: nothing is held out */
+    const acf_table *valid_table; /* of the rows that validate; NULL: table */
+    const acf_rows *valid_rows;   /* which these are, none of rows (valid.h); NULL: held-out cells validate */
 } acf_train_data;
 
 /* Where a run is; with the slabs, all that its future depends on. */
@@ -75,9 +77,11 @@ struct acf_trainer {
     acf_params *ps;       /* of the network; its slabs value, grad, m, v, average are in use */
     acf_net *net;         /* keeps; NULL: images are learned */
     struct acf_image_task *image; /* their data (image_task.c), owned; NULL: a table is learned, in the members from `given` to `held` */
-    acf_train_data given; /* to create: what a checkpoint belongs to; keeps what it points to, but for rows, which is copied */
+    acf_train_data given; /* to create: what a checkpoint belongs to; keeps what it points to, but copies the rows */
     acf_train_data data;  /* what this pass trains on: the same in the first */
-    acf_rows rows;
+    acf_rows rows, given_rows, valid_rows;
+    int64_t asked;        /* cells that masks ask of valid_rows, */
+    int64_t all_cells;    /* and that a second pass would learn from (refit.h); 0: there can be none */
     acf_train_settings set;
     json_t *options; /* the recorded ones of the set given to create; owned */
     acf_tape *tape;
@@ -107,9 +111,9 @@ struct acf_trainer {
 /* Before the data or the network change: what was captured of them is forgotten. */
 void acf_trainer_forget(acf_trainer *tr);
 
-/* Holds out the fraction `valid` of the cells (*hold = NULL when that leaves none) and fits the encoder to the others, as `encode`
- * and `dequantise` say. Borrows
- * all. Gives both. Fails: ACF_EUSAGE, ACF_EMEMORY. */
+/* Holds out what the options say (train_options.h, valid_on) and fits the encoder to the rest, as `encode` and
+ * `dequantise` say: cells (*hold = NULL when that leaves none), or, with rows NULL, rows, which are those of
+ * acf_valid_split. Borrows all. Gives both. Fails: ACF_EUSAGE, ACF_EMEMORY. */
 acf_status acf_train_prepare(const acf_table *table, const acf_rows *rows, const acf_options *o, acf_holdout **hold,
                              acf_encoder **encoder);
 
@@ -128,6 +132,8 @@ acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *ma
 
 /* For those who create trainers, once task, ps and rows are set: options, the walk over rows, memory. */
 acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o);
+/* The walk from its beginning, over other rows than before. */
+acf_status acf_trainer_walk(acf_trainer *tr);
 void acf_trainer_free(acf_trainer *tr); /* NULL is allowed */
 
 /* What a step was like. */
@@ -142,8 +148,10 @@ struct acf_train_step {
  * last cause), ACF_EMEMORY and others of the tape; then the step has not happened, and weights and position are as before. */
 acf_status acf_trainer_step(acf_trainer *tr, acf_train_step *out);
 
-/* Of images the mean -log p in nats per image; of tables: mean -log p, in units where real columns have deviation 1, of all held-out cells given the other observed ones of their rows, per cell; with averaged
- * weights where averaging is on. Changes nothing. Fails: ACF_EUSAGE (nothing is held out), ACF_ENUMERIC, ACF_EMEMORY. */
+/* Of images the mean -log p in nats per image; of tables: mean -log p, in units where real columns have deviation 1,
+ * per cell that validation asks for (valid.h): of all held-out cells given the other observed ones of their rows, or
+ * of rows that masks ask for; with averaged weights where averaging is on. Changes nothing. Fails: ACF_EUSAGE
+ * (nothing is held out), ACF_ENUMERIC, ACF_EMEMORY. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll);
 
 typedef struct acf_train_progress {

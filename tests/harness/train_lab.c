@@ -2,6 +2,7 @@
 #include "harness/train_lab.h"
 
 #include "harness/net_lab.h"
+#include "train/valid.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 static const char *const standard[] = {"flow=linear leaky rnn",  "mlp-width=12",         "mlp-layers=1", "coupling-units=8",
                                        "likelihood-units=10",    "likelihood-layers=1",  "components=3", "identity=3",
                                        "batch=32",               "steps=30",             "warmup=5",     "lr=0.01",
-                                       "valid-every=10",         "anchor=0",             NULL};
+                                       "valid-every=10",         "anchor=0",             "valid-on=cells",  NULL};
 
 void acf_train_lab_open(acf_train_lab *l, int threads, const char *const *settings) {
     *l = (acf_train_lab){0};
@@ -22,10 +23,15 @@ void acf_train_lab_open(acf_train_lab *l, int threads, const char *const *settin
 }
 
 void acf_train_lab_ready(acf_train_lab *l, acf_table *table) {
+    acf_train_settings set;
     l->table = table;
+    if (acf_train_settings_read(l->o, &set) || acf_valid_split(table, l->valid, &set, &l->split))
+        fail_msg("%s", acf_error());
+    const acf_rows *valid = l->split.valid.n ? &l->split.valid : NULL;
     if (acf_train_prepare(table, NULL, l->o, &l->hold, &l->encoder) ||
         acf_net_create(l->dev, table->column, table->D, l->o, 5, true, &l->net) ||
-        acf_trainer_create(l->net, &(acf_train_data){table, NULL, l->encoder, l->hold}, l->o, &l->tr))
+        acf_trainer_create(l->net, &(acf_train_data){table, &l->split.train, l->encoder, l->hold, l->valid, valid},
+                           l->o, &l->tr))
         fail_msg("%s", acf_error());
 }
 
@@ -35,6 +41,7 @@ void acf_train_lab_close(acf_train_lab *l) {
     acf_encoder_free(l->encoder);
     acf_holdout_free(l->hold);
     acf_tab_free(l->table);
+    acf_tab_free(l->valid);
     acf_opts_free(l->o);
     acf_device_close(l->dev);
 }

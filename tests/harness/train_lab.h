@@ -10,6 +10,8 @@ typedef struct acf_train_lab {
     acf_device *dev;
     acf_options *o; /* model and training options in one set */
     acf_table *table;
+    acf_table *valid; /* a second table, to be set before ready, which takes it; NULL: none */
+    acf_row_split split;
     acf_holdout *hold;
     acf_encoder *encoder;
     acf_net *net;
