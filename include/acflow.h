@@ -346,7 +346,8 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
  * training (acf_options_help lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of
- * columns where they were not set. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
+ * columns where they were not set. The presets `paper`, `paper-2d` and `ar` are the paper's models and training, with nothing added; what other options
+ * add to them, acf_model_info says. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
  * Borrows all. Gives *out; free with acf_model_free.
  *
  * The fraction `valid` of the observed cells is held out, to find out when training is best. With `refit`, the default, training that
@@ -354,10 +355,10 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * fitted to all cells, for twice as many steps as were best, `lr` decaying over exactly these. On a small table the cells held out are worth that time;
  * on a large one they matter less. A member of several (below) that never got better than the mixture it begins with, of a table of 40 rows or more,
  * has no second pass: the mixtures of the first differ. Of a table of fewer than 100 rows for each column the held-out cells also say how much wider the
- * distributions of reals, and how much less certain classes, should be than they were learned. What model and reports say of validation stays what the first pass found. A second pass that
+ * distributions of reals, and how much less certain classes, should be than they were learned (`calibrate`). What model and reports say of validation stays what the first pass found. A second pass that
  * diverges is given up, and the model of the first is the result.
  *
- * `members` models are fitted, each as said above but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
+ * `members` models are fitted, each with the same options but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
  * default, is 3 for a table of fewer than 2,000 rows and at most 56 columns and 1 for others: what a small table leaves open, no single network knows, and
  * their mean errs less.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
@@ -382,7 +383,7 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * be repeated until it is done. Without `resume` a file that exists is refused (ACF_EUSAGE), as it may hold hours of work.
  * A checkpoint is refused (ACF_EMODEL, with a sentence that says what differs) when it is of another table, version or other
  * options. Allowed to differ are `threads`, when to stop (`steps`, `epochs`, `patience`) and the size of steps (`lr`, `warmup`,
- * `decay`, `decay-to`, `clip`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. In a second
+ * `decay`, `decay-to`, `halve-every`, `clip`, `batch`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. In a second
  * pass, and behind the first member, nothing may differ but `threads`: its length is settled. */
 ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
                                  acf_model **out);
@@ -404,7 +405,9 @@ ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` a
  * "valid" and "valid_step" (best validation, where there was one), "widen" and "soften" (logarithms of what held-out cells multiplied the scales
  * of reals and the temperature of classes by; 0: nothing), "refit" (none, done, or diverged: what became of a second pass, of
  * twice valid_step steps), "seconds", "before" (steps of the models it was started from, where it was); null where a file does not say. Of a model of several members these are the first's, and "members" is a list with
- * the "seed" and the "training" of each. Fails: ACF_ESPACE, ACF_EMEMORY. */
+ * the "seed", the "options" and the "training" of each. With the preset `paper`, `paper-2d` or `ar`, "beyond_paper" names what is added to the paper's
+ * model ("donors, refit, 3 ensemble members") and "other_than_paper" the other options that are not the preset's, each with the preset's value in brackets;
+ * a text each, left out where there is nothing to say. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
 
 /* The same for a person, a line "name: value" each. */
