@@ -271,7 +271,7 @@ ACF_API acf_status acf_table_format(const acf_table *t, int64_t j, double value,
 
 /* The cells as the table's file has them: visit is called with the text of each, without quotes and not ended by a NUL, row after row; 0 and the bytes of an
  * empty one. Of a matrix or a table from memory, the shortest text of the number. visit returns 0 to go on; anything else ends the pass, which is no failure. Reads the
- * file once more, so no writer may be open. Fails: ACF_EIO (also: the file has changed), ACF_EDATA, ACF_EMEMORY. */
+ * file once more, with a reader of its own. Fails: ACF_EIO (also: the file has changed), ACF_EDATA, ACF_EMEMORY. */
 typedef int (*acf_cell_callback)(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes);
 ACF_API acf_status acf_table_texts(const acf_table *t, acf_cell_callback visit, void *ctx);
 
@@ -295,8 +295,8 @@ typedef struct acf_write_plan {
  * columns as V1, V2, ... */
 typedef struct acf_writer acf_writer;
 
-/* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which has
- * one writer at a time. Gives *out; end with acf_writer_commit or acf_writer_abort.
+/* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which may
+ * have any number of writers. Gives *out; end with acf_writer_commit or acf_writer_abort.
  * A device such as /dev/null, or a pipe, is written to as it comes.
  * Fails: ACF_EUSAGE (a plan that says nothing; path is the file the table came from; a name that ends in .npy for text, or in .csv for a matrix),
  * ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
