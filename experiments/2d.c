@@ -186,7 +186,8 @@ static void run(const char *set, const acf_options *o, double (*c)[2 * SAMPLES])
 
 /* ---- all of them --------------------------------------------------------------------------------------------------------- */
 
-/* The paper's model and nothing else. The rows are made, so that a fiftieth of them is enough to tell which weights are best. */
+/* The paper's model and nothing else. The rows are made, so that a fiftieth of them is enough to tell which weights
+ * are best. */
 static void defaults(acf_options *o) {
     static const char *const set[][2] = {{"preset", "paper-2d"}, {"valid", "0.02"}};
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) need(acf_options_set(o, set[k][0], set[k][1]));

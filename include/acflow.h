@@ -346,7 +346,8 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
  * training (acf_options_help lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of
- * columns where they were not set. The presets `paper`, `paper-2d` and `ar` are the paper's models and training, with nothing added; what other options
+ * columns where they were not set. The presets `paper`, `paper-2d` and `ar` are the paper's models and training, with
+ * nothing added; what other options
  * add to them, acf_model_info says. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
  * Borrows all. Gives *out; free with acf_model_free.
  *

@@ -41,11 +41,13 @@ int64_t acf_model_parameters(const acf_model *m) {
 /* {"seed", "options", "training"}: NULL where there was no memory. */
 static json_t *member_json(const acf_model *m) {
     json_t *training = NULL, *options = NULL;
-    if ((m->record.known && acf_fit_record_to_json(&m->record, &training)) || acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &options)) {
+    if ((m->record.known && acf_fit_record_to_json(&m->record, &training)) ||
+        acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &options)) {
         json_decref(training);
         return NULL;
     }
-    return json_pack("{s:I, s:o, s:o?}", "seed", (json_int_t)acf_options_int(m->config, "seed"), "options", options, "training", training);
+    return json_pack("{s:I, s:o, s:o?}", "seed", (json_int_t)acf_options_int(m->config, "seed"), "options", options,
+                     "training", training);
 }
 
 /* A list of these, likewise. */
@@ -121,7 +123,9 @@ static void image_line(const acf_model *m, acf_text *t) {
     acf_text_addf(t, ", %s, %d bits\n", s->C == 1 ? "grey" : "colour", m->map->bits);
 }
 
-static bool is_recorded(const acf_model *m, const acf_option *d) { return d->flags & (m->image ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED); }
+static bool is_recorded(const acf_model *m, const acf_option *d) {
+    return d->flags & (m->image ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED);
+}
 
 /* Options of m, a line each; but: only those with another value than there, NULL: all. */
 static acf_status option_lines(const acf_model *m, const acf_options *but, acf_text *t) {

@@ -1,4 +1,5 @@
-/* What acflow.h promises of threads: sessions of one model, and readers and writers of one table, at once and each with the answers it has alone. */
+/* What acflow.h promises of threads: sessions of one model, and readers and writers of one table, at once and each
+ * with the answers it has alone. */
 #include "acflow.h"
 
 #include "device/cpu.h"
@@ -43,7 +44,8 @@ static void at_once(const work *what) {
         if (w[k].wrong) fail_msg("thread %d: %d of %d answers are wrong: %s", k, w[k].wrong, TIMES, w[k].first);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------------------- */
+/* ---- tables
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static acf_lab_folder folder;
 static char *table_text;
@@ -120,7 +122,9 @@ static bool draws_holes(const work *w, int thread) {
     return acf_plot_missing(path, NULL, w->t) == ACF_OK;
 }
 
-static bool reads_and_writes(const work *w, int thread) { return reads_texts(w, thread) && (thread ? writes(w, thread) : draws_holes(w, thread)); }
+static bool reads_and_writes(const work *w, int thread) {
+    return reads_texts(w, thread) && (thread ? writes(w, thread) : draws_holes(w, thread));
+}
 
 /* Text, and packed text. */
 static void a_table_is_shared(void **state) {
@@ -156,7 +160,8 @@ static void a_piped_table_is_shared(void **state) {
 static void a_matrix_is_shared(void **state) {
     (void)state;
     static char bytes[128 + ROWS * 3 * 8];
-    static const char header[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (400, 3), }";
+    static const char header[] =
+        "\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (400, 3), }";
     memset(bytes, ' ', 127);
     memcpy(bytes, header, sizeof header - 1);
     bytes[127] = '\n';
@@ -180,16 +185,19 @@ static void a_file_that_changes_is_noticed(void **state) {
     acf_table_free(t);
 }
 
-/* ---- sessions ------------------------------------------------------------------------------------------------------------ */
+/* ---- sessions
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* Its products are large enough for bf16. */
 static acf_model *fit(const acf_table *t, const char *answers) {
-    static const char *const set[][2] = {{"steps", "2"}, {"likelihood-units", "64"}, {"mlp-width", "64"}, {"threads", "1"}, {"device", "cpu"},
-                                         {"members", "2"}, {"flow", "linear leaky rnn"}, {"refit", "false"}, {"recall", "false"}};
+    static const char *const set[][2] = {
+        {"steps", "2"},   {"likelihood-units", "64"},   {"mlp-width", "64"}, {"threads", "1"},   {"device", "cpu"},
+        {"members", "2"}, {"flow", "linear leaky rnn"}, {"refit", "false"},  {"recall", "false"}};
     acf_options *o;
     acf_model *m;
     assert_int_equal(acf_options_create(&o), ACF_OK);
-    for (size_t k = 0; k < sizeof set / sizeof *set; k++) assert_int_equal(acf_options_set(o, set[k][0], set[k][1]), ACF_OK);
+    for (size_t k = 0; k < sizeof set / sizeof *set; k++)
+        assert_int_equal(acf_options_set(o, set[k][0], set[k][1]), ACF_OK);
     assert_int_equal(acf_options_set(o, "answers", answers), ACF_OK);
     if (acf_model_fit(t, o, NULL, NULL, &m)) fail_msg("%s", acf_error());
     acf_options_free(o);
@@ -254,6 +262,7 @@ static void precision_is_the_sessions(void **state) {
 }
 
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, make_files, remove_files)
-ACF_TESTS(threads_api, WITH_FILES(a_table_is_shared), WITH_FILES(a_piped_table_is_shared), WITH_FILES(a_matrix_is_shared),
-          WITH_FILES(a_file_that_changes_is_noticed), cmocka_unit_test(sessions_answer_as_they_do_alone), cmocka_unit_test(and_so_they_do_in_bf16),
+ACF_TESTS(threads_api, WITH_FILES(a_table_is_shared), WITH_FILES(a_piped_table_is_shared),
+          WITH_FILES(a_matrix_is_shared), WITH_FILES(a_file_that_changes_is_noticed),
+          cmocka_unit_test(sessions_answer_as_they_do_alone), cmocka_unit_test(and_so_they_do_in_bf16),
           cmocka_unit_test(precision_is_the_sessions))

@@ -327,8 +327,9 @@ static void the_real_table_is_sound(void **state) {
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table), WITH_SET(copies_are_like_it), WITH_SET(set_reads_every_type),
-          WITH_SET(refusals_name_value_range_and_name), cmocka_unit_test(the_environment_supplies_a_default),
-          WITH_SET(a_file_is_taken_whole_or_not_at_all), WITH_SET(the_user_wins_over_a_file_in_any_order),
-          WITH_SET(json_round_trip_is_exact), WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for),
-          WITH_SET(help_tells_all), WITH_SET(memory_may_run_out), cmocka_unit_test(the_real_table_is_sound))
+ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table),
+          WITH_SET(copies_are_like_it), WITH_SET(set_reads_every_type), WITH_SET(refusals_name_value_range_and_name),
+          cmocka_unit_test(the_environment_supplies_a_default), WITH_SET(a_file_is_taken_whole_or_not_at_all),
+          WITH_SET(the_user_wins_over_a_file_in_any_order), WITH_SET(json_round_trip_is_exact),
+          WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for), WITH_SET(help_tells_all),
+          WITH_SET(memory_may_run_out), cmocka_unit_test(the_real_table_is_sound))

@@ -335,7 +335,8 @@ static void say_trouble(show *s, const char *trouble) {
     cli_say(CLI_WARN, "%s", trouble);
 }
 
-/* Ends the log. A log that can't be written, now or with what is still in memory, is lost, and said to be; the training that it is about is worth more. */
+/* Ends the log. A log that can't be written, now or with what is still in memory, is lost, and said to be; the
+ * training that it is about is worth more. */
 static void close_log(show *s) {
     FILE *f = s->log;
     if (!f) return;
@@ -345,7 +346,8 @@ static void close_log(show *s) {
     if (!failed) errno = EIO;
     if (fclose(f) == 0 && !failed) return;
     if (s->bar && s->shown > 0) fputc('\n', stderr);
-    cli_say(CLI_ERROR, "the log '%s' is lost: %s; the training is not affected", s->log_path, strerror(failed ? why : errno));
+    cli_say(CLI_ERROR, "the log '%s' is lost: %s; the training is not affected", s->log_path,
+            strerror(failed ? why : errno));
 }
 
 static void put_log(show *s, const acf_fit_report *r) {

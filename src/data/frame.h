@@ -70,8 +70,9 @@ int64_t acf_frame_holes(const acf_frame *f);
  * there are none. */
 void acf_frame_left(const acf_frame *f, acf_text *out);
 
-/* Calls visit with the text of every cell of the table as its file has it, without quotes, row after row, until one fails: of a matrix the shortest text of
- * the number, of a table without a file that of its value. Threads may do so at once, and writers be open: each has a reader of its own. Fails as reading does, and as visit. */
+/* Calls visit with the text of every cell of the table as its file has it, without quotes, row after row, until one
+ * fails: of a matrix the shortest text of the number, of a table without a file that of its value. Threads may do so
+ * at once, and writers be open: each has a reader of its own. Fails as reading does, and as visit. */
 typedef acf_status (*acf_text_visit)(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes);
 acf_status acf_frame_texts(const acf_table *t, acf_text_visit visit, void *ctx);
 

@@ -1,5 +1,6 @@
-/* The texts of a table's cells, and where its file has holes, in all of its columns: see frame.h (acf_frame_texts, acf_frame_pattern). One more pass over the file, with a reader of its own, which
- * makes sure that it is the one that was typed. */
+/* The texts of a table's cells, and where its file has holes, in all of its columns: see frame.h (acf_frame_texts,
+ * acf_frame_pattern). One more pass over the file, with a reader of its own, which makes sure that it is the one that
+ * was typed. */
 #include "data/frame.h"
 #include "data/number.h"
 
@@ -38,7 +39,8 @@ static acf_status tell_text(const telling *w) {
         ACF_TRY_DONE(acf_csv_next(csv, &r));
         if (r.n == 0) break;
         for (int64_t c = 0; c < r.n; c++)
-            if (place_of(f, c) >= 0) ACF_TRY_DONE(w->visit(w->ctx, r.row, place_of(f, c), r.field[c].text, r.field[c].length));
+            if (place_of(f, c) >= 0)
+                ACF_TRY_DONE(w->visit(w->ctx, r.row, place_of(f, c), r.field[c].text, r.field[c].length));
     }
 done:
     acf_csv_close(csv);

@@ -265,7 +265,8 @@ static acf_status share_file(acf_source *again, const acf_source *s) {
     if (!again->name) return ACF_EMEMORY;
     again->fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
     if (s->spool >= 0) again->spool = fcntl(s->spool, F_DUPFD_CLOEXEC, 3);
-    if (again->fd < 0 || (s->spool >= 0 && again->spool < 0)) return acf_fail(ACF_EIO, "cannot open %s again: %s", s->name, strerror(errno));
+    if (again->fd < 0 || (s->spool >= 0 && again->spool < 0))
+        return acf_fail(ACF_EIO, "cannot open %s again: %s", s->name, strerror(errno));
     again->base = s->base;
     again->spooled = s->spooled;
     again->seen = s->at.offset > s->seen.offset || s->at.end ? s->at : s->seen;

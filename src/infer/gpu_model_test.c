@@ -254,7 +254,8 @@ static void *ask_again_and_again(void *ctx) {
     static _Thread_local double logp[ROWS], drawn[CELLS];
     asking *a = ctx;
     for (int k = 0; k < ASKED_TIMES; k++)
-        a->wrong += ask_once(a, logp, drawn) != ACF_OK || memcmp(logp, a->expected, sizeof logp) != 0 || memcmp(drawn, a->drawn, sizeof drawn) != 0;
+        a->wrong += ask_once(a, logp, drawn) != ACF_OK || memcmp(logp, a->expected, sizeof logp) != 0 ||
+                    memcmp(drawn, a->drawn, sizeof drawn) != 0;
     return NULL;
 }
 
@@ -267,7 +268,9 @@ static void sessions_do_not_disturb_each_other(void **state) {
     open_bench(&b, recurrent);
     move_weights(&b);
     for (int k = 0; k < 2; k++) {
-        a[k] = (asking){.b = &b, .precision = k && acf_device_multiplies(b.gpu.dev, ACF_PRECISION_BF16) ? ACF_PRECISION_BF16 : ACF_PRECISION_FLOAT};
+        a[k] = (asking){.b = &b,
+                        .precision = k && acf_device_multiplies(b.gpu.dev, ACF_PRECISION_BF16) ? ACF_PRECISION_BF16
+                                                                                               : ACF_PRECISION_FLOAT};
         must(ask_once(&a[k], a[k].expected, a[k].drawn));
     }
     for (int k = 0; k < 2; k++) assert_int_equal(pthread_create(&thread[k], NULL, ask_again_and_again, &a[k]), 0);
@@ -495,8 +498,12 @@ static void a_giant_batch_is_refused(void **state) {
     acf_tab_free(t);
 }
 
-ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods), cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences), cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(sessions_do_not_disturb_each_other),
-                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),
-                 cmocka_unit_test(steps_that_are_not_finite_are_skipped),
-                 cmocka_unit_test(a_run_comes_to_its_end), cmocka_unit_test(a_model_goes_from_device_to_device),
+ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods),
+                 cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences),
+                 cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(sessions_do_not_disturb_each_other),
+                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses),
+                 cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences),
+                 cmocka_unit_test(same_training_from_the_host),
+                 cmocka_unit_test(steps_that_are_not_finite_are_skipped), cmocka_unit_test(a_run_comes_to_its_end),
+                 cmocka_unit_test(a_model_goes_from_device_to_device),
                  cmocka_unit_test(a_checkpoint_goes_from_device_to_device), cmocka_unit_test(a_giant_batch_is_refused))

@@ -22,7 +22,8 @@ typedef struct acf_member {
     acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
 } acf_member;
 
-/* Keeps dev, in whose precision it answers, and m. rows: of a batch, at least 1. Gives *out; free with acf_member_free. Fails: ACF_EMEMORY. */
+/* Keeps dev, in whose precision it answers, and m. rows: of a batch, at least 1. Gives *out; free with
+ * acf_member_free. Fails: ACF_EMEMORY. */
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out);
 void acf_member_free(acf_member *s); /* NULL is allowed */
 

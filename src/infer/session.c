@@ -43,7 +43,8 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     if (!s) return ACF_EMEMORY;
     s->m = m, s->rows = rows;
     ACF_TRY_DONE(acf_device_again(dev, &s->dev));
-    for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(s->dev, one, rows, &s->member[s->K]));
+    for (const acf_model *one = m; one; one = one->next, s->K++)
+        ACF_TRY_DONE(acf_member_create(s->dev, one, rows, &s->member[s->K]));
     if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, s->dev->threads, &s->looked_up));
     ACF_TRY_DONE(find_leading(s));
     ACF_TRY_DONE(make_memory(s));

@@ -7,8 +7,9 @@
 
 #define PAPER_LAYER "linear leaky rnn"
 
-/* What `paper`, `paper-2d` and `ar` have in common, then the sizes of each (the paper's appendix); `ar` is its autoregressive baseline: no
- * transformations. The paper does not say how it trains: that is what its first author's code for tables does. */
+/* What `paper`, `paper-2d` and `ar` have in common, then the sizes of each (the paper's appendix); `ar` is its
+ * autoregressive baseline: no transformations. The paper does not say how it trains: that is what its first author's
+ * code for tables does. */
 static const struct {
     const char *preset, *name, *value;
 } presets[] = {

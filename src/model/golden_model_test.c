@@ -182,7 +182,8 @@ static void an_old_record_says_whether_it_is_calibrated(void **state) {
         acf_model *m;
         char text[8192];
         acf_golden_make(&g, &specs[MIXED]);
-        if (calibrated) replace(g.training, "\"seconds\"", "\"valid\":1,\"valid_step\":3,\"widen\":0.1,\"soften\":0,\"seconds\"");
+        if (calibrated)
+            replace(g.training, "\"seconds\"", "\"valid\":1,\"valid_step\":3,\"widen\":0.1,\"soften\":0,\"seconds\"");
         write_golden(&g);
         if (acf_model_load(path, NULL, &m)) fail_msg("%s", acf_error());
         assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
@@ -331,5 +332,6 @@ static void a_flipped_bit_is_refused(void **state) {
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, make_name, remove_file)
 ACF_TESTS(golden_model, WITH_FILE(golden_models_load_and_answer), WITH_FILE(golden_models_can_be_saved),
-          WITH_FILE(what_is_optional_may_be_absent), WITH_FILE(an_old_record_says_whether_it_is_calibrated), WITH_FILE(files_with_one_thing_wrong_are_refused),
-          WITH_FILE(a_file_cut_short_is_refused), WITH_FILE(a_flipped_bit_is_refused))
+          WITH_FILE(what_is_optional_may_be_absent), WITH_FILE(an_old_record_says_whether_it_is_calibrated),
+          WITH_FILE(files_with_one_thing_wrong_are_refused), WITH_FILE(a_file_cut_short_is_refused),
+          WITH_FILE(a_flipped_bit_is_refused))

@@ -19,9 +19,12 @@ static void add(looking *l, const char *text) {
     l->any = true;
 }
 
-/* ---- additions -------------------------------------------------------------------------------------------------------- */
+/* ---- additions
+ * -------------------------------------------------------------------------------------------------------- */
 
-static bool has_mixture(const acf_model *m) { return acf_net_anchor_size(m->net) > 0 && acf_net_anchor_rank(m->net) == 0; }
+static bool has_mixture(const acf_model *m) {
+    return acf_net_anchor_size(m->net) > 0 && acf_net_anchor_rank(m->net) == 0;
+}
 static bool has_factors(const acf_model *m) { return acf_net_anchor_rank(m->net) > 0; }
 static bool has_donors(const acf_model *m) { return m->archive; }
 static bool always(const acf_model *m) { return m; }
@@ -29,14 +32,16 @@ static bool always(const acf_model *m) { return m; }
 /* Where a file does not say how the model was trained, its options do. */
 static bool is_refitted(const acf_model *m) {
     bool any = false;
-    for (; m; m = m->next) any = any || (m->record.known ? m->record.refit == ACF_REFIT_DONE : acf_options_bool(m->config, "refit"));
+    for (; m; m = m->next)
+        any = any || (m->record.known ? m->record.refit == ACF_REFIT_DONE : acf_options_bool(m->config, "refit"));
     return any;
 }
 
 static bool is_calibrated(const acf_model *m) {
     bool any = false;
     for (; m; m = m->next)
-        any = any || (m->record.known ? m->record.widen != 0 || m->record.soften != 0 : acf_options_bool(m->config, "calibrate"));
+        any = any || (m->record.known ? m->record.widen != 0 || m->record.soften != 0
+                                      : acf_options_bool(m->config, "calibrate"));
     return any;
 }
 
@@ -61,7 +66,8 @@ static const struct {
 };
 enum { ADDITIONS = sizeof additions / sizeof *additions };
 
-/* ---- options ---------------------------------------------------------------------------------------------------------- */
+/* ---- options
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* The paper's model, ACFlow+BG, with each weight that it tries; and members, which are counted. */
 static bool is_of_paper(const char *name, const char *value) {

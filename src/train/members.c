@@ -14,7 +14,8 @@ uint64_t acf_member_seed(uint64_t seed, int k) {
     return ((uint64_t)bits[0] << 32 | bits[1]) >> (64 - SEED_BITS);
 }
 
-/* A model with every option of the first but the seed, before its training: also what a preset or the width of the table has set. Gives *hold and *out. */
+/* A model with every option of the first but the seed, before its training: also what a preset or the width of the
+ * table has set. Gives *hold and *out. */
 static acf_status make(const acf_model *first, const acf_table *t, uint64_t seed, acf_holdout **hold, acf_model **out) {
     acf_options *config;
     acf_encoder *encoder;

@@ -79,6 +79,6 @@ static void averages_begin_without_a_past(void **state) {
     assert_true(acf_average_beta(0.25, 100) == 0.25);
 }
 
-ACF_TESTS(schedule, cmocka_unit_test(warmup_rises_in_equal_steps), cmocka_unit_test(decay_ends_where_it_should), cmocka_unit_test(halving_goes_on_and_on),
-          cmocka_unit_test(steps_change_little), cmocka_unit_test(odd_lengths_are_harmless),
-          cmocka_unit_test(averages_begin_without_a_past))
+ACF_TESTS(schedule, cmocka_unit_test(warmup_rises_in_equal_steps), cmocka_unit_test(decay_ends_where_it_should),
+          cmocka_unit_test(halving_goes_on_and_on), cmocka_unit_test(steps_change_little),
+          cmocka_unit_test(odd_lengths_are_harmless), cmocka_unit_test(averages_begin_without_a_past))
