@@ -281,7 +281,7 @@ ACF_API acf_status acf_table_format(const acf_table *t, int64_t j, double value,
 
 /* The cells as the table's file has them: visit is called with the text of each, without quotes and not ended by a NUL, row after row; 0 and the bytes of an
  * empty one. Of a matrix or a table from memory, the shortest text of the number. visit returns 0 to go on; anything else ends the pass, which is no failure. Reads the
- * file once more, so no writer may be open. Fails: ACF_EIO (also: the file has changed), ACF_EDATA, ACF_EMEMORY. */
+ * file once more, with a reader of its own. Fails: ACF_EIO (also: the file has changed), ACF_EDATA, ACF_EMEMORY. */
 typedef int (*acf_cell_callback)(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes);
 ACF_API acf_status acf_table_texts(const acf_table *t, acf_cell_callback visit, void *ctx);
 
@@ -305,8 +305,8 @@ typedef struct acf_write_plan {
  * gives an NPY file. A table from memory is written as CSV, categories as codes, its nameless columns as V1, V2, ... */
 typedef struct acf_writer acf_writer;
 
-/* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which has
- * one writer at a time. Gives *out; end with acf_writer_commit or acf_writer_abort.
+/* path "-" is standard output; a name that ends in .gz is compressed. Nothing appears at path before acf_writer_commit. Keeps t, which may
+ * have any number of writers. Gives *out; end with acf_writer_commit or acf_writer_abort.
  * A device such as /dev/null, or a pipe, is written to as it comes.
  * Fails: ACF_EUSAGE (a plan that says nothing; path is the file the table came from; a name that ends in .npy for text, or in .csv for a matrix),
  * ACF_EDATA, ACF_EIO, ACF_EMEMORY. */
@@ -357,7 +357,9 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
 
 /* Learns a model of the table; its missing cells are allowed and are never looked at. Options: the sizes of the model and of
  * training (acf_options_help lists them), `seed`, `threads`, `device`. For wide tables `rank`, `flow` and `batch` follow the number of
- * columns where they were not set. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
+ * columns where they were not set. The presets `paper`, `paper-2d` and `ar` are the paper's models and training, with
+ * nothing added; what other options
+ * add to them, acf_model_info says. The same table, options and seed give the same model, for any number of threads. callback may be NULL.
  * Borrows all. Gives *out; free with acf_model_free.
  *
  * Validation finds out when training is best; the weights of the best validation are kept. What it asks is the option
@@ -379,10 +381,10 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * held out is worth that time; on a large one it matters less. With `refit` false, rows held out stay so. A member of
  * several (below) that never got better than the mixture it begins with, of a table of 40 rows or more,
  * has no second pass: the mixtures of the first differ. Of a table of fewer than 100 rows for each column the held-out cells also say how much wider the
- * distributions of reals, and how much less certain classes, should be than they were learned. What model and reports say of validation stays what the first pass found. A second pass that
+ * distributions of reals, and how much less certain classes, should be than they were learned (`calibrate`). What model and reports say of validation stays what the first pass found. A second pass that
  * diverges is given up, and the model of the first is the result.
  *
- * `members` models are fitted, each as said above but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
+ * `members` models are fitted, each with the same options but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
  * default, is 3 for a table of fewer than 2,000 rows and at most 56 columns and 1 for others: what a small table leaves open, no single network knows, and
  * their mean errs less.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
@@ -407,7 +409,7 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * be repeated until it is done. Without `resume` a file that exists is refused (ACF_EUSAGE), as it may hold hours of work.
  * A checkpoint is refused (ACF_EMODEL, with a sentence that says what differs) when it is of another table, version or other
  * options. Allowed to differ are `threads`, when to stop (`steps`, `epochs`, `patience`) and the size of steps (`lr`, `warmup`,
- * `decay`, `decay-to`, `clip`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. In a second
+ * `decay`, `decay-to`, `halve-every`, `clip`, `batch`): a finished run can be made longer, and one that diverged tried again with a smaller `lr`. In a second
  * pass, and behind the first member, nothing may differ but `threads`: its length is settled. */
 ACF_API acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx,
                                  acf_model **out);
@@ -437,7 +439,9 @@ ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` a
  * "valid" and "valid_step" (best validation, where there was one), "widen" and "soften" (logarithms of what held-out cells multiplied the scales
  * of reals and the temperature of classes by; 0: nothing), "refit" (none, done, or diverged: what became of a second pass, of
  * twice valid_step steps), "seconds", "before" (steps of the models it was started from, where it was); null where a file does not say. Of a model of several members these are the first's, and "members" is a list with
- * the "seed" and the "training" of each. Fails: ACF_ESPACE, ACF_EMEMORY. */
+ * the "seed", the "options" and the "training" of each. With the preset `paper`, `paper-2d` or `ar`, "beyond_paper" names what is added to the paper's
+ * model ("donors, refit, 3 ensemble members") and "other_than_paper" the other options that are not the preset's, each with the preset's value in brackets;
+ * a text each, left out where there is nothing to say. Fails: ACF_ESPACE, ACF_EMEMORY. */
 ACF_API acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed);
 
 /* The same for a person, a line "name: value" each. */

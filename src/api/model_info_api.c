@@ -2,6 +2,9 @@
 #include "api/door.h"
 #include "model/archive.h"
 #include "model/image_model.h"
+#include "model/paper.h"
+
+#include <string.h>
 
 int64_t acf_model_rows(const acf_model *m) { return m && m->archive ? m->archive->N : 0; }
 
@@ -35,18 +38,40 @@ int64_t acf_model_parameters(const acf_model *m) {
     return n;
 }
 
-/* [{"seed", "training"}, ...]: NULL where there was no memory. */
+/* {"seed", "options", "training"}: NULL where there was no memory. */
+static json_t *member_json(const acf_model *m) {
+    json_t *training = NULL, *options = NULL;
+    if ((m->record.known && acf_fit_record_to_json(&m->record, &training)) ||
+        acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &options)) {
+        json_decref(training);
+        return NULL;
+    }
+    return json_pack("{s:I, s:o, s:o?}", "seed", (json_int_t)acf_options_int(m->config, "seed"), "options", options,
+                     "training", training);
+}
+
+/* A list of these, likewise. */
 static json_t *members_json(const acf_model *m) {
     json_t *list = json_array();
-    for (; list && m; m = m->next) {
-        json_t *training = NULL;
-        if ((m->record.known && acf_fit_record_to_json(&m->record, &training)) ||
-            json_array_append_new(list, json_pack("{s:I, s:o?}", "seed", (json_int_t)acf_options_int(m->config, "seed"), "training", training))) {
+    for (; list && m; m = m->next)
+        if (json_array_append_new(list, member_json(m))) {
             json_decref(list);
             return NULL;
         }
-    }
     return list;
+}
+
+#define PAPER_MAX 4096 /* more than all options that differ */
+
+typedef acf_status (*paper_text)(const acf_model *m, acf_text *out);
+
+/* What such a function says becomes member `key`; nothing: there is no such member. */
+static acf_status add_paper(json_t *all, const char *key, paper_text say, const acf_model *m) {
+    char text[PAPER_MAX];
+    acf_text t = acf_text_into(text, sizeof text);
+    ACF_TRY(say(m, &t));
+    if (t.len == 0 || json_object_set_new(all, key, json_string(text)) == 0) return ACF_OK;
+    return acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
 }
 
 /* The members in output order; each is NULL after a failure, and released by who packs them. */
@@ -63,6 +88,12 @@ acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *nee
     if (all && m->next && json_object_set_new(all, "members", members_json(m))) {
         json_decref(all);
         all = NULL;
+    }
+    if (all) {
+        status = add_paper(all, "beyond_paper", acf_paper_beyond, m);
+        if (!status) status = add_paper(all, "other_than_paper", acf_paper_other, m);
+        if (status) json_decref(all);
+        ACF_TRY_DONE(status);
     }
     status = all ? acf_json_deliver(all, out, cap, needed) : acf_fail(ACF_EMEMORY, "out of memory: a description of a model");
 done:
@@ -92,6 +123,33 @@ static void image_line(const acf_model *m, acf_text *t) {
     acf_text_addf(t, ", %s, %d bits\n", s->C == 1 ? "grey" : "colour", m->map->bits);
 }
 
+static bool is_recorded(const acf_model *m, const acf_option *d) {
+    return d->flags & (m->image ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED);
+}
+
+/* Options of m, a line each; but: only those with another value than there, NULL: all. */
+static acf_status option_lines(const acf_model *m, const acf_options *but, acf_text *t) {
+    for (int i = 0; i < acf_opts_count(m->config); i++) {
+        const acf_option *d = acf_opts_row(m->config, i);
+        char value[PAPER_MAX], other[PAPER_MAX] = "";
+        acf_text v = acf_text_into(value, sizeof value), o = acf_text_into(other, sizeof other);
+        if (!is_recorded(m, d)) continue;
+        ACF_TRY(acf_opts_write(m->config, d->name, &v));
+        if (but) ACF_TRY(acf_opts_write(but, d->name, &o));
+        if (!but || strcmp(value, other) != 0) acf_text_addf(t, "  %-*s %s\n", WIDTH, d->name, value);
+    }
+    return ACF_OK;
+}
+
+/* "beyond the paper: donors, refit", where there is something. */
+static acf_status paper_line(const acf_model *m, const char *what, paper_text say, acf_text *t) {
+    char text[PAPER_MAX];
+    acf_text said = acf_text_into(text, sizeof text);
+    ACF_TRY(say(m, &said));
+    if (said.len > 0) acf_text_addf(t, "%s: %s\n", what, text);
+    return ACF_OK;
+}
+
 acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed) {
     ACF_NEED(m);
     ACF_NEED_ROOM(out, cap);
@@ -107,13 +165,14 @@ acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t
     if (m->image) image_line(m, &t);
     else acf_text_addf(&t, "columns: %lld\n", (long long)m->encoder->D);
     for (int64_t j = 0; j < acf_model_columns(m); j++) column_line(m, j, &t);
+    ACF_TRY(paper_line(m, "beyond the paper", acf_paper_beyond, &t));
+    ACF_TRY(paper_line(m, "other than the paper (in brackets the paper's)", acf_paper_other, &t));
     acf_text_add(&t, "options:\n");
-    for (int i = 0; i < acf_opts_count(m->config); i++) {
-        const acf_option *d = acf_opts_row(m->config, i);
-        if (!(d->flags & (m->image ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED))) continue;
-        acf_text_addf(&t, "  %-*s ", WIDTH, d->name);
-        ACF_TRY(acf_opts_write(m->config, d->name, &t));
-        acf_text_add(&t, "\n");
+    ACF_TRY(option_lines(m, NULL, &t));
+    int k = 1;
+    for (const acf_model *one = m->next; one; one = one->next) {
+        acf_text_addf(&t, "options of member %d that differ:\n", ++k);
+        ACF_TRY(option_lines(one, m->config, &t));
     }
     return acf_text_done(&t, needed);
 }

@@ -143,6 +143,8 @@
     X("decay", CHOICE, 0, 0, "cosine", "constant|linear|cosine", NULL, ACF_OPTION_BOTH,                            \
       "how the step size falls from warm-up to the last step")                                                         \
     X("decay-to", REAL, 0, 1, "0.02", NULL, NULL, ACF_OPTION_BOTH, "fraction of lr that decay ends with")          \
+    X("halve-every", INT, 0, 1000000000, "0", NULL, NULL, ACF_OPTION_BOTH,                                             \
+      "steps after which the step size is halved, again and again; 0 is never")                                        \
     X("clip", REAL, 0, 1e30, "5", NULL, NULL, ACF_OPTION_BOTH,                                                     \
       "largest norm of a step's gradient; 0 is no limit")                                                              \
     X("weight-decay", REAL, 0, 10, "0.01", NULL, NULL, ACF_OPTION_BOTH,                                            \
@@ -168,6 +170,8 @@
       "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
     X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_BOTH,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
+    X("calibrate", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                \
+      "recalibrate predictions on held-out cells; only tables of fewer than 100 rows a column need it")               \
     X("refit", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                    \
       "after training with held-out cells, fit anew to all cells for twice as many steps as were best; tables of at most "   \
       "200,000 known cells")                                                                                           \

@@ -268,6 +268,23 @@ void acf_opts_free(acf_options *o) {
     acf_release(o);
 }
 
+/* The environment is not asked again: the values are those of o. */
+acf_status acf_opts_copy(const acf_options *o, acf_options **out) {
+    acf_options *copy = acf_alloc_zero(sizeof *copy + (size_t)o->n * sizeof copy->value[0], "options");
+    if (!copy) return ACF_EMEMORY;
+    copy->table = o->table;
+    copy->n = o->n;
+    for (int i = 0; i < o->n; i++) {
+        copy->value[i] = o->value[i];
+        copy->value[i].text = o->value[i].text ? acf_alloc_text(o->value[i].text, "an option") : NULL;
+        if (!o->value[i].text || copy->value[i].text) continue;
+        acf_opts_free(copy);
+        return ACF_EMEMORY;
+    }
+    *out = copy;
+    return ACF_OK;
+}
+
 const char *acf_opts_keep(acf_options *o, const char *text) {
     const size_t n = strlen(text) + 1;
     kept *k = acf_alloc(sizeof *k + n, "an option");

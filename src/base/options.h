@@ -55,6 +55,9 @@ extern const int acf_option_reading; /* and so many any that reads a table or im
 acf_status acf_opts_create(const acf_option *table, int n, acf_options **out);
 void acf_opts_free(acf_options *o); /* NULL is allowed */
 
+/* Another set with the same values and origins. Gives *out; free it with acf_opts_free. Fails: ACF_EMEMORY. */
+acf_status acf_opts_copy(const acf_options *o, acf_options **out);
+
 /* A copy of a text that lives as long as the set. NULL and ACF_EMEMORY when there is no memory. */
 const char *acf_opts_keep(acf_options *o, const char *text);
 

@@ -74,6 +74,32 @@ static void a_number_may_be_auto(void **state) {
     assert_string_equal(acf_error(), "config.json: option 'rows' can't be 'Auto', expected auto or a whole number from 1 to 64");
 }
 
+/* Values and origins, in memory of its own; every allocation may fail. */
+static void copies_are_like_it(void **state) {
+    acf_options *o = *state, *copy = NULL;
+    assert_int_equal(acf_opts_set_from(o, "note", "a preset's", ACF_FROM_PRESET), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "rows", "auto"), ACF_OK);
+    for (int64_t n = 1;; n++) {
+        const int64_t live = acf_alloc_live();
+        acf_alloc_fail_at(n);
+        acf_status status = acf_opts_copy(o, &copy);
+        acf_alloc_fail_at(0);
+        if (status == ACF_OK) break;
+        assert_int_equal(status, ACF_EMEMORY);
+        assert_int_equal(acf_alloc_live(), live);
+    }
+    for (int i = 0; i < N; i++) {
+        char value[256];
+        acf_text t = acf_text_into(value, sizeof value);
+        assert_int_equal(acf_opts_write(o, table[i].name, &t), ACF_OK);
+        assert_value(copy, table[i].name, value);
+        assert_int_equal(acf_options_origin(copy, table[i].name), acf_options_origin(o, table[i].name));
+    }
+    assert_int_equal(acf_opts_set(copy, "note", "another"), ACF_OK);
+    assert_value(o, "note", "a preset's");
+    acf_opts_free(copy);
+}
+
 static void defaults_come_from_the_table(void **state) {
     acf_options *o = *state;
     assert_int_equal(acf_options_int(o, "epochs"), 10);
@@ -301,8 +327,9 @@ static void the_real_table_is_sound(void **state) {
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table), WITH_SET(set_reads_every_type),
-          WITH_SET(refusals_name_value_range_and_name), cmocka_unit_test(the_environment_supplies_a_default),
-          WITH_SET(a_file_is_taken_whole_or_not_at_all), WITH_SET(the_user_wins_over_a_file_in_any_order),
-          WITH_SET(json_round_trip_is_exact), WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for),
-          WITH_SET(help_tells_all), WITH_SET(memory_may_run_out), cmocka_unit_test(the_real_table_is_sound))
+ACF_TESTS(options, WITH_SET(a_number_may_be_auto), WITH_SET(defaults_come_from_the_table),
+          WITH_SET(copies_are_like_it), WITH_SET(set_reads_every_type), WITH_SET(refusals_name_value_range_and_name),
+          cmocka_unit_test(the_environment_supplies_a_default), WITH_SET(a_file_is_taken_whole_or_not_at_all),
+          WITH_SET(the_user_wins_over_a_file_in_any_order), WITH_SET(json_round_trip_is_exact),
+          WITH_SET(json_of_some_options), WITH_SET(bounds_can_be_asked_for), WITH_SET(help_tells_all),
+          WITH_SET(memory_may_run_out), cmocka_unit_test(the_real_table_is_sound))

@@ -297,7 +297,8 @@ typedef struct show {
     char said[1024]; /* the last trouble */
     const char *unit; /* rows or images */
     double shown; /* seconds of training at the last line */
-    FILE *log;
+    FILE *log;    /* NULL: there is none, or no more */
+    const char *log_path;
 } show;
 
 static void put_number(FILE *f, const char *name, double v) {
@@ -334,9 +335,31 @@ static void say_trouble(show *s, const char *trouble) {
     cli_say(CLI_WARN, "%s", trouble);
 }
 
+/* Ends the log. A log that can't be written, now or with what is still in memory, is lost, and said to be; the
+ * training that it is about is worth more. */
+static void close_log(show *s) {
+    FILE *f = s->log;
+    if (!f) return;
+    s->log = NULL;
+    const bool failed = ferror(f);
+    const int why = errno;
+    if (!failed) errno = EIO;
+    if (fclose(f) == 0 && !failed) return;
+    if (s->bar && s->shown > 0) fputc('\n', stderr);
+    cli_say(CLI_ERROR, "the log '%s' is lost: %s; the training is not affected", s->log_path,
+            strerror(failed ? why : errno));
+}
+
+static void put_log(show *s, const acf_fit_report *r) {
+    if (!s->log) return;
+    errno = EIO;
+    put_json(s->log, r);
+    if (ferror(s->log)) close_log(s);
+}
+
 static int report(void *ctx, const acf_fit_report *r) {
     show *s = ctx;
-    if (s->log) put_json(s->log, r);
+    put_log(s, r);
     say_trouble(s, r->trouble);
     const bool last = r->steps && r->step == r->steps;
     if ((s->bar || s->json) && (r->elapsed - s->shown >= 0.2 || last || (s->json && r->validated))) {
@@ -392,18 +415,9 @@ static void catch_signals(void (*handler)(int)) {
     signal(SIGTERM, handler);
 }
 
-/* Did a write to it fail, now (errno says why) or earlier? NULL is allowed. */
-static bool close_log(FILE *f) {
-    const bool before = f && ferror(f);
-    errno = 0;
-    if (f && fclose(f) != 0) return true;
-    errno = EIO;
-    return before;
-}
-
 static int train(cli_job *job, const course *c, const char *log) {
     const char *mode = job->progress ? job->progress : "auto";
-    show s = {.json = strcmp(mode, "json") == 0, .unit = c->im ? "images" : "rows"};
+    show s = {.json = strcmp(mode, "json") == 0, .unit = c->im ? "images" : "rows", .log_path = log};
     s.bar = strcmp(mode, "bar") == 0 || (strcmp(mode, "auto") == 0 && !job->quiet && isatty(STDERR_FILENO));
     if (log && !(s.log = fopen(log, "w"))) {
         cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(errno));
@@ -420,14 +434,9 @@ static int train(cli_job *job, const course *c, const char *log) {
     acf_status status = take(c, job->o, &s);
     catch_signals(SIG_DFL);
     if (s.bar && s.shown > 0) fputc('\n', stderr);
-    const bool log_failed = close_log(s.log);
-    const int why = errno;
-    int code = ended(job, status);
-    if (!code && log_failed) {
-        cli_say(CLI_ERROR, "cannot write '%s': %s", log, strerror(why));
-        code = acf_status_exit(ACF_EIO);
-    }
-    return code;
+    s.bar = false; /* its line has ended */
+    close_log(&s);
+    return ended(job, status);
 }
 
 int cli_fit_table(cli_job *job, const acf_table *t, const acf_table *valid, const char *log, acf_model **out) {

@@ -70,9 +70,10 @@ int cli_keep_state(cli_job *job, const char *model);
 /* The model is saved: its checkpoint has done its service. */
 void cli_drop_state(const cli_job *job);
 
-/* Trains on t with the job's options, showing progress on stderr; ^C and SIGTERM end it after the step, and a second ^C at once. The model
- * of an interrupted run is given too. valid: another table to validate on, NULL: none. log: a file that gets every report as a line of JSON; NULL: none. Returns 0 or the exit code (130:
- * interrupted), having said why. */
+/* Trains on t with the job's options, showing progress on stderr; ^C and SIGTERM end it after the step, and a second
+ * ^C at once. The model of an interrupted run is given too. valid: another table to validate on, NULL: none. log: a file
+ * that gets every report as a line of JSON; NULL: none. One that can't be written any more is lost, which is said, and
+ * the training goes on. Returns 0 or the exit code (130: interrupted), having said why. */
 int cli_fit_table(cli_job *job, const acf_table *t, const acf_table *valid, const char *log, acf_model **out);
 int cli_fit_images(cli_job *job, const acf_images *im, const char *log, acf_model **out);
 /* The same within an evaluation, which fits to what it does not hide. A signal ends it at once: there is nothing to save. */

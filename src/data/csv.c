@@ -504,6 +504,24 @@ acf_status acf_csv_open_blocks(const char *path, const acf_csv_want *want, size_
 
 acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **out) { return acf_csv_open_blocks(path, want, BLOCK, out); }
 
+/* The header's fields stay csv's. */
+acf_status acf_csv_again(const acf_csv *csv, acf_csv **out) {
+    acf_csv *again = acf_alloc_zero(sizeof *again, "a table reader");
+    if (!again) return ACF_EMEMORY;
+    again->dialect = csv->dialect;
+    again->scan.separator = csv->scan.separator;
+    again->scan.quote = csv->scan.quote;
+    again->block = csv->block;
+    again->columns = csv->columns;
+    again->columns_line = csv->columns_line;
+    again->header = csv->header;
+    acf_status status = acf_source_again(csv->source, &again->source);
+    if (status == ACF_OK) status = acf_csv_rewind(again);
+    if (status) acf_csv_close(again);
+    else *out = again;
+    return status;
+}
+
 void acf_csv_close(acf_csv *csv) {
     if (!csv) return;
     acf_source_close(csv->source);

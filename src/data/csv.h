@@ -78,6 +78,11 @@ acf_status acf_csv_open(const char *path, const acf_csv_want *want, acf_csv **ou
 acf_status acf_csv_open_blocks(const char *path, const acf_csv_want *want, size_t block, acf_csv **out);
 void acf_csv_close(acf_csv *csv); /* NULL is allowed */
 
+/* Another reader of the same table, before its first data record, for a thread of its own. csv has read the table to
+ * its end, and is neither read nor closed meanwhile: any number of threads may ask for one at once. Gives *out. Fails:
+ * ACF_EIO (also: the file has changed since), ACF_EMEMORY. */
+acf_status acf_csv_again(const acf_csv *csv, acf_csv **out);
+
 const acf_dialect *acf_csv_dialect(const acf_csv *csv);
 const char *acf_csv_path(const acf_csv *csv); /* as it is shown in sentences: "standard input" for "-" */
 

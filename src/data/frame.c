@@ -159,7 +159,7 @@ static acf_status look_again(acf_frame *f, acf_profile *p, const acf_wishes *w, 
 }
 
 /* In blocks: a matrix in column order would otherwise be read in as many pieces as it has cells. */
-acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx) {
+acf_status acf_frame_matrix_rows(const acf_frame *f, acf_matrix_visit visit, void *ctx) {
     int64_t rows = acf_npy_rows(f->npy), C = f->columns;
     size_t bytes;
     double *x = acf_bytes(C, MATRIX_ROWS * sizeof *x, &bytes) ? acf_alloc(bytes, "rows of a matrix") : NULL;

@@ -61,7 +61,7 @@ acf_status acf_frame_learnable(const acf_table *t);
 
 /* Calls visit for every row of a matrix, x (columns), until one fails. Only where f->npy is set. */
 typedef acf_status (*acf_matrix_visit)(void *ctx, int64_t row, const double *x);
-acf_status acf_frame_matrix_rows(acf_frame *f, acf_matrix_visit visit, void *ctx);
+acf_status acf_frame_matrix_rows(const acf_frame *f, acf_matrix_visit visit, void *ctx);
 
 /* Missing cells of columns that have something to write there: those that are modelled, and constants that are to be
  * filled. */
@@ -71,8 +71,9 @@ int64_t acf_frame_holes(const acf_frame *f);
  * there are none. */
 void acf_frame_left(const acf_frame *f, acf_text *out);
 
-/* Calls visit with the text of every cell of the table as its file has it, without quotes, row after row, until one fails: of a matrix the shortest text of
- * the number, of a table without a file that of its value. t as acf_out_open wants it: no writer has it open. Fails as reading does, and as visit. */
+/* Calls visit with the text of every cell of the table as its file has it, without quotes, row after row, until one
+ * fails: of a matrix the shortest text of the number, of a table without a file that of its value. Threads may do so
+ * at once, and writers be open: each has a reader of its own. Fails as reading does, and as visit. */
 typedef acf_status (*acf_text_visit)(void *ctx, int64_t row, int64_t column, const char *text, size_t bytes);
 acf_status acf_frame_texts(const acf_table *t, acf_text_visit visit, void *ctx);
 

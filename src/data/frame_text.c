@@ -1,4 +1,6 @@
-/* The texts of a table's cells, and where its file has holes, in all of its columns: see frame.h (acf_frame_texts, acf_frame_pattern). One more pass over the file; the reader makes sure that it is the one that was typed. */
+/* The texts of a table's cells, and where its file has holes, in all of its columns: see frame.h (acf_frame_texts,
+ * acf_frame_pattern). One more pass over the file, with a reader of its own, which makes sure that it is the one that
+ * was typed. */
 #include "data/frame.h"
 #include "data/number.h"
 
@@ -28,15 +30,21 @@ static acf_status tell_matrix_row(void *ctx, int64_t row, const double *x) {
 }
 
 static acf_status tell_text(const telling *w) {
-    acf_frame *f = w->t->frame;
+    const acf_frame *f = w->t->frame;
+    acf_status status = ACF_OK;
+    acf_csv *csv;
     acf_record r;
-    ACF_TRY(acf_csv_rewind(f->csv));
+    ACF_TRY(acf_csv_again(f->csv, &csv));
     for (;;) {
-        ACF_TRY(acf_csv_next(f->csv, &r));
-        if (r.n == 0) return ACF_OK;
+        ACF_TRY_DONE(acf_csv_next(csv, &r));
+        if (r.n == 0) break;
         for (int64_t c = 0; c < r.n; c++)
-            if (place_of(f, c) >= 0) ACF_TRY(w->visit(w->ctx, r.row, place_of(f, c), r.field[c].text, r.field[c].length));
+            if (place_of(f, c) >= 0)
+                ACF_TRY_DONE(w->visit(w->ctx, r.row, place_of(f, c), r.field[c].text, r.field[c].length));
     }
+done:
+    acf_csv_close(csv);
+    return status;
 }
 
 static acf_status tell_memory(const telling *w) {
@@ -63,11 +71,13 @@ static acf_status holes_of_matrix_row(void *ctx, int64_t row, const double *x) {
 
 static acf_status holes_of_text(const acf_table *t, double *x) {
     const acf_frame *f = t->frame;
+    acf_status status = ACF_OK;
+    acf_csv *csv;
     acf_record r;
-    ACF_TRY(acf_csv_rewind(f->csv));
+    ACF_TRY(acf_csv_again(f->csv, &csv));
     for (;;) {
-        ACF_TRY(acf_csv_next(f->csv, &r));
-        if (r.n == 0) return ACF_OK;
+        ACF_TRY_DONE(acf_csv_next(csv, &r));
+        if (r.n == 0) break;
         for (int64_t c = 0; c < r.n; c++) {
             const char *text = r.field[c].text;
             const size_t n = r.field[c].length;
@@ -77,6 +87,9 @@ static acf_status holes_of_text(const acf_table *t, double *x) {
             x[r.row * f->columns + c] = hole ? (double)NAN : 0;
         }
     }
+done:
+    acf_csv_close(csv);
+    return status;
 }
 
 acf_status acf_frame_pattern(const acf_table *t, double *x) {

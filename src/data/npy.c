@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ITEMS_AT_ONCE 8192
+#define ITEMS_AT_ONCE 4096 /* on the stack: a matrix may be read by several threads */
 
 struct acf_npy {
     char *path;
@@ -26,7 +26,6 @@ struct acf_npy {
     char kind; /* f i u b */
     int size;  /* bytes of an item */
     bool swap, fortran;
-    unsigned char *items; /* (ITEMS_AT_ONCE * 8) */
 };
 
 int64_t acf_npy_rows(const acf_npy *f) { return f->rows; }
@@ -222,8 +221,7 @@ static acf_status read_header(acf_npy *f) {
 static acf_status open_file(acf_npy *f, const char *path) {
     struct stat st;
     f->path = acf_alloc_text(path, "a matrix");
-    f->items = acf_alloc(ITEMS_AT_ONCE * 8, "a matrix");
-    if (!f->path || !f->items) return ACF_EMEMORY;
+    if (!f->path) return ACF_EMEMORY;
     f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer is not waited for */
     if (f->fd < 0 || fstat(f->fd, &st) != 0) return acf_fail(ACF_EIO, "cannot open %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode)) return acf_fail(ACF_EIO, "cannot read %s: it is not a regular file, which a matrix must be", path);
@@ -253,7 +251,6 @@ void acf_npy_close(acf_npy *f) {
     if (!f) return;
     if (f->fd >= 0) close(f->fd);
     acf_release(f->path);
-    acf_release(f->items);
     acf_release(f);
 }
 
@@ -277,11 +274,12 @@ static double item(const acf_npy *f, const unsigned char *p) {
 }
 
 /* n items from number `from` of the file on, to every stride-th double. */
-static acf_status read_items(acf_npy *f, int64_t from, int64_t n, double *out, int64_t stride) {
+static acf_status read_items(const acf_npy *f, int64_t from, int64_t n, double *out, int64_t stride) {
+    unsigned char items[ITEMS_AT_ONCE * 8];
     while (n > 0) {
         int64_t now = n < ITEMS_AT_ONCE ? n : ITEMS_AT_ONCE;
-        ACF_TRY(read_at(f, f->items, (size_t)(now * f->size), f->offset + from * f->size));
-        for (int64_t i = 0; i < now; i++) out[i * stride] = item(f, f->items + i * f->size);
+        ACF_TRY(read_at(f, items, (size_t)(now * f->size), f->offset + from * f->size));
+        for (int64_t i = 0; i < now; i++) out[i * stride] = item(f, items + i * f->size);
         from += now;
         out += now * stride;
         n -= now;
@@ -290,7 +288,7 @@ static acf_status read_items(acf_npy *f, int64_t from, int64_t n, double *out, i
 }
 
 /* Stored by columns, a block of rows is a piece of each column: as many reads as there are columns, whatever the number of rows. */
-acf_status acf_npy_read(acf_npy *f, int64_t first, int64_t n, double *out) {
+acf_status acf_npy_read(const acf_npy *f, int64_t first, int64_t n, double *out) {
     ACF_ASSERT(first >= 0 && n >= 0 && n <= f->rows - first);
     if (!f->fortran) return read_items(f, first * f->columns, n * f->columns, out, 1);
     for (int64_t j = 0; j < f->columns; j++) ACF_TRY(read_items(f, j * f->rows + first, n, out + j, f->columns));
@@ -321,7 +319,7 @@ acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W
     return ACF_OK;
 }
 
-acf_status acf_npy_read_bytes(acf_npy *f, int64_t first, int64_t n, uint8_t *out) {
+acf_status acf_npy_read_bytes(const acf_npy *f, int64_t first, int64_t n, uint8_t *out) {
     ACF_ASSERT(f->size == 1 && first >= 0 && n >= 0 && first + n <= f->rows * f->columns);
     return read_at(f, out, (size_t)n, f->offset + first);
 }

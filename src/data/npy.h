@@ -17,7 +17,7 @@
 
 #define ACF_NPY_HEADER_MAX (1 << 16) /* bytes of a header; NumPy itself reads 10,000 */
 
-/* One open matrix, used by one thread. */
+/* One open matrix; once open, any number of threads may read it. */
 typedef struct acf_npy acf_npy;
 
 /* Opens path, a regular file. Gives *out; close with acf_npy_close. Fails: ACF_EIO (open, read, not a regular file), ACF_EDATA (not such a matrix:
@@ -29,7 +29,7 @@ int64_t acf_npy_rows(const acf_npy *f);
 int64_t acf_npy_columns(const acf_npy *f); /* >= 1 */
 
 /* Rows first .. first+n-1 to out (n, columns), row-major; 0 <= first, first + n <= rows. Fails: ACF_EIO, also when the file became shorter. */
-acf_status acf_npy_read(acf_npy *f, int64_t first, int64_t n, double *out);
+acf_status acf_npy_read(const acf_npy *f, int64_t first, int64_t n, double *out);
 
 /* The same for pictures: bytes (images, rows, columns), with channels behind them or without, or (rows, columns) for one. Opening checks the
  * file's form; acf_npy_pictures what is in it. Fails as acf_npy_open. */
@@ -40,7 +40,7 @@ bool acf_npy_is_bytes(const acf_npy *f);
 /* N, H, W >= 1 and C = 1 or 3. Fails: ACF_EDATA (items that are not bytes, another order or number of channels, no images). */
 acf_status acf_npy_pictures(const acf_npy *f, int64_t *N, int64_t *H, int64_t *W, int64_t *C);
 /* n bytes from number `first` on; within the file. Fails: ACF_EIO. */
-acf_status acf_npy_read_bytes(acf_npy *f, int64_t first, int64_t n, uint8_t *out);
+acf_status acf_npy_read_bytes(const acf_npy *f, int64_t first, int64_t n, uint8_t *out);
 
 /* Replaces path by the matrix x (rows, columns), row-major, as version 1.0, '<f8', 'C' order: the old file or the new one, never half of one
  * (base/file.h). Borrows x. Fails: ACF_EIO, ACF_EMEMORY. */

@@ -259,6 +259,30 @@ acf_status acf_source_open(const char *path, acf_source **out) {
     return ACF_OK;
 }
 
+/* Both read at places of their own (pread), so they can share the open file. */
+static acf_status share_file(acf_source *again, const acf_source *s) {
+    again->name = acf_alloc_text(s->name, "an input");
+    if (!again->name) return ACF_EMEMORY;
+    again->fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+    if (s->spool >= 0) again->spool = fcntl(s->spool, F_DUPFD_CLOEXEC, 3);
+    if (again->fd < 0 || (s->spool >= 0 && again->spool < 0))
+        return acf_fail(ACF_EIO, "cannot open %s again: %s", s->name, strerror(errno));
+    again->base = s->base;
+    again->spooled = s->spooled;
+    again->seen = s->at.offset > s->seen.offset || s->at.end ? s->at : s->seen;
+    return s->gzip ? gzip_start(again) : ACF_OK;
+}
+
+acf_status acf_source_again(const acf_source *s, acf_source **out) {
+    acf_source *again = acf_alloc_zero(sizeof *again, "an input");
+    if (!again) return ACF_EMEMORY;
+    again->fd = again->spool = -1;
+    acf_status status = share_file(again, s);
+    if (status) acf_source_close(again);
+    else *out = again;
+    return status;
+}
+
 void acf_source_close(acf_source *s) {
     if (!s) return;
     if (s->gzip) inflateEnd(&s->z);

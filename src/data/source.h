@@ -25,6 +25,11 @@ typedef struct acf_source acf_source;
 acf_status acf_source_open(const char *path, acf_source **out);
 void acf_source_close(acf_source *s); /* NULL is allowed */
 
+/* Another reader of the same bytes, at the first of them, for a thread of its own: it must meet what s has met. s has
+ * come to the end of the input, and is not read meanwhile. Gives *out. Fails: ACF_EIO (no more file descriptors),
+ * ACF_EMEMORY. */
+acf_status acf_source_again(const acf_source *s, acf_source **out);
+
 /* As it is shown in sentences: the path, or "standard input". */
 const char *acf_source_name(const acf_source *s);
 bool acf_source_is_gzip(const acf_source *s);

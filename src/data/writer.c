@@ -23,6 +23,7 @@
 struct acf_writer {
     const acf_table *t;
     acf_frame *f;       /* of the table; NULL: made from memory */
+    acf_csv *csv;       /* a reader of its own of the table's text; NULL: it has none */
     acf_schema *schema; /* of f, or own */
     acf_schema *own;
     acf_sink *sink;
@@ -168,9 +169,9 @@ static acf_status source_row(acf_writer *w, const acf_record *record, const row 
 static acf_status source_rows(acf_writer *w, row r, const double *value, const double *low, const double *high) {
     acf_record record;
     int64_t D = w->t->D;
-    ACF_TRY(acf_csv_rewind(w->f->csv));
+    ACF_TRY(acf_csv_rewind(w->csv));
     for (;;) {
-        ACF_TRY(acf_csv_next(w->f->csv, &record));
+        ACF_TRY(acf_csv_next(w->csv, &record));
         if (record.n == 0) return ACF_OK;
         ACF_ASSERT(record.row < w->t->N);
         r.i = record.row;
@@ -414,6 +415,7 @@ static acf_status begin(acf_writer *w, const char *path) {
     const acf_dialect plain = {.separator = ',', .quote = '"', .header = true};
     ACF_TRY(prepare(w, path));
     w->dialect = w->f && w->f->csv ? *acf_csv_dialect(w->f->csv) : plain;
+    if (w->f && w->f->csv) ACF_TRY(acf_csv_again(w->f->csv, &w->csv));
     ACF_TRY(acf_sink_open(path, &w->sink));
     ACF_TRY(w->f && w->f->npy ? matrix_header(w) : w->f && w->f->csv ? source_header(w) : memory_header(w));
     return w->plan.stacked ? rows(w, 0, NULL, NULL, NULL) : ACF_OK;
@@ -461,6 +463,7 @@ acf_status acf_out_commit(acf_writer *w) {
 void acf_out_abort(acf_writer *w) {
     if (!w) return;
     acf_sink_abort(w->sink);
+    acf_csv_close(w->csv);
     acf_schema_free(w->own);
     acf_release(w);
 }

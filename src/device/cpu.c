@@ -247,8 +247,19 @@ static acf_status cpu_memory(acf_device *dev, size_t *free_bytes, size_t *total_
     return ACF_OK;
 }
 
+static acf_status cpu_again(const acf_device *dev, acf_device **out) {
+    acf_device *again = acf_alloc_zero(sizeof *again, "a device");
+    if (!again) return ACF_EMEMORY;
+    again->table = dev->table;
+    again->kind = dev->kind;
+    again->memory = dev->memory;
+    *out = again;
+    return ACF_OK;
+}
+
 static const acf_device_table cpu_table = {
     .name = "cpu",
+    .again = cpu_again,
     .close = cpu_close,
     .copy = cpu_copy,
     .zero = cpu_zero,

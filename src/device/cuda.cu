@@ -328,9 +328,11 @@ static void cuda_close(acf_device *dev) {
     acf_release(dev);
 }
 
+static acf_status cuda_again(const acf_device *dev, acf_device **out) { return acf_cuda_open(state_of(dev)->n, dev->plugin, out); }
+
 static const acf_device_table cuda_table = {
     "cuda",           cuda_close, cuda_copy, cuda_zero,  cuda_fill, cuda_stream_open,
-    cuda_stream_close, cuda_sync,  cuda_gemm, cuda_memory};
+    cuda_stream_close, cuda_sync,  cuda_gemm, cuda_memory, cuda_again};
 
 /* What the device needs besides memory for tensors; what is there when it fails is freed by cuda_close. */
 static acf_status prepare(acf_device *dev) {

@@ -5,6 +5,12 @@ void acf_device_close(acf_device *dev) {
     if (dev) dev->table->close(dev);
 }
 
+acf_status acf_device_again(const acf_device *dev, acf_device **out) {
+    ACF_TRY(dev->table->again(dev, out));
+    (*out)->threads = dev->threads;
+    return ACF_OK;
+}
+
 acf_status acf_device_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind) {
     return bytes ? dev->table->copy(dev, dst, src, bytes, kind) : ACF_OK;
 }

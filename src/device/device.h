@@ -48,6 +48,7 @@ typedef struct acf_device_table {
     acf_status (*sync)(acf_device *dev);
     acf_status (*gemm)(acf_device *dev, const acf_gemm *g);
     acf_status (*memory_info)(acf_device *dev, size_t *free_bytes, size_t *total_bytes);
+    acf_status (*again)(const acf_device *dev, acf_device **out);
 } acf_device_table;
 
 struct acf_device {
@@ -61,10 +62,18 @@ struct acf_device {
     const struct acf_plugin *plugin; /* whose device it is (plugin.h); NULL: one of the library's own */
 };
 
-/* Opens the CPU with this many threads (0: every core the process may use). Gives *out; close with acf_device_close.
+/* A handle is used by one thread at a time: it says what work multiplies in and where it goes, and on a GPU it has the
+ * scratch of kernels.
+ *
+ * Opens the CPU with this many threads (0: every core the process may use). Gives *out; close with acf_device_close.
  * Fails: ACF_EMEMORY, ACF_EUSAGE (threads < 0). */
 acf_status acf_device_open_cpu(int threads, acf_device **out);
 void acf_device_close(acf_device *dev);
+
+/* Another handle on the same place, for a thread of its own: with as many threads, in float, and nothing else in
+ * common. Memory of one can be used by the other, once the work that fills it is done (acf_device_sync). dev may be in
+ * use meanwhile. Gives *out; close with acf_device_close. Fails: ACF_EMEMORY, ACF_EDEVICE. */
+acf_status acf_device_again(const acf_device *dev, acf_device **out);
 
 acf_status acf_device_copy(acf_device *dev, void *dst, const void *src, size_t bytes, acf_copy_kind kind);
 acf_status acf_device_zero(acf_device *dev, void *dst, size_t bytes);

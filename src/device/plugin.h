@@ -18,7 +18,7 @@
 #include <stdarg.h>
 
 /* Counted up when a struct that both sides use changes while the version stays. */
-#define ACF_PLUGIN_ABI 3
+#define ACF_PLUGIN_ABI 4
 #define ACF_MARKS 2
 #define ACF_PLUGIN_FILE "libacflow_cuda.so"
 #define ACF_PLUGIN_ENTRY "acflow_cuda_plugin"

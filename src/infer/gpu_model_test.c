@@ -11,6 +11,7 @@
 #include "train/valid.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,6 +77,7 @@ static void open_side(side *s, acf_device *dev, const acf_table *t, const char *
     must(acf_fitted_create(dev, o, e, 3, true, &s->m));
     const acf_train_data data = {t, &split.train, s->m->encoder, s->hold, NULL, split.valid.n ? &split.valid : NULL};
     must(acf_trainer_create(s->m->net, &data, s->m->config, &s->tr));
+    must(acf_device_sync(dev)); /* a session has a stream of its own */
     must(acf_ask_create(dev, s->m, ASKED_AT_ONCE, &s->s));
 }
 
@@ -228,6 +230,59 @@ static void replays_tell_draws_apart(void **state) {
         must(acf_ask_draw(b.gpu.s, b.table, question, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, again));
         assert_same_cells(&b, x[k], again, 0, 0, "the same draw");
     }
+    close_bench(&b);
+}
+
+/* A thread that asks as many times, in a precision, and counts what was not as expected. */
+typedef struct asking {
+    const bench *b;
+    acf_precision precision;
+    double expected[ROWS], drawn[CELLS];
+    int wrong;
+} asking;
+
+enum { ASKED_TIMES = 30 };
+
+static acf_status ask_once(const asking *a, double *logp, double *drawn) {
+    const bench *b = a->b;
+    acf_session *s;
+    ACF_TRY(acf_ask_create(b->gpu.dev, b->gpu.m, ASKED_AT_ONCE, &s));
+    acf_status status = acf_ask_precision(s, a->precision);
+    for (int k = 0; k < 4 && !status; k++) { /* by hand, captured, replayed */
+        status = acf_ask_logp(s, b->table, (acf_question){NULL, NULL}, logp);
+        if (!status) status = acf_ask_draw(s, b->table, (acf_question){b->given, b->asked}, 11, 1, drawn);
+    }
+    acf_ask_free(s);
+    return status;
+}
+
+static void *ask_again_and_again(void *ctx) {
+    static _Thread_local double logp[ROWS], drawn[CELLS];
+    asking *a = ctx;
+    for (int k = 0; k < ASKED_TIMES; k++)
+        a->wrong += ask_once(a, logp, drawn) != ACF_OK || memcmp(logp, a->expected, sizeof logp) != 0 ||
+                    memcmp(drawn, a->drawn, sizeof drawn) != 0;
+    return NULL;
+}
+
+/* Sessions of one model, each in a thread and a precision of its own, answer as they do alone. */
+static void sessions_do_not_disturb_each_other(void **state) {
+    (void)state;
+    static asking a[2];
+    bench b;
+    pthread_t thread[2];
+    open_bench(&b, recurrent);
+    move_weights(&b);
+    for (int k = 0; k < 2; k++) {
+        a[k] = (asking){.b = &b,
+                        .precision = k && acf_device_multiplies(b.gpu.dev, ACF_PRECISION_BF16) ? ACF_PRECISION_BF16
+                                                                                               : ACF_PRECISION_FLOAT};
+        must(ask_once(&a[k], a[k].expected, a[k].drawn));
+    }
+    for (int k = 0; k < 2; k++) assert_int_equal(pthread_create(&thread[k], NULL, ask_again_and_again, &a[k]), 0);
+    for (int k = 0; k < 2; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
+    for (int k = 0; k < 2; k++)
+        if (a[k].wrong) fail_msg("session %d: %d of %d answers are wrong", k, a[k].wrong, ASKED_TIMES);
     close_bench(&b);
 }
 
@@ -460,9 +515,12 @@ static void a_giant_batch_is_refused(void **state) {
     acf_tab_free(t);
 }
 
-ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods), cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences), cmocka_unit_test(replays_tell_draws_apart),
-                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses), cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences), cmocka_unit_test(same_training_from_the_host),
-                 cmocka_unit_test(same_training_with_rows_held_out),
-                 cmocka_unit_test(steps_that_are_not_finite_are_skipped),
-                 cmocka_unit_test(a_run_comes_to_its_end), cmocka_unit_test(a_model_goes_from_device_to_device),
+ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods),
+                 cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences),
+                 cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(sessions_do_not_disturb_each_other),
+                 cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses),
+                 cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences),
+                 cmocka_unit_test(same_training_from_the_host), cmocka_unit_test(same_training_with_rows_held_out),
+                 cmocka_unit_test(steps_that_are_not_finite_are_skipped), cmocka_unit_test(a_run_comes_to_its_end),
+                 cmocka_unit_test(a_model_goes_from_device_to_device),
                  cmocka_unit_test(a_checkpoint_goes_from_device_to_device), cmocka_unit_test(a_giant_batch_is_refused))

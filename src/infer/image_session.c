@@ -15,6 +15,7 @@
 
 struct acf_image_session {
     const acf_model *m;
+    acf_device *dev; /* a handle of its own, in the precision that the model answers in */
     acf_tape *t;
     acf_image_batch *batch;
     int64_t *row;  /* (batch) */
@@ -58,7 +59,9 @@ acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
     acf_image_session *s = acf_alloc_zero(sizeof *s, "a session");
     if (!s) return ACF_EMEMORY;
     s->m = m;
-    ACF_TRY_DONE(acf_tape_create(m->dev, NULL, &s->t));
+    ACF_TRY_DONE(acf_device_again(m->dev, &s->dev));
+    s->dev->precision = m->answers;
+    ACF_TRY_DONE(acf_tape_create(s->dev, NULL, &s->t));
     ACF_TRY_DONE(acf_image_batch_create(rows, &shape, m->map, &s->batch));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->y = s->row ? acf_alloc((size_t)(rows * n) * sizeof *s->y, "a session") : NULL;
@@ -81,6 +84,7 @@ void acf_paint_free(acf_image_session *s) {
     acf_release(s->y);
     acf_release(s->copy.pixel), acf_release(s->copy.b), acf_release(s->copy.real);
     acf_release(s->copy.sum), acf_release(s->copy.of), acf_release(s->copy.n);
+    acf_device_close(s->dev);
     acf_release(s);
 }
 
@@ -115,21 +119,15 @@ static bool ask(const asked *a) {
     return pixels > 0;
 }
 
-/* Fills the batch, whose roles are asked, and begins a tape for it, in the precision that the model answers in, until answered. */
+/* Fills the batch, whose roles are asked, and begins a tape for it. */
 static acf_image_view *look(const asked *a) {
     acf_image_session *s = a->s;
     acf_image_batch *batch = s->batch;
     const int64_t n = images_of(a);
     for (int64_t i = 0; i < n; i++) s->row[i] = a->from + i;
-    acf_image_batch_fill(s->m->dev, batch, a->im, NULL, a->seed, a->draw, s->row, n);
+    acf_image_batch_fill(s->dev, batch, a->im, NULL, a->seed, a->draw, s->row, n);
     acf_tape_begin(s->t, false);
-    s->m->dev->precision = s->m->answers;
     return acf_image_net_view(s->t, s->m->image, &(acf_image_query){.N = n, .x = batch->x, .role = batch->b, .id = batch->id}, NULL);
-}
-
-static acf_status answered(const acf_image_session *s, acf_status status) {
-    s->m->dev->precision = ACF_PRECISION_FLOAT;
-    return status;
 }
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
@@ -139,7 +137,7 @@ static acf_status add_logp(const asked *a, double share, double *out) {
     const acf_image_batch *batch = a->s->batch;
     if (!ask(a)) return ACF_OK;
     acf_tensor *logp = acf_image_net_logp(t, look(a));
-    ACF_TRY(answered(a->s, acf_tape_check(t, logp)));
+    ACF_TRY(acf_tape_check(t, logp));
     acf_real *host = acf_arena_alloc(t->host, (size_t)batch->N * sizeof *host);
     if (!host) return ACF_EMEMORY;
     ACF_TRY(acf_device_copy(t->dev, host, logp->data, (size_t)batch->N * sizeof *host, ACF_TO_HOST));
@@ -169,8 +167,8 @@ static acf_status draw_round(const asked *a, uint8_t *out) {
     const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->rounds - a->round + 1) / 2};
     if (!ask(a)) return ACF_OK;
     acf_image_view *v = look(a);
-    ACF_TRY(answered(s, acf_image_net_draw(s->t, v, &how, s->y)));
-    acf_image_decode(s->m->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + a->from * code.P * code.C);
+    ACF_TRY(acf_image_net_draw(s->t, v, &how, s->y));
+    acf_image_decode(s->dev, &code, s->batch->N, s->y, s->batch->b, s->batch->level, out + a->from * code.P * code.C);
     return ACF_OK;
 }
 
@@ -193,9 +191,9 @@ static acf_status guess_batch(const asked *a, uint8_t *level, double *real) {
     const acf_image_batch *batch = s->batch;
     ask(a);
     acf_image_view *v = look(a);
-    ACF_TRY(answered(s, acf_image_net_guess(s->t, v, s->y)));
-    if (level) acf_image_decode(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, level);
-    else acf_image_decode_real(s->m->dev, &code, batch->N, s->y, batch->b, batch->level, real);
+    ACF_TRY(acf_image_net_guess(s->t, v, s->y));
+    if (level) acf_image_decode(s->dev, &code, batch->N, s->y, batch->b, batch->level, level);
+    else acf_image_decode_real(s->dev, &code, batch->N, s->y, batch->b, batch->level, real);
     return ACF_OK;
 }
 

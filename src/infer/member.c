@@ -35,11 +35,6 @@ void acf_member_free(acf_member *s) {
     acf_release(s);
 }
 
-void acf_member_precision(acf_member *s, acf_precision precision) {
-    s->precision = precision;
-    acf_replayed_forget(s->replayed);
-}
-
 /* ---- from a question to masks ---------------------------------------------------------------------------------------------- */
 
 bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool present) {
@@ -123,17 +118,14 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     const acf_batch *batch = s->batch;
     acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
     bring_near(s->batch);
-    s->dev->precision = s->precision;
-    acf_status status = ask_logp(s);
-    s->dev->precision = ACF_PRECISION_FLOAT;
-    ACF_TRY(status);
+    ACF_TRY(ask_logp(s));
     for (int64_t i = 0; i < batch->N; i++) out[i] = (double)s->cells[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
     return ACF_OK;
 }
 
 /* ---- answers --------------------------------------------------------------------------------------------------------------- */
 
-static acf_status ask_answer(acf_member *s, const acf_draw *d) {
+acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
     bool by_hand = true;
     if (s->replayed) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
     if (!by_hand) return ACF_OK;
@@ -141,23 +133,6 @@ static acf_status ask_answer(acf_member *s, const acf_draw *d) {
     return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
 }
 
-acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
-    s->dev->precision = s->precision;
-    acf_status status = ask_answer(s, d);
-    s->dev->precision = ACF_PRECISION_FLOAT;
-    return status;
-}
+acf_status acf_member_spread(acf_member *s) { return acf_net_spread(s->t, view(s), ACF_MEAN_VALUES, s->spread); }
 
-acf_status acf_member_spread(acf_member *s) {
-    s->dev->precision = s->precision;
-    acf_status status = acf_net_spread(s->t, view(s), ACF_MEAN_VALUES, s->spread);
-    s->dev->precision = ACF_PRECISION_FLOAT;
-    return status;
-}
-
-acf_status acf_member_classes(acf_member *s, acf_real *out) {
-    s->dev->precision = s->precision;
-    acf_status status = acf_net_class_probs(s->t, view(s), out);
-    s->dev->precision = ACF_PRECISION_FLOAT;
-    return status;
-}
+acf_status acf_member_classes(acf_member *s, acf_real *out) { return acf_net_class_probs(s->t, view(s), out); }

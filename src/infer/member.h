@@ -20,13 +20,12 @@ typedef struct acf_member {
     acf_real *cells;  /* (rows,D) what the network answered, encoded */
     acf_real *spread; /* (rows, ACF_MEAN_VALUES) the same of single cells */
     acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
-    acf_precision precision;
 } acf_member;
 
-/* Keeps dev and m. rows: of a batch, at least 1. Gives *out; free with acf_member_free. Fails: ACF_EMEMORY. */
+/* Keeps dev, in whose precision it answers, and m. rows: of a batch, at least 1. Gives *out; free with
+ * acf_member_free. Fails: ACF_EMEMORY. */
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out);
 void acf_member_free(acf_member *s); /* NULL is allowed */
-void acf_member_precision(acf_member *s, acf_precision precision); /* one that the device has */
 
 /* Loads these n rows of t. */
 void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n);

@@ -41,8 +41,10 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     if (rows < 1) return acf_fail(ACF_EUSAGE, "a session with batches of %lld rows; expected at least 1", (long long)rows);
     acf_session *s = acf_alloc_zero(sizeof *s, "a session");
     if (!s) return ACF_EMEMORY;
-    s->dev = dev, s->m = m, s->rows = rows;
-    for (const acf_model *one = m; one; one = one->next, s->K++) ACF_TRY_DONE(acf_member_create(dev, one, rows, &s->member[s->K]));
+    s->m = m, s->rows = rows;
+    ACF_TRY_DONE(acf_device_again(dev, &s->dev));
+    for (const acf_model *one = m; one; one = one->next, s->K++)
+        ACF_TRY_DONE(acf_member_create(s->dev, one, rows, &s->member[s->K]));
     if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, s->dev->threads, &s->looked_up));
     if (m->archive) ACF_TRY_DONE(acf_in_turn_order(m->encoder, &s->order));
     ACF_TRY_DONE(find_leading(s));
@@ -64,12 +66,14 @@ void acf_ask_free(acf_session *s) {
     acf_release(s->probs);
     acf_release(s->mixed);
     acf_release(s->leading);
+    acf_device_close(s->dev);
     acf_release(s);
 }
 
 acf_status acf_ask_precision(acf_session *s, acf_precision precision) {
     if (!acf_device_multiplies(s->dev, precision)) return acf_fail(ACF_EDEVICE, "this device does not multiply in that precision; use precision float");
-    for (int k = 0; k < s->K; k++) acf_member_precision(s->member[k], precision);
+    s->dev->precision = precision;
+    for (int k = 0; k < s->K; k++) acf_replayed_forget(s->member[k]->replayed);
     return ACF_OK;
 }
 

@@ -17,7 +17,9 @@
 
 typedef struct acf_session acf_session;
 
-/* Keeps m and dev. rows: of a batch. Gives *out; free with acf_ask_free. Fails: ACF_EMEMORY, ACF_EUSAGE. */
+/* Keeps m, whose weights must be on dev by now (acf_device_sync). It works on a handle of its own, so that any number
+ * of sessions may be asked at once, each by one thread. rows: of a batch. Gives *out; free with acf_ask_free. Fails:
+ * ACF_EMEMORY, ACF_EUSAGE. */
 acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out);
 void acf_ask_free(acf_session *s); /* NULL is allowed */
 

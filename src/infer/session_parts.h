@@ -7,7 +7,7 @@
 #include "infer/member.h"
 
 struct acf_session {
-    acf_device *dev;
+    acf_device *dev; /* a handle of its own: sessions of one model may be asked at once */
     const acf_model *m;
     int K;                                /* members */
     acf_member *member[ACF_MEMBERS_MAX];

@@ -23,6 +23,9 @@ acf_status acf_config_finish(acf_options *o);
  * done. Fails: ACF_EUSAGE (a preset of table models), ACF_EMEMORY. */
 acf_status acf_config_finish_images(acf_options *o);
 
+/* Is the preset one of the paper's models (`paper`, `paper-2d`, `ar`)? What is added to one says model/paper.h. */
+bool acf_config_follows_paper(const acf_options *o);
+
 /* What depends on the width of the table, after acf_config_finish, again only where nobody has said otherwise. With d real columns:
  *
  *     flow, rank    A conditional matrix W0 + W_c of a row (flow/flow.h) has d² numbers, and d³ operations factorise it.

@@ -74,7 +74,7 @@ static void nobody_is_overruled(void **state) {
     (void)state;
     expect(options_for(1000, 0, (const char *[]){"preset", "flow", "rank", "3", "batch", "200", NULL}), preset_flow(true), 3, 200);
     expect(options_for(1000, 0, (const char *[]){"flow", "linear rnn", "rank", "0", NULL}), "linear rnn", 0, 65);
-    expect(options_for(1000, 0, (const char *[]){"preset", "ar", NULL}), "", ACF_WIDTH_RANK, 65);
+    expect(options_for(1000, 0, (const char *[]){"preset", "ar", NULL}), "", ACF_WIDTH_RANK, 1024);
     acf_options *o = options_for(1000, 0, (const char *[]){"preset", "paper", NULL});
     assert_null(strstr(acf_options_text(o, "flow"), "lowrank"));
     assert_int_equal(acf_opts_set_from(o, "batch", "99", ACF_FROM_PRESET), ACF_OK); /* as a preset would */
@@ -91,6 +91,44 @@ static void presets_fill_in(void **state) {
     assert_int_equal(acf_options_int(o, "coupling-units"), 256);
     assert_int_equal(acf_options_int(o, "components"), 40);
     acf_opts_free(o);
+}
+
+static void expect_option(const acf_options *o, const char *name, const char *value) {
+    char text[1152];
+    acf_text t = acf_text_into(text, sizeof text);
+    assert_int_equal(acf_opts_write(o, name, &t), ACF_OK);
+    if (strcmp(text, value) != 0) fail_msg("%s is %s, expected %s", name, text, value);
+}
+
+/* The paper's models are trained as its authors train theirs, whatever the table's width and length. */
+static void the_papers_presets_are_the_papers(void **state) {
+    (void)state;
+    static const char *const presets[] = {"paper", "paper-2d", "ar"};
+    static const char *const protocol[][2] = {
+        {"encode", "standard"},     {"dequantise", "false"},   {"anchor", "0"},
+        {"anchor-rank", "0"},       {"likelihood", "ar"},      {"identity", "0"},
+        {"context-width", "0"},     {"deep-context", "false"}, {"recall", "false"},
+        {"members", "1"},           {"components", "40"},      {"batch", "1024"},
+        {"steps", "60000"},         {"lr", "0.005"},           {"warmup", "0"},
+        {"decay", "constant"},      {"halve-every", "10000"},  {"clip", "1"},
+        {"weight-decay", "0"},      {"dropout", "0"},          {"average", "0"},
+        {"masks", "bernoulli:0.5"}, {"guess-weight", "0"},     {"loss-per", "column"},
+        {"valid-every", "2500"},    {"patience", "0"},         {"calibrate", "false"},
+        {"refit", "false"},         {"precision", "float"}};
+    for (int p = 0; p < 3; p++) {
+        acf_options *o = options_for(600, 0, (const char *[]){"preset", presets[p], NULL});
+        assert_int_equal(acf_config_members(o, 100, 6), ACF_OK);
+        assert_true(acf_config_follows_paper(o));
+        for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++)
+            expect_option(o, protocol[k][0], protocol[k][1]);
+        if (p < 2) expect_option(o, "rank", "0");
+        acf_opts_free(o);
+    }
+    for (int p = 0; p < 2; p++) {
+        acf_options *o = options_for(8, 0, (const char *[]){"preset", p ? "flow" : "default", NULL});
+        assert_false(acf_config_follows_paper(o));
+        acf_opts_free(o);
+    }
 }
 
 static void every_allocation_may_fail(void **state) {
@@ -126,4 +164,6 @@ static void small_tables_have_several_members(void **state) {
 }
 
 ACF_TESTS(config, cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
-          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(small_tables_have_several_members), cmocka_unit_test(presets_fill_in), cmocka_unit_test(every_allocation_may_fail))
+          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(small_tables_have_several_members),
+          cmocka_unit_test(presets_fill_in), cmocka_unit_test(the_papers_presets_are_the_papers),
+          cmocka_unit_test(every_allocation_may_fail))

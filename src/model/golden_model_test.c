@@ -100,6 +100,14 @@ static void check_answers(acf_golden *g, const acf_model *m) {
     acf_table_free(t);
 }
 
+static void replace(char *text, const char *old, const char *new) {
+    char copy[2048], *at = strstr(text, old);
+    assert_non_null(at);
+    snprintf(copy, sizeof copy, "%s", at + strlen(old));
+    strcpy(at, new);
+    strcat(text, copy);
+}
+
 static uint64_t fnv(const unsigned char *bytes, size_t n) {
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < n; i++) h = (h ^ bytes[i]) * 0x100000001b3u;
@@ -165,6 +173,26 @@ static void what_is_optional_may_be_absent(void **state) {
     acf_golden_free(&g);
 }
 
+/* A file from before `calibrate` was an option says by its record what it would be. */
+static void an_old_record_says_whether_it_is_calibrated(void **state) {
+    (void)state;
+    static const char *const value[] = {"\"calibrate\": false", "\"calibrate\": true"};
+    for (int calibrated = 0; calibrated < 2; calibrated++) {
+        acf_golden g;
+        acf_model *m;
+        char text[8192];
+        acf_golden_make(&g, &specs[MIXED]);
+        if (calibrated)
+            replace(g.training, "\"seconds\"", "\"valid\":1,\"valid_step\":3,\"widen\":0.1,\"soften\":0,\"seconds\"");
+        write_golden(&g);
+        if (acf_model_load(path, NULL, &m)) fail_msg("%s", acf_error());
+        assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
+        assert_non_null(strstr(text, value[calibrated]));
+        acf_model_free(m);
+        acf_golden_free(&g);
+    }
+}
+
 /* ---- they are refused ------------------------------------------------------------------------------------------------------- */
 
 static void refused(const char *what, const char *says) {
@@ -174,14 +202,6 @@ static void refused(const char *what, const char *says) {
     assert_null(m);
     if (strncmp(acf_error(), path, strlen(path)) != 0 || !strstr(acf_error(), says))
         fail_msg("%s: expected the file and '%s' in: %s", what, says, acf_error());
-}
-
-static void replace(char *text, const char *old, const char *new) {
-    char copy[2048], *at = strstr(text, old);
-    assert_non_null(at);
-    snprintf(copy, sizeof copy, "%s", at + strlen(old));
-    strcpy(at, new);
-    strcat(text, copy);
 }
 
 /* Of the mixed model: two reals, two categories. */
@@ -312,5 +332,6 @@ static void a_flipped_bit_is_refused(void **state) {
 
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, make_name, remove_file)
 ACF_TESTS(golden_model, WITH_FILE(golden_models_load_and_answer), WITH_FILE(golden_models_can_be_saved),
-          WITH_FILE(what_is_optional_may_be_absent), WITH_FILE(files_with_one_thing_wrong_are_refused),
-          WITH_FILE(a_file_cut_short_is_refused), WITH_FILE(a_flipped_bit_is_refused))
+          WITH_FILE(what_is_optional_may_be_absent), WITH_FILE(an_old_record_says_whether_it_is_calibrated),
+          WITH_FILE(files_with_one_thing_wrong_are_refused), WITH_FILE(a_file_cut_short_is_refused),
+          WITH_FILE(a_flipped_bit_is_refused))

@@ -373,6 +373,12 @@ static acf_status read_record(const source *of, acf_fit_record *out) {
     return status;
 }
 
+/* A file from before there was the option says by its record whether the model was calibrated. */
+static acf_status complete_config(acf_model *m) {
+    const bool calibrated = m->record.widen != 0 || m->record.soften != 0;
+    return acf_opts_set_from(m->config, "calibrate", calibrated ? "true" : "false", ACF_FROM_PRESET);
+}
+
 static bool declared(const acf_model *m, const char *name) {
     char full[NAME_MAX_BYTES];
     int k = 0;
@@ -476,6 +482,7 @@ static acf_status read_member(acf_device *dev, const source *of, bool image, acf
         status = acf_fail(ACF_EMODEL, "%s: %s", of->path, acf_error());
     ACF_TRY(status);
     status = read_record(of, &m->record);
+    if (!status) status = complete_config(m);
     if (status) acf_fitted_free(m);
     else *out = m;
     return status;

@@ -49,7 +49,8 @@ static acf_status find(acf_trainer *tr, double *number) {
 }
 
 static bool worth_asking(const acf_trainer *tr) {
-    return tr->net && tr->task->held(tr) > 0 && tr->rows.n / ACF_CALIBRATE_ROWS < acf_net_columns(tr->net);
+    return tr->net && tr->set.calibrate && tr->task->held(tr) > 0 &&
+           tr->rows.n / ACF_CALIBRATE_ROWS < acf_net_columns(tr->net);
 }
 
 acf_status acf_calibrate(acf_trainer *tr) {

@@ -89,8 +89,12 @@ static void sometimes_nothing_is_asked(void **state) {
         int64_t rows;
         const char *setting;
         bool asked;
-    } some[] = {{199, "valid=0.1", true}, {200, "valid=0.1", false}, {199, "valid=0", false}, {199, "likelihood=gaussian", false}};
-    for (int k = 0; k < 4; k++) {
+    } some[] = {{199, "valid=0.1", true},
+                {200, "valid=0.1", false},
+                {199, "valid=0", false},
+                {199, "likelihood=gaussian", false},
+                {199, "calibrate=false", false}};
+    for (int k = 0; k < 5; k++) {
         acf_train_lab l;
         open_lab(&l, (const char *[]){"steps=4", "valid-every=2", some[k].setting, NULL}, acf_train_lab_table(some[k].rows, 2, 0, 0, 3));
         l.tr->widen = l.tr->soften = 7;

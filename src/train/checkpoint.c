@@ -287,7 +287,8 @@ static acf_status readable(const acf_st *f, acf_json_source from) {
 }
 
 static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr, int64_t pass) {
-    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay", "decay-to", "clip", "batch", NULL};
+    static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay",
+                                            "decay-to", "halve-every", "clip", "batch", NULL};
     static const char *const what[] = {"other options", "a second pass, which can only go on as it began", "a later member, which can only go on as it began"};
     const int settled = pass == 2 ? 1 : tr->member > 0 ? 2 : 0;
     acf_status status = ACF_OK;

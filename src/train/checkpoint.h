@@ -16,7 +16,7 @@
  * A safetensors file beside the model's: optimiser state is four times its size and of no use to who only asks questions.
  * Replaced atomically. Loading compares everything first and refuses what does not belong together, another version of the library
  * too: the bits would differ. Only the options that say when to stop (steps, epochs, patience) and how large steps are (lr, warmup,
- * decay, decay-to, clip, batch) may differ: a run may go on for longer, with a smaller lr after it diverged, or with a smaller batch
+ * decay, decay-to, halve-every, clip, batch) may differ: a run may go on for longer, with a smaller lr after it diverged, or with a smaller batch
  * after memory ran out. A longer run then follows its own, longer decay from there on. In a second pass nothing may differ: its length is settled, and the state of the first, which
  * could be made longer, is gone. The same goes for a member behind the first. */
 #ifndef ACF_TRAIN_CHECKPOINT_H

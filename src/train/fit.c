@@ -239,6 +239,10 @@ static acf_status run_to_end(run *r, acf_model *m) {
     if (status == ACF_ENUMERIC) status = r->tr->pass == 2 ? end_refit_diverged(r, m) : end_diverged(r, m);
     else if (status == ACF_EMEMORY) status = end_without_memory(r);
     else if (status == ACF_OK) status = end_well(r, m, end);
+    if (m->record.known) {
+        const acf_status there = acf_device_sync(m->dev); /* sessions have streams of their own */
+        status = status ? status : there;
+    }
 done:
     acf_trainer_free(r->tr);
     return status;

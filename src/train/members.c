@@ -1,7 +1,6 @@
 /* Several members: see members.h. */
 #include "train/members.h"
 
-#include "model/config.h"
 #include "train/checkpoint.h"
 #include "train/refit.h"
 
@@ -15,11 +14,12 @@ uint64_t acf_member_seed(uint64_t seed, int k) {
     return ((uint64_t)bits[0] << 32 | bits[1]) >> (64 - SEED_BITS);
 }
 
-/* A model like the first from another seed, before its training. Gives *hold and *out. */
+/* A model with every option of the first but the seed, before its training: also what a preset or the width of the
+ * table has set. Gives *hold and *out. */
 static acf_status make(const acf_model *first, const acf_table *t, uint64_t seed, acf_holdout **hold, acf_model **out) {
     acf_options *config;
     acf_encoder *encoder;
-    ACF_TRY(acf_config_copy(first->config, &config));
+    ACF_TRY(acf_opts_copy(first->config, &config));
     acf_status status = acf_opts_set_int(config, "seed", (int64_t)seed, ACF_FROM_USER);
     if (!status) status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {

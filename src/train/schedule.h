@@ -5,7 +5,8 @@
  *             /          \___        decay:   from lr at the end of warm-up to lr · to at the last step,
  *     lr·to  /               \____            along a line, half a cosine, or not at all
  *            0  warmup      total
- */
+ *
+ * With halve_every, all of it is halved after each so many steps. */
 #ifndef ACF_TRAIN_SCHEDULE_H
 #define ACF_TRAIN_SCHEDULE_H
 
@@ -20,6 +21,7 @@ typedef struct acf_schedule {
     int64_t total;  /* steps of the run; 0: it has no known end, and nothing decays */
     acf_decay decay;
     double to; /* fraction of lr at the end, 0..1 */
+    int64_t halve_every; /* the step size is halved after each so many steps; 0: never */
 } acf_schedule;
 
 /* The step size of a step, counted from 1; after the last step it stays where it ended. */

@@ -29,6 +29,7 @@ typedef struct acf_train_settings {
     int64_t valid_every; /* steps; 0: once an epoch */
     int64_t patience;    /* validations without a better one; 0: no limit */
     bool recall;         /* held-out cells are asked whether to look rows up (recall.h) */
+    bool calibrate;      /* held-out cells correct scales and temperature (calibrate.h) */
     bool refit;          /* a second pass over all cells (refit.h) */
     int64_t members;     /* of the model; `auto` that nobody settled is 1 */
     acf_precision precision; /* of a step's large products; validation and queries stay float */

@@ -28,12 +28,18 @@ static void defaults_make_settings(void **state) {
 
 static void every_option_arrives(void **state) {
     (void)state;
-    static const char *const set[][2] = {
-        {"batch", "7"}, {"steps", "11"}, {"epochs", "13"}, {"lr", "0.5"}, {"warmup", "17"}, {"decay", "linear"},
-        {"decay-to", "0.25"}, {"clip", "0.75"}, {"weight-decay", "0.125"}, {"dropout", "0.375"}, {"average", "0.625"},
-        {"masks", "joint"}, {"guess-weight", "19"}, {"loss-per", "column"}, {"valid", "0.0625"}, {"valid-on", "rows"},
-        {"valid-rows", "0.03125"}, {"valid-every", "23"},
-        {"patience", "29"}, {"refit", "false"}, {"precision", "bf16"}, {"seed", "9007199254740991"}};
+    static const char *const set[][2] = {{"batch", "7"},         {"steps", "11"},
+                                         {"epochs", "13"},       {"lr", "0.5"},
+                                         {"warmup", "17"},       {"decay", "linear"},
+                                         {"decay-to", "0.25"},   {"halve-every", "31"},
+                                         {"clip", "0.75"},       {"weight-decay", "0.125"},
+                                         {"dropout", "0.375"},   {"average", "0.625"},
+                                         {"masks", "joint"},     {"guess-weight", "19"},
+                                         {"loss-per", "column"}, {"valid", "0.0625"},
+                                         {"valid-on", "rows"},
+                                         {"valid-rows", "0.03125"}, {"valid-every", "23"},  {"patience", "29"},
+                                         {"calibrate", "false"}, {"refit", "false"},
+                                         {"precision", "bf16"},  {"seed", "9007199254740991"}};
     enum { SET = sizeof set / sizeof *set };
     acf_options *o = NULL;
     acf_train_settings s;
@@ -46,11 +52,13 @@ static void every_option_arrives(void **state) {
     for (int i = 0; i < SET; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
     assert_int_equal(acf_train_settings_read(o, &s), ACF_OK);
     assert_true(s.batch == 7 && s.steps == 11 && s.epochs == 13 && s.schedule.lr == 0.5 && s.schedule.warmup == 17);
-    assert_true(s.schedule.decay == ACF_DECAY_LINEAR && s.schedule.to == 0.25 && s.clip == 0.75 && s.weight_decay == 0.125);
+    assert_true(s.schedule.decay == ACF_DECAY_LINEAR && s.schedule.to == 0.25 && s.schedule.halve_every == 31 &&
+                s.clip == 0.75 && s.weight_decay == 0.125);
     assert_true(s.dropout == 0.375 && s.average == 0.625 && s.masks.n == 1 && s.masks.part[0].kind == ACF_MASK_JOINT);
     assert_true(s.loss.guess_weight == 19 && s.loss.per_column && s.valid == 0.0625 && s.valid_every == 23);
     assert_true(s.valid_on == ACF_VALID_ROWS && s.valid_rows == 0.03125);
-    assert_true(s.patience == 29 && !s.refit && s.precision == ACF_PRECISION_BF16 && s.seed == 9007199254740991u);
+    assert_true(s.patience == 29 && !s.calibrate && !s.refit && s.precision == ACF_PRECISION_BF16 &&
+                s.seed == 9007199254740991u);
     acf_opts_free(o);
 }
 
