@@ -146,7 +146,7 @@ static acf_status start_query(bench *b) {
     if (!acf_device_multiplies(b->dev, b->precision))
         return acf_fail(ACF_EDEVICE, "%s does not multiply in %s", b->dev->table->name, precision_name[b->precision]);
     ACF_TRY(acf_tape_create(b->dev, NULL, &b->t));
-    return acf_replayed_create(b->model->net, b->t, b->N, &b->replayed);
+    return acf_replayed_create(b->model->net, b->t, b->N, NULL, &b->replayed);
 }
 static acf_status start_session(bench *b) { return acf_ask_create(b->dev, b->model, b->N, &b->session); }
 

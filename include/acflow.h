@@ -488,7 +488,12 @@ ACF_API acf_status acf_session_surprise(acf_session *s, const acf_table *t, doub
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
  * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
- * alone; a row is its number or, for a table that was read with the option `id`, its id. */
+ * alone; a row is its number or, for a table that was read with the option `id`, its id.
+ *
+ * Draws 0, 1, ... are imputations for Rubin's rules: each is one completed table, made with parameters of its own, so that the draws also differ by what the
+ * table leaves uncertain about them. A model of at most 20,000 rows and 56 modelled numbers and indicators has some 32 sets of parameters, which its
+ * draws use in turn; one of a larger or wider table uses the fitted parameters in all of them. Each row of a blank table (acf_table_blank) has a set of its own.
+ * Scores, means and best guesses use the fitted parameters. */
 ACF_API acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
                                     uint32_t draw, double *out);
 

@@ -4,6 +4,7 @@
 #include "model/config.h"
 #include "ops/devices.h"
 #include "train/members.h"
+#include "train/gmm_posterior.h"
 #include "train/recall.h"
 #include "train/valid.h"
 
@@ -110,7 +111,8 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     ACF_TRY_DONE(acf_door_answers(m, o));
     status = acf_fit_members(m, t, hold, &how);
     if (status == ACF_OK || status == ACF_EINTERRUPT) { /* what is kept of an interrupted one looks rows up, too */
-        const acf_status attached = acf_recall_attach(m, t);
+        acf_status attached = acf_recall_attach(m, t);
+        if (!attached) attached = acf_gmm_posterior(m, t);
         status = attached ? attached : status;
     }
 done:

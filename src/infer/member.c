@@ -13,7 +13,11 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
     s->dev = dev, s->m = m;
     ACF_TRY_DONE(acf_tape_create(dev, NULL, &s->t));
     ACF_TRY_DONE(acf_batch_stage(dev, rows, D, &s->batch));
-    ACF_TRY_DONE(acf_replayed_create(m->net, s->t, rows, &s->replayed));
+    if (m->draws) {
+        ACF_TRY_DONE(acf_gmm_draws_create(dev, 1, m->draws->K, m->draws->W, &s->gmm));
+        ACF_TRY_DONE(acf_member_use(s, 0));
+    }
+    ACF_TRY_DONE(acf_replayed_create(m->net, s->t, rows, s->gmm, &s->replayed));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * D) * sizeof *s->cells, "a session") : NULL;
     s->spread = s->cells ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->spread, "a session") : NULL;
@@ -27,6 +31,7 @@ done:
 void acf_member_free(acf_member *s) {
     if (!s) return;
     acf_replayed_free(s->replayed);
+    acf_gmm_draws_free(s->gmm);
     acf_tape_free(s->t);
     acf_batch_free(s->batch);
     acf_release(s->row);
@@ -125,11 +130,16 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
 
 /* ---- answers --------------------------------------------------------------------------------------------------------------- */
 
+acf_status acf_member_use(acf_member *s, uint32_t i) {
+    return s->gmm ? acf_gmm_draws_pick(s->gmm, s->m->draws, i % (uint32_t)s->m->draws->n) : ACF_OK;
+}
+
 acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
     bool by_hand = true;
     if (s->replayed) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_view *v = view(s);
+    if (d) acf_net_view_gmm(v, s->gmm);
     return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
 }
 

@@ -20,6 +20,7 @@ typedef struct acf_member {
     acf_real *cells;  /* (rows,D) what the network answered, encoded */
     acf_real *spread; /* (rows, ACF_MEAN_VALUES) the same of single cells */
     acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
+    acf_gmm_draws *gmm; /* the parameters that draws use; NULL: fitted ones */
 } acf_member;
 
 /* Keeps dev, in whose precision it answers, and m. rows: of a batch, at least 1. Gives *out; free with
@@ -38,6 +39,9 @@ static inline bool acf_member_asked(const acf_member *s, int64_t cell) { return 
 
 /* out (n): log p of the loaded rows in the table's units. Fails: ACF_ENUMERIC, ACF_EMEMORY, ACF_EDEVICE, like the others. */
 acf_status acf_member_score(acf_member *s, const acf_table *t, double *out);
+
+/* Draws use parameter set i, modulo their number, from now on; the first at first. Nothing happens where the model has none. */
+acf_status acf_member_use(acf_member *s, uint32_t i);
 
 /* Into `cells`: a draw of the loaded rows, or with d NULL the best guess. */
 acf_status acf_member_answer(acf_member *s, const acf_draw *d);

@@ -21,6 +21,7 @@ typedef struct asked {
 struct acf_replayed {
     const acf_net *net;
     acf_tape *t;
+    const acf_gmm_draws *gmm; /* of draws; NULL: fitted ones */
     acf_batch *there;
     uint32_t *now; /* in device memory: which draw */
     uint64_t seed; /* that draws were captured with */
@@ -28,14 +29,14 @@ struct acf_replayed {
     asked asked[QUESTIONS][SIZES];
 };
 
-acf_status acf_replayed_create(const acf_net *net, acf_tape *t, int64_t rows, acf_replayed **out) {
+acf_status acf_replayed_create(const acf_net *net, acf_tape *t, int64_t rows, const acf_gmm_draws *gmm, acf_replayed **out) {
     acf_status status = ACF_OK;
     acf_device *dev = t->dev;
     *out = NULL;
     if (!dev->plugin) return ACF_OK;
     acf_replayed *r = acf_alloc_zero(sizeof *r, "captured questions");
     if (!r) return ACF_EMEMORY;
-    r->net = net, r->t = t;
+    r->net = net, r->t = t, r->gmm = gmm;
     ACF_TRY_DONE(acf_batch_place(dev, rows, acf_net_columns(net), &r->there));
     if (!(r->now = dev->memory.alloc(dev->memory.ctx, sizeof *r->now))) {
         status = dev->memory.refuse(dev->memory.ctx, sizeof *r->now, 0);
@@ -105,6 +106,7 @@ static acf_status enqueue(void *ctx) {
     acf_tape *t = e->r->t;
     acf_tape_begin(t, false);
     acf_view *v = acf_net_view(t, e->r->net, e->r->there, NULL);
+    if (e->q == DRAW) acf_net_view_gmm(v, e->r->gmm);
     if (e->q == LOGP) *e->out = (acf_answer){.reals = acf_net_logp(t, v)->data};
     else *e->out = acf_net_answer(t, v, e->q == DRAW ? &e->draw : NULL);
     return acf_tape_status(t);

@@ -10,9 +10,9 @@
 
 typedef struct acf_replayed acf_replayed;
 
-/* For batches of at most `rows` rows. Keeps net and t. Gives *out, NULL on a device that captures nothing; free with acf_replayed_free, before t.
+/* For batches of at most `rows` rows. Draws are made with the parameters that gmm holds when they are asked for; NULL: with the fitted ones. Keeps net, t and gmm. Gives *out, NULL on a device that captures nothing; free with acf_replayed_free, before t.
  * Fails: ACF_EMEMORY. */
-acf_status acf_replayed_create(const acf_net *net, acf_tape *t, int64_t rows, acf_replayed **out);
+acf_status acf_replayed_create(const acf_net *net, acf_tape *t, int64_t rows, const acf_gmm_draws *gmm, acf_replayed **out);
 void acf_replayed_free(acf_replayed *r); /* NULL is allowed */
 
 /* After the device's precision or the network's weights have moved elsewhere: what was captured is forgotten. */

@@ -160,11 +160,24 @@ done:
 
 /* ---- draws ------------------------------------------------------------------------------------------------------------------- */
 
-/* Whose turn it is: members take turns in the draws of a row, so that any K draws one after the other are of all of them; who begins is chance, and
- * a single draw that of the mixture. Where a row is drawn cell after cell, each is of the mixture: chance for every column; else column 0. */
+/* Whose turn it is: members take turns in the draws of a table, so that any K draws one after the other are of all of them; who begins is chance, and
+ * a single draw that of the mixture. All rows of a draw have the same member, and the same parameters (model/gmm_draws.h): what is not known of
+ * these must not average out over rows. Where a row is drawn cell after cell, each is of the mixture: chance for every column; else column 0. */
 static int turn(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row, uint32_t column) {
-    const acf_place at = {.seed = seed, .row = acf_tab_id(t, row), .stream = ACF_STREAM_MEMBER, .column = column};
+    const acf_place at = {.seed = seed, .row = acf_rows_apart(t) ? acf_tab_id(t, row) : 0, .stream = ACF_STREAM_MEMBER, .column = column};
     return s->K == 1 ? 0 : (int)acf_rng_below(at, s->K);
+}
+
+/* Member k's parameter sets, where rows begin with different ones; and where a row begins. */
+static uint32_t beginnings(const acf_session *s, const acf_table *t, int k) {
+    const acf_gmm_draws *sets = s->member[k]->m->draws;
+    return sets && acf_rows_apart(t) ? (uint32_t)sets->n : 1;
+}
+static bool begins(const acf_table *t, int64_t row, uint32_t at, uint32_t of) { return of == 1 || acf_tab_id(t, row) % of == at; }
+
+/* Member k draws with the parameters of this draw from now on. */
+static acf_status use_parameters(acf_session *s, int k, uint32_t beginning, uint32_t draw) {
+    return acf_member_use(s->member[k], beginning + draw / (uint32_t)s->K);
 }
 
 static int drawer(const acf_session *s, int turn, uint32_t draw) { return (int)(((uint32_t)turn + draw % (uint32_t)s->K) % (uint32_t)s->K); }
@@ -186,21 +199,25 @@ static acf_status draw_rows(acf_member *one, const acf_table *t, acf_question q,
     return ACF_OK;
 }
 
-static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
-    const acf_draw d = {.seed = seed, .draw = draw};
-    for (int k = 0; k < s->K; k++) { /* only the rows whose turn it is */
-        int64_t n = 0;
-        for (int64_t row = 0; row < t->N; row++) {
-            const uint8_t *asked = s->looked_up ? q.asked + row * t->D : NULL, *cell = asked ? memchr(asked, 1, (size_t)t->D) : NULL;
-            if (asked && !cell) continue; /* it had its turns */
-            if (drawer(s, turn(s, t, seed, row, asked ? (uint32_t)(cell - asked) : 0), draw) != k) continue;
-            s->row[n++] = row;
-            if (n < s->rows) continue;
-            ACF_TRY(draw_rows(s->member[k], t, q, &d, s->row, n, out));
-            n = 0;
-        }
-        ACF_TRY(draw_rows(s->member[k], t, q, &d, s->row, n, out));
+/* Only the rows whose turn it is. */
+static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_question q, const acf_draw *d, int k, uint32_t at, uint32_t of, double *out) {
+    int64_t n = 0;
+    ACF_TRY(use_parameters(s, k, at, d->draw));
+    for (int64_t row = 0; row < t->N; row++) {
+        const uint8_t *asked = s->looked_up ? q.asked + row * t->D : NULL, *cell = asked ? memchr(asked, 1, (size_t)t->D) : NULL;
+        if ((asked && !cell) || !begins(t, row, at, of)) continue; /* without a cell it had its turns */
+        if (drawer(s, turn(s, t, d->seed, row, asked ? (uint32_t)(cell - asked) : 0), d->draw) != k) continue;
+        s->row[n++] = row;
+        if (n < s->rows) continue;
+        ACF_TRY(draw_rows(s->member[k], t, q, d, s->row, n, out));
+        n = 0;
     }
+    return draw_rows(s->member[k], t, q, d, s->row, n, out);
+}
+
+static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
+    for (int k = 0; k < s->K; k++)
+        for (uint32_t of = beginnings(s, t, k), at = 0; at < of; at++) ACF_TRY(draw_by_member(s, t, q, &(acf_draw){.seed = seed, .draw = draw}, k, at, of, out));
     return ACF_OK;
 }
 
@@ -404,18 +421,21 @@ static void nothing_asked(const summary *w, int64_t cell) {
     if (w->low) w->low[cell] = w->high[cell] = (double)NAN;
 }
 
-/* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s: drawn (n·D, draws), cell-major. */
+/* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s and which begin with these parameters: drawn
+ * (n·D, draws), cell-major. */
 static acf_status draw_some(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, int k,
-                            int first, double *drawn) {
+                            int first, uint32_t at, double *drawn) {
     acf_member *one = s->member[k];
+    const uint32_t of = beginnings(s, t, k);
     const int64_t D = t->D;
     int64_t some = 0;
     for (int64_t row = from; row < from + n; row++)
-        if (turn(s, t, seed, row, 0) == first) s->row[some++] = row;
+        if (turn(s, t, seed, row, 0) == first && begins(t, row, at, of)) s->row[some++] = row;
     if (some == 0) return ACF_OK;
     acf_member_load(one, t, q, ACF_TO_FILL, s->row, some);
     for (int32_t i = 0; i < draws; i++) {
         if (drawer(s, first, (uint32_t)i) != k) continue;
+        ACF_TRY(use_parameters(s, k, at, (uint32_t)i));
         ACF_TRY(acf_member_answer(one, &(acf_draw){.seed = seed, .draw = (uint32_t)i}));
         for (int64_t c = 0; c < some * D; c++)
             if (acf_member_asked(one, c)) drawn[((s->row[c / D] - from) * D + c % D) * draws + i] = acf_decode(one->m->encoder, c % D, one->cells[c]);
@@ -443,7 +463,8 @@ static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_quest
 static acf_status draw_all(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
     if (s->looked_up) return draw_all_in_turn(s, t, q, seed, draws, from, n, drawn);
     for (int k = 0; k < s->K; k++)
-        for (int first = 0; first < s->K; first++) ACF_TRY(draw_some(s, t, q, seed, draws, from, n, k, first, drawn));
+        for (int first = 0; first < s->K; first++)
+            for (uint32_t at = 0; at < beginnings(s, t, k); at++) ACF_TRY(draw_some(s, t, q, seed, draws, from, n, k, first, at, drawn));
     return ACF_OK;
 }
 

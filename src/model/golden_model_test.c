@@ -225,7 +225,7 @@ static void bytes(acf_golden *g) { acf_golden_find(g, "seen")->dtype = "U8"; }
 static void half_floats(acf_golden *g) { acf_golden_find(g, "seen")->dtype = "F16"; }
 static void a_nan(acf_golden *g) { acf_golden_find(g, "seen")->value[3] = (double)NAN; }
 static void an_infinity(acf_golden *g) { acf_golden_find(g, "likelihood.0.wh")->value[0] = INFINITY; }
-static void newer(acf_golden *g) { strcpy(g->version, "5"); }
+static void newer(acf_golden *g) { strcpy(g->version, "6"); }
 static void no_version(acf_golden *g) { strcpy(g->version, "x"); }
 static void picture(acf_golden *g) { strcpy(g->kind, "picture"); }
 static void unknown_option(acf_golden *g) { replace(g->config, "\"mlp-width\"", "\"mlp-widht\""); }
@@ -255,7 +255,7 @@ static const struct {
     {half_floats, "F16"},
     {a_nan, "tensor 'seen' is nan at element 3; expected a finite number"},
     {an_infinity, "tensor 'likelihood.0.wh' is inf at element 0; expected a finite number"},
-    {newer, "format_version is 5, this acflow reads up to 4; update acflow, or save the model with this version"},
+    {newer, "format_version is 6, this acflow reads up to 5; update acflow, or save the model with this version"},
     {no_version, "format_version is 'x', expected a whole number"},
     {picture, "it is a model of kind 'picture'; expected 'table' or 'image'"},
     {unknown_option, "did you mean 'mlp-width'?"},

@@ -74,6 +74,7 @@ void acf_fitted_free(acf_model *m) {
         acf_schema_free(m->schema);
         acf_release(m->map);
         acf_archive_free(m->archive);
+        acf_gmm_draws_free(m->draws);
         acf_opts_free(m->config);
         acf_release(m);
     }
@@ -144,7 +145,7 @@ typedef struct draft {
     acf_st_tensor *tensor;
     int64_t n, texts;
     acf_st_text text[8 + 3 * ACF_MEMBERS_MAX];
-    void *owned[10 * ACF_MEMBERS_MAX];
+    void *owned[12 * ACF_MEMBERS_MAX];
     int n_owned;
 } draft;
 
@@ -204,6 +205,25 @@ static acf_status add_tensors(draft *d, const acf_model *m, int k) {
     return ACF_OK;
 }
 
+/* Parameter draws of member k. */
+static acf_status add_draws(draft *d, const acf_gmm_draws *g, int k) {
+    if (!g) return ACF_OK;
+    const size_t bytes = (size_t)acf_gmm_draws_count(g) * sizeof(acf_real);
+    acf_real *values = acf_alloc(bytes, "parameter draws");
+    ACF_TRY(own(d, values));
+    char(*name)[NAME_MAX_BYTES] = acf_alloc(ACF_GMM_DRAWS_TENSORS * sizeof *name, "names of tensors");
+    ACF_TRY(own(d, name));
+    ACF_TRY(acf_device_copy(g->dev, values, g->weight, bytes, ACF_TO_HOST));
+    ACF_TRY(acf_device_sync(g->dev));
+    for (int i = 0; i < ACF_GMM_DRAWS_TENSORS; i++) {
+        d->tensor[d->n] = acf_gmm_draws_tensor(g, i, values);
+        d->tensor[d->n++].name = member_name(name[i], k, acf_gmm_draws_name[i]);
+    }
+    return ACF_OK;
+}
+
+static int64_t draws_tensors(const acf_model *m) { return m->draws ? ACF_GMM_DRAWS_TENSORS : 0; }
+
 static int64_t archive_tensors(const acf_archive *a) { return !a ? 0 : a->expect ? 3 : 1; }
 
 /* Text and tensors of the archive. */
@@ -232,17 +252,19 @@ static acf_status add_archive(draft *d, const acf_archive *a) {
 
 static acf_status make_draft(draft *d, const acf_model *m, const char *members) {
     const bool several = m->next;
+    bool draws = false;
     int64_t tensors = archive_tensors(m->archive);
     int k = 0;
-    for (const acf_model *one = m; one; one = one->next) tensors += acf_fitted_params(one)->n;
+    for (const acf_model *one = m; one; one = one->next) tensors += acf_fitted_params(one)->n + draws_tensors(one), draws |= one->draws != NULL;
     if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
-    d->text[d->texts++] = (acf_st_text){"format_version", m->archive ? "4" : several ? "3" : "2"};
+    d->text[d->texts++] = (acf_st_text){"format_version", draws ? "5" : m->archive ? "4" : several ? "3" : "2"};
     d->text[d->texts++] = (acf_st_text){"kind", m->image ? "image" : "table"};
     d->text[d->texts++] = (acf_st_text){"acflow", ACF_VERSION};
     if (several) d->text[d->texts++] = (acf_st_text){MEMBERS_KEY, members};
     for (const acf_model *one = m; one; one = one->next, k++) {
         ACF_TRY(add_texts(d, one, k));
         ACF_TRY(add_tensors(d, one, k));
+        ACF_TRY(add_draws(d, one->draws, k));
     }
     return m->archive ? add_archive(d, m->archive) : ACF_OK;
 }
@@ -388,6 +410,8 @@ static bool declared(const acf_model *m, const char *name) {
         const acf_params *ps = acf_fitted_params(m);
         for (int i = 0; i < ps->n; i++)
             if (strcmp(member_name(full, k, ps->list[i]->name), name) == 0) return true;
+        for (int i = 0; m->draws && i < ACF_GMM_DRAWS_TENSORS; i++)
+            if (strcmp(member_name(full, k, acf_gmm_draws_name[i]), name) == 0) return true;
     }
     return false;
 }
@@ -402,7 +426,7 @@ static acf_status compare(const acf_st *f, const char *path, const acf_model *m)
     for (const acf_model *one = m; one; one = one->next, k++) {
         const acf_params *ps = acf_fitted_params(one);
         for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, member_name(full, k, ps->list[i]->name), ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
-        n += ps->n;
+        n += ps->n + draws_tensors(one);
     }
     for (int64_t i = 0; acf_st_count(f) != n && i < acf_st_count(f); i++)
         if (!declared(m, acf_st_at(f, i)->name))
@@ -472,6 +496,18 @@ static acf_status read_images(acf_device *dev, const source *of, acf_options *co
     return ACF_OK;
 }
 
+/* Parameter draws, which a network with a mixture may have. Their values are read at once: the file's size bounds them. */
+static acf_status read_draws(const source *of, acf_model *m) {
+    char full[ACF_GMM_DRAWS_TENSORS][NAME_MAX_BYTES];
+    const char *name[ACF_GMM_DRAWS_TENSORS];
+    int64_t reals;
+    const int32_t *column, *value;
+    if (m->image || !acf_net_anchor_size(m->net) || acf_net_anchor_rank(m->net)) return ACF_OK;
+    acf_net_reals(m->net, &reals);
+    for (int i = 0; i < ACF_GMM_DRAWS_TENSORS; i++) name[i] = member_name(full[i], of->k, acf_gmm_draws_name[i]);
+    return acf_gmm_draws_read(m->dev, of->f, of->path, name, acf_net_anchor_size(m->net), reals + acf_net_indicators(m->net, &column, &value), &m->draws);
+}
+
 /* One member, without its weights. */
 static acf_status read_member(acf_device *dev, const source *of, bool image, acf_model **out) {
     acf_options *config;
@@ -483,6 +519,7 @@ static acf_status read_member(acf_device *dev, const source *of, bool image, acf
     ACF_TRY(status);
     status = read_record(of, &m->record);
     if (!status) status = complete_config(m);
+    if (!status) status = read_draws(of, m);
     if (status) acf_fitted_free(m);
     else *out = m;
     return status;

@@ -10,10 +10,11 @@
 #include "data/image_ops.h"
 #include "data/schema.h"
 #include "model/fit_record.h"
+#include "model/gmm_draws.h"
 #include "model/image_net.h"
 #include "model/net.h"
 
-#define ACF_MODEL_FORMAT 4 /* newest format_version this library reads; it writes 4 where there is an archive, else 3 where there are several members, else 2 */
+#define ACF_MODEL_FORMAT 5 /* newest format_version this library reads; it writes 5 where there are parameter draws, else 4 where there is an archive, else 3 where there are several members, else 2 */
 #define ACF_MEMBERS_MAX 16 /* as in base/option_table.h */
 
 typedef struct acf_image_seen {
@@ -35,6 +36,7 @@ typedef struct acf_model {
     double log_temperature; /* of draws of images: 0 at first */
     bool at_once;           /* hidden pixels are asked for in one round, whatever was learned */
     acf_fit_record record; /* how it was trained, where that is known */
+    acf_gmm_draws *draws; /* parameter draws of its Gaussian mixture, owned; NULL: none */
     struct acf_archive *archive; /* rows that are looked up (archive.h), owned by the first member; NULL: none */
     struct acf_model *next; /* the member after this one, owned: config, encoder, net and record of its own, the columns and the device of the first; NULL: the last */
 } acf_model;

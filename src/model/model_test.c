@@ -199,7 +199,7 @@ static void refuse_all(acf_device *dev, const acf_st *good, const change *c, siz
 static void refuses_what_is_not_a_model(void **state) {
     (void)state;
     static const change changes[] = {
-        {"format_version", "5", .says = "version"},
+        {"format_version", "6", .says = "version"},
         {"format_version", NULL, .says = "format_version"},
         {"checksum", "?", .says = "but it says ?; the file is damaged: copy it again"},
         {"kind", "picture", .says = "kind 'picture'"},

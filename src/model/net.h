@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "data/batches.h"
 #include "like/like.h"
+#include "model/gmm_draws.h"
 
 typedef struct acf_net acf_net;
 
@@ -55,6 +56,9 @@ bool acf_net_softens(const acf_net *net);
 typedef struct acf_view acf_view;
 /* Borrows the batch until the next begin; answers that come back to the host (draw, guess, spread) want one in host memory. pass NULL: inference. NULL after a failure, which the calls below accept. */
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass);
+
+/* The view answers with this set of parameters, the only one of g, in the place of its fitted mixture. Keeps g. v or g NULL: nothing changes. */
+void acf_net_view_gmm(acf_view *v, const acf_gmm_draws *g);
 
 /* (N): log p(x_u | x_o) in encoded units; 0 for a row with nothing to model. */
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v);

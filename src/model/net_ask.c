@@ -30,6 +30,7 @@ struct acf_view {
     uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
     int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
     const uint64_t *id;  /* (N) on the device */
+    const acf_gmm_draws *gmm; /* parameters in the place of the fitted mixture's; NULL: none */
 };
 
 /* n bytes on the device, copied from the host; NULL, and a failed tape, when that did not work. */
@@ -85,6 +86,10 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
     return t->failure.status ? NULL : v;
 }
 
+void acf_net_view_gmm(acf_view *v, const acf_gmm_draws *g) {
+    if (v && g) v->gmm = g;
+}
+
 /* What a part's networks are told; `known` says which categories they may look at, `table` how. */
 static acf_tensor *context(acf_tape *t, const acf_view *v, acf_param *table, const uint8_t *known) {
     if (!v->net->category.D) return v->common;
@@ -108,6 +113,8 @@ static acf_cond real_cond(acf_tape *t, const acf_view *v) {
 /* The anchor as it is asked about this batch; its numbers are constants to the tape. */
 static acf_tensor *anchor_part(acf_tape *t, const acf_view *v, int i) {
     const acf_tensor *p = &v->net->anchor[i]->t;
+    const acf_gmm_draws *g = v->gmm;
+    if (g) return acf_tensor_wrap(t, i == 0 ? g->weight : i == 1 ? g->mean : g->cov, 1 + i, (int64_t[]){g->K, g->W, g->W});
     return acf_tensor_wrap(t, p->data, p->ndim, p->dim);
 }
 static acf_mog mixture_of(acf_tape *t, const acf_view *v) {

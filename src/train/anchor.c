@@ -46,12 +46,16 @@ static int64_t desk_doubles(int64_t K, int64_t D) {
     return K * D * D + K * (D + 1) + K * D * BLOCK + 2 * D * BLOCK + K * BLOCK + K + D + 8;
 }
 
-static desk desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
+static desk desk_in(double *memory, const acf_sample *s, const acf_mixture *g) {
     const int64_t K = g->K, D = g->D;
-    desk d = {.s = s, .g = g, .l = memory + omp_get_thread_num() * desk_doubles(K, D)};
+    desk d = {.s = s, .g = g, .l = memory};
     d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK, d.we = d.e + D * BLOCK;
     d.lw = d.we + D * BLOCK, d.weight = d.lw + K * BLOCK, d.order = (int32_t *)(void *)(d.weight + K);
     return d;
+}
+
+static desk desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
+    return desk_in(memory + omp_get_thread_num() * desk_doubles(g->K, g->D), s, g);
 }
 
 /* Orders the columns as row r has them. */
@@ -179,6 +183,14 @@ static void add_missing(desk *d, double *sums) {
     }
 }
 
+/* Where rows have weights, these go to all that is summed over them. */
+static void weigh_rows(desk *d, int64_t r, int64_t rows, double *all) {
+    for (int64_t b = 0; d->s->weight && b < rows; b++) {
+        all[b] *= d->s->weight[r + b];
+        for (int64_t k = 0; k < d->g->K; k++) d->lw[k * BLOCK + b] *= d->s->weight[r + b];
+    }
+}
+
 static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, each = 1 + D + D * D;
     for (int64_t k = 0; k < K; k++) d->weight[k] = 0;
@@ -191,6 +203,7 @@ static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
         }
         next = run_end(d->s, r, to);
         weigh(d, r, next - r, d->seen, all);
+        weigh_rows(d, r, next - r, all);
         for (int64_t b = 0; b < next - r; b++) sums[K * each] += all[b];
         for (int64_t k = 0; k < K; k++)
             if (!isnan(d->log_l[k * (D + 1)])) add_block(d, k, r, next - r, sums + k * each);
@@ -272,16 +285,163 @@ acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mi
     return ACF_OK;
 }
 
+/* ---- data augmentation ------------------------------------------------------------------------------------------------------ */
+
+#define MORE_THAN_FITTED 1.3 /* times the fitted covariance, at most, is the mean of those that are drawn */
+#define TRIES 64             /* counters of a gamma variate */
+
+int64_t acf_augment_doubles(int64_t K, int64_t D) { return desk_doubles(K, D) + sums_size(K, D) + 2 * D * D; }
+
+/* Draws component and missing cells of row b of the block, and adds it to the sums of that component. */
+static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *sums) {
+    const int64_t K = d->g->K, D = d->g->D, n = d->n;
+    acf_place place = {.seed = at.seed, .row = d->s->id ? d->s->id[r + b] : (uint64_t)(r + b), .stream = ACF_STREAM_AUGMENT,
+                       .draw = at.chain << 16 | at.step};
+    double u = K > 1 ? acf_rng_uniform(place) : 0;
+    int64_t k = 0;
+    while (k < K - 1 && u >= d->lw[k * BLOCK + b]) u -= d->lw[k++ * BLOCK + b];
+    const double *l = d->l + k * D * D;
+    double *y = d->y + k * D * BLOCK + b, *e = d->e, *of = sums + k * (1 + D + D * D), *first = of + 1, *second = first + D;
+    for (int64_t p = 0; p < D; p++) {
+        const int64_t j = d->order[p];
+        if (p < d->seen) {
+            e[j] = d->s->x[(r + b) * D + j] - d->g->mean[k * D + j];
+            continue;
+        }
+        place.column = (uint32_t)(1 + j);
+        y[p * BLOCK] = acf_rng_normal(place);
+        e[j] = 0;
+        for (int64_t q = 0; q <= p; q++) e[j] += l[p * n + q] * y[q * BLOCK];
+    }
+    *of += 1;
+    for (int64_t i = 0; i < D; i++) {
+        first[i] += e[i];
+        for (int64_t j = 0; j <= i; j++) second[i * D + j] += e[i] * e[j];
+    }
+}
+
+/* Gamma of this shape, at least 1, by Marsaglia and Tsang. TRIES counters from at.column on are its own. */
+static double gamma_variate(acf_place at, double shape) {
+    const double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (int i = 0; i < TRIES / 2; i++, at.column += 2) {
+        acf_place other = at;
+        other.column++;
+        const double x = acf_rng_normal(at), v = pow(1 + c * x, 3);
+        if (1 + c * x > 0 && log(acf_rng_uniform(other)) < 0.5 * x * x + d - d * v + d * log(v)) return d * v;
+    }
+    return shape; /* one time in 10^40 */
+}
+
+/* m (D,D) = lower factor of an inverse Wishart matrix with scale C Cᵀ, c the factor C, b room: rows of C B⁻ᵀ, B as Bartlett draws it. */
+static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_place at) {
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            at.column = (uint32_t)((i * D + j) * TRIES);
+            b[i * D + j] = i == j ? sqrt(2 * gamma_variate(at, 0.5 * (freedom - (double)i))) : acf_rng_normal(at);
+        }
+    for (int64_t r = 0; r < D; r++)
+        for (int64_t i = 0; i < D; i++) {
+            double x = i <= r ? c[r * D + i] : 0;
+            for (int64_t j = 0; j < i; j++) x -= b[i * D + j] * c[r * D + j];
+            c[r * D + i] = x / b[i * D + i];
+        }
+}
+
+/* Mean and covariance of component k of `next` from the sums of its rows: a normal inverse Wishart distribution, noninformative but for the ridge that
+ * maximise adds, too. A component of few rows is drawn as if it had twice as many as columns, and near what was fitted: heavier tails would not be
+ * what the table says. */
+static void draw_component(const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums, double *room, acf_place at) {
+    const int64_t D = g->D;
+    const double *first = sums + 1, *second = first + D, n = *sums, by = 1 / fmax(n, 1);
+    const double prior = 2 + 0.5 * (double)D, freedom = fmax(n - 1, 2 * (double)D + 2);
+    const double shrink = fmin(1, MORE_THAN_FITTED * (freedom - (double)D - 1) / (n + prior));
+    double *c = room, *b = room + D * D, *mean = next->mean + k * D, *cov = next->cov + k * D * D;
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t j = 0; j <= i; j++)
+            c[i * D + j] = shrink * (second[i * D + j] - first[i] * first[j] * by + (i == j ? prior * PRIOR_VARIANCE : 0));
+    memcpy(mean, g->mean + k * D, (size_t)D * sizeof *mean);
+    memcpy(cov, g->cov + k * D * D, (size_t)(D * D) * sizeof *cov);
+    if (acf_cholesky(c, D, LEAST_PIVOT) >= 0) return;
+    draw_factor(c, b, D, freedom, at);
+    for (int64_t i = 0; i < D; i++) {
+        at.column = (uint32_t)((D * D + i) * TRIES);
+        b[i] = acf_rng_normal(at) * sqrt(by);
+    }
+    for (int64_t i = 0; i < D; i++) {
+        mean[i] += first[i] * by;
+        for (int64_t q = 0; q < D; q++) mean[i] += c[i * D + q] * b[q];
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = 0;
+            for (int64_t q = 0; q < D; q++) sum += c[i * D + q] * c[j * D + q];
+            cov[i * D + j] = cov[j * D + i] = sum;
+        }
+    }
+}
+
+/* Adds to both[k] (D,D), of component k, the rows in which two columns are seen together, by the weights that g gives to the components. */
+static void count_pairs(const desk *d, int64_t rows, double *both) {
+    const int64_t K = d->g->K, D = d->g->D;
+    for (int64_t k = 0; k < K; k++) {
+        double sum = 0;
+        for (int64_t b = 0; b < rows; b++) sum += d->lw[k * BLOCK + b];
+        for (int64_t p = 0; p < d->seen; p++)
+            for (int64_t q = 0; q < d->seen; q++) both[(k * D + d->order[p]) * D + d->order[q]] += sum;
+    }
+}
+
+double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t columns, double *memory) {
+    const int64_t K = g->K, D = g->D;
+    double *both = memory + desk_doubles(K, D), all[BLOCK], least = INFINITY;
+    desk d = desk_in(memory, s, g);
+    memset(both, 0, (size_t)(K * D * D) * sizeof *both);
+    for (int64_t r = 0, to; r < s->R; r = to) {
+        if (r == 0 || !same_pattern(s, r - 1, r)) {
+            order_columns(&d, r);
+            factorise(&d, D);
+        }
+        to = run_end(s, r, s->R);
+        weigh(&d, r, to - r, d.seen, all);
+        count_pairs(&d, to - r, both);
+    }
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t i = 0; i < columns; i++)
+            for (int64_t j = 0; j < columns; j++) least = fmin(least, both[(k * D + i) * D + j]);
+    return least;
+}
+
+void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory) {
+    const int64_t K = g->K, D = g->D, each = 1 + D + D * D;
+    double *sums = memory + desk_doubles(K, D), *room = sums + sums_size(K, D), all[BLOCK], total = 0;
+    desk d = desk_in(memory, s, g);
+    memset(sums, 0, (size_t)sums_size(K, D) * sizeof *sums);
+    for (int64_t r = 0, to; r < s->R; r = to) {
+        if (r == 0 || !same_pattern(s, r - 1, r)) {
+            order_columns(&d, r);
+            factorise(&d, D);
+        }
+        to = run_end(s, r, s->R);
+        weigh(&d, r, to - r, d.seen, all);
+        for (int64_t b = 0; b < to - r; b++) augment_row(&d, r, b, at, sums);
+    }
+    for (int64_t k = 0; k < K; k++) {
+        acf_place place = {.seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR, .draw = at.chain << 16 | at.step};
+        draw_component(g, next, k, sums + k * each, room, place);
+        place.column = (uint32_t)((D * D + D) * TRIES);
+        total += next->weight[k] = K > 1 ? gamma_variate(place, sums[k * each] + 1) : 1;
+    }
+    for (int64_t k = 0; k < K; k++) next->weight[k] /= total;
+}
+
 /* ---- the whole fit --------------------------------------------------------------------------------------------------------- */
 
-static acf_status mixture_create(int64_t K, int64_t D, acf_mixture *out) {
+acf_status acf_mixture_create(int64_t K, int64_t D, acf_mixture *out) {
     double *p = acf_alloc_zero((size_t)(K * (1 + D + D * D)) * sizeof *p, "a mixture");
     if (!p) return ACF_EMEMORY;
     *out = (acf_mixture){K, D, p, p + K, p + K + K * D};
     return ACF_OK;
 }
 
-static void mixture_free(acf_mixture *g) { acf_release(g->weight); }
+void acf_mixture_free(acf_mixture *g) { acf_release(g->weight); }
 
 static void mixture_copy(acf_mixture *to, const acf_mixture *from) { /* `to` has room for as many components or more */
     memset(to->weight, 0, (size_t)(to->K * (1 + to->D + to->D * to->D)) * sizeof *to->weight);
@@ -335,7 +495,7 @@ static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, u
 static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixture *g, double cells, double *logp) {
     acf_mixture next;
     double before = -INFINITY;
-    ACF_TRY(mixture_create(g->K, g->D, &next));
+    ACF_TRY(acf_mixture_create(g->K, g->D, &next));
     acf_status status = ACF_OK;
     for (int i = 0; i < ITERATIONS && !status; i++) {
         status = acf_em_step(dev, s, g, &next, logp);
@@ -344,7 +504,7 @@ static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixtur
         if (i > 5 && *logp - before < ENOUGH * cells) break;
         before = *logp;
     }
-    mixture_free(&next);
+    acf_mixture_free(&next);
     return status;
 }
 
@@ -371,25 +531,24 @@ static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t se
     for (int64_t K = 1; K <= best->K && !status; K = wanted > K ? wanted : 2 * K) {
         acf_mixture g;
         double logp = 0, score = 0;
-        ACF_TRY_DONE(mixture_create(K, s->D, &g));
+        ACF_TRY_DONE(acf_mixture_create(K, s->D, &g));
         begin(&g, s, K == 1 ? NULL : &one, seed, near);
         status = iterate(dev, s, &g, cells, &logp);
         if (!status) status = judge(dev, s, &g, logp, cells, held, &score);
         const bool better = !status && (score > top + WORTH || K == 1 || wanted) && isfinite(score);
         if (better) mixture_copy(best, &g), top = score;
         if (K == 1 && !status) one = g;
-        else mixture_free(&g);
+        else acf_mixture_free(&g);
         if (!better || K == wanted) break;
     }
 done:
-    mixture_free(&one);
+    acf_mixture_free(&one);
     acf_release(near);
     *its_score = top;
     return status;
 }
 
-/* Columns from `from` on say nothing: the same for all components, and independent of the others. */
-static void detach_columns(acf_mixture *g, int64_t from) {
+void acf_mixture_detach(acf_mixture *g, int64_t from) {
     const int64_t D = g->D;
     for (int64_t k = 0; k < g->K; k++)
         for (int64_t i = from; i < D; i++) {
@@ -404,14 +563,14 @@ static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed,
     acf_mixture blind;
     double other;
     if (from == s->D || (as ? !as->blind : !acf_sample_held(s))) return ACF_OK;
-    ACF_TRY(mixture_create(best->K, s->D, &blind));
+    ACF_TRY(acf_mixture_create(best->K, s->D, &blind));
     acf_sample_hide(s, from);
     acf_status status = choose(dev, s, seed, as ? as->components : 0, &blind, &other);
     if (!status && (as || other > score + BLINDLY)) {
-        detach_columns(&blind, from);
+        acf_mixture_detach(&blind, from);
         mixture_copy(best, &blind);
     }
-    mixture_free(&blind);
+    acf_mixture_free(&blind);
     return status;
 }
 
@@ -432,12 +591,12 @@ static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s
     acf_mixture best;
     double score = -INFINITY;
     acf_status status = ACF_OK;
-    ACF_TRY(mixture_create(acf_net_anchor_size(net), s->D, &best));
+    ACF_TRY(acf_mixture_create(acf_net_anchor_size(net), s->D, &best));
     if (!(as && as->blind)) status = choose(dev, s, seed, as ? as->components : 0, &best, &score);
     if (!status) status = try_blind(dev, s, seed, as, reals, score, &best);
     const double *from[3] = {best.weight, best.mean, best.cov};
     for (int i = 0; i < 3 && !status; i++) status = store(dev, acf_net_anchor(net)[i], from[i]);
-    mixture_free(&best);
+    acf_mixture_free(&best);
     return status;
 }
 

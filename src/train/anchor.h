@@ -32,12 +32,19 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
 /* What a fit has chosen, read from the anchor itself. Fails: ACF_EMEMORY. */
 acf_status acf_anchor_chosen(acf_net *net, acf_anchor_choice *out);
 
-/* ---- its parts, for tests ------------------------------------------------------------------------------------------------ */
+/* ---- its parts, for tests and for parameter draws (gmm_posterior.h) ------------------------------------------------------------------------------------------------ */
 
 typedef struct acf_mixture {
     int64_t K, D;
     double *weight, *mean, *cov; /* (K) (K,D) (K,D,D) */
 } acf_mixture;
+
+/* All zeros. Fails: ACF_EMEMORY. */
+acf_status acf_mixture_create(int64_t K, int64_t D, acf_mixture *out);
+void acf_mixture_free(acf_mixture *g);
+
+/* Columns from `from` on say nothing: the same for all components, and independent of the others. */
+void acf_mixture_detach(acf_mixture *g, int64_t from);
 
 /* One iteration of EM on the seen cells: g becomes next (same sizes). *logp: the mean log-likelihood of a row's seen cells before.
  * Fails: ACF_EMEMORY. */
@@ -45,5 +52,18 @@ acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mix
 
 /* Mean log p of the held-out cells of a row given its seen ones, per held-out cell; 0 when there are none. Fails: ACF_EMEMORY. */
 acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp);
+
+/* One step of data augmentation: a component and values in place of the missing cells for every row, drawn given g; then parameters drawn given
+ * these complete rows: next (same sizes). Repeated, it draws the parameters from their posterior distribution. Random numbers are by seed, chain and
+ * step (below 2^16 each) and the ids of the rows. memory: acf_augment_doubles of them. */
+typedef struct acf_augment {
+    uint64_t seed;
+    uint32_t chain, step;
+} acf_augment;
+int64_t acf_augment_doubles(int64_t K, int64_t D);
+void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory);
+
+/* The fewest rows of a component in which some two of the first `columns` columns are seen together: what there is of them to learn their covariance from. */
+double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t columns, double *memory);
 
 #endif

@@ -28,17 +28,20 @@ static acf_status sort_patterns(acf_sample *s) {
     int64_t *order = acf_alloc((size_t)s->R * sizeof *order, "an order of rows");
     double *x = acf_alloc(cells * sizeof *x, "rows for the anchor");
     uint8_t *seen = acf_alloc(cells, "rows for the anchor");
-    const bool ok = order && x && seen;
+    uint64_t *id = acf_alloc((size_t)s->R * sizeof *id, "rows for the anchor");
+    const bool ok = order && x && seen && id;
     for (int64_t r = 0; ok && r < s->R; r++) order[r] = r;
     if (ok) qsort_r(order, (size_t)s->R, sizeof *order, compare_patterns, s);
     for (int64_t r = 0; ok && r < s->R; r++) {
         memcpy(x + r * s->D, s->x + order[r] * s->D, (size_t)s->D * sizeof *x);
         memcpy(seen + r * s->D, s->seen + order[r] * s->D, (size_t)s->D);
+        id[r] = s->id[order[r]];
     }
-    if (ok) memcpy(s->x, x, cells * sizeof *x), memcpy(s->seen, seen, cells);
+    if (ok) memcpy(s->x, x, cells * sizeof *x), memcpy(s->seen, seen, cells), memcpy(s->id, id, (size_t)s->R * sizeof *id);
     acf_release(order);
     acf_release(x);
     acf_release(seen);
+    acf_release(id);
     return ok ? ACF_OK : ACF_EMEMORY;
 }
 
@@ -51,6 +54,7 @@ static acf_status fill(const acf_net *net, const acf_device *dev, const acf_tabl
     ACF_TRY(acf_batch_create(1, t->D, &batch));
     for (int64_t r = 0; r < s->R; r++) {
         const int64_t row = acf_rows_at(rows, r * rows->n / s->R);
+        s->id[r] = acf_tab_id(t, row);
         for (int role = 0; role < 2; role++) { /* first all cells, then what training sees of them */
             acf_batch_fill(dev, batch, t, e, role ? hold : NULL, ACF_BATCH_TRAIN, &row, 1);
             acf_batch_dequantise(dev, batch, t, e, &row, seed, 0); /* as training sees modelled cells: a spike has its width */
@@ -72,10 +76,12 @@ acf_status acf_sample_take(const acf_net *net, const acf_device *dev, const acf_
                            const acf_holdout *hold, uint64_t seed, acf_sample *s) {
     s->x = acf_alloc((size_t)(s->R * s->D) * sizeof *s->x, "rows for the anchor");
     s->seen = acf_alloc((size_t)(s->R * s->D), "rows for the anchor");
-    return s->x && s->seen ? fill(net, dev, t, rows, e, hold, seed, s) : ACF_EMEMORY;
+    s->id = acf_alloc((size_t)s->R * sizeof *s->id, "rows for the anchor");
+    return s->x && s->seen && s->id ? fill(net, dev, t, rows, e, hold, seed, s) : ACF_EMEMORY;
 }
 
 void acf_sample_free(acf_sample *s) {
     acf_release(s->x);
     acf_release(s->seen);
+    acf_release(s->id);
 }

@@ -11,6 +11,8 @@ typedef struct acf_sample {
     int64_t R, D;
     double *x;     /* (R,D); 0 where missing */
     uint8_t *seen; /* (R,D) of acf_seen */
+    uint64_t *id;  /* (R) of the rows; NULL in a sample made by hand: their places */
+    double *weight; /* (R) of the rows in EM, R in sum; NULL: 1 each. Not owned */
 } acf_sample;
 
 /* Fills s, whose R and D are set, with R of `rows`, evenly spread; hold as in acf_anchor_fit. Free with acf_sample_free, also after a failure.
