@@ -394,7 +394,7 @@ ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  
 ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
 ACF_API int64_t acf_model_parameters(const acf_model *m); /* of all members */
 ACF_API int64_t acf_model_rows(const acf_model *m); /* of the table it was fitted to that it holds, to look cells up; 0: none, see `recall` at acf_model_fit */
-ACF_API int acf_model_rows_by_id(const acf_model *m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way its rows find themselves, and scores are too good */
+ACF_API int acf_model_rows_by_id(const acf_model *m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way a row is recognised by its cells alone; where rows are much alike, some are not, and score too well */
 ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
 
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
