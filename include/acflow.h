@@ -443,11 +443,13 @@ ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const ui
  * compare cells of different columns, ask for their surprise. */
 ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
 
-/* logp and surprise (rows x columns): the same, and by how many nats it is below what the model expects log p of this cell to be, E log p(X) - log p(x). It has no
- * unit, is 0 on average where the model is right, and the largest are the most surprising: which cells look wrong. A level in the table's file that the model never
- * saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not random. A cell costs about as much
- * as 15 scores. */
-ACF_API acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise);
+/* logp and surprise (rows x columns): which cells look wrong. surprise is -log of the probability that a cell is as far out as this one, given the rest of its row: a
+ * number as far from the median of its conditional, a class no more probable. It has no unit, is 1 on average where the model is right, and 4.6 is one cell in a hundred.
+ * A wrong cell must not condemn the right ones of its row: the most surprising cell above 4.6 is not given to the others, which are asked again, and so up to three.
+ * given (rows x columns; may be NULL): 1 for present cells that were given to the others, 0 for those that were not. logp is given the same cells. A level in the
+ * table's file that the model never saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not
+ * random. */
+ACF_API acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise, uint8_t *given);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
  * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
