@@ -410,7 +410,7 @@ static void put_quality(void) {
 
 static void put_surprises(void) {
     static const char *const context[] = {"patient_id", "age", "sex", "clinic"};
-    put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These are the farthest below what was expected of them, in nats: typing errors look like "
+    put("<h2>The most surprising cells</h2>\n<p>The same model says how probable each observed cell is, given the rest of its row. These are the farthest out, by -log of the probability of a cell as far out: typing errors look like "
         "this, and so do patients worth a second look.</p>\n");
     put_command("acflow score");
     put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>surprise</th></tr>\n");

@@ -428,7 +428,7 @@ ACF_API const char *acf_model_column_name(const acf_model *m, int64_t column);  
 ACF_API int32_t acf_model_column_classes(const acf_model *m, int64_t column);   /* 0: a real number; C >= 1: a category */
 ACF_API int64_t acf_model_parameters(const acf_model *m); /* of all members */
 ACF_API int64_t acf_model_rows(const acf_model *m); /* of the table it was fitted to that it holds, to look cells up; 0: none, see `recall` at acf_model_fit */
-ACF_API int acf_model_rows_by_id(const acf_model *m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way its rows find themselves, and scores are too good */
+ACF_API int acf_model_rows_by_id(const acf_model *m); /* 1: it knows them by their ids (option `id`), 0: by their numbers. Of a table that is read the other way a row is recognised by its cells alone; where rows are much alike, some are not, and score too well */
 ACF_API int acf_model_members(const acf_model *m); /* 1 or more: see `members` at acf_model_fit; 0 for NULL */
 
 /* All of it as JSON text: {"columns": [...], "options": {...}, "parameters", "training"}. Columns have "name" (where there is one),
@@ -480,11 +480,13 @@ ACF_API acf_status acf_session_logp(acf_session *s, const acf_table *t, const ui
  * compare cells of different columns, ask for their surprise. */
 ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out);
 
-/* logp and surprise (rows x columns): the same, and by how many nats it is below what the model expects log p of this cell to be, E log p(X) - log p(x). It has no
- * unit, is 0 on average where the model is right, and the largest are the most surprising: which cells look wrong. A level in the table's file that the model never
- * saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not random. A cell costs about as much
- * as 15 scores. */
-ACF_API acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise);
+/* logp and surprise (rows x columns): which cells look wrong. surprise is -log of the probability that a cell is as far out as this one, given the rest of its row: a
+ * number as far from the median of its conditional, a class no more probable. It has no unit, is 1 on average where the model is right, and 4.6 is one cell in a hundred.
+ * A wrong cell must not condemn the right ones of its row: the most surprising cell above 4.6 is not given to the others, which are asked again, and so up to three.
+ * given (rows x columns; may be NULL): 1 for present cells that were given to the others, 0 for those that were not. logp is given the same cells. A level in the
+ * table's file that the model never saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not
+ * random. */
+ACF_API acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise, uint8_t *given);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
  * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)

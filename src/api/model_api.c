@@ -104,12 +104,12 @@ acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out) {
     return acf_ask_cells(s, t, out);
 }
 
-acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise) {
+acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise, uint8_t *given) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(logp);
     ACF_NEED(surprise);
-    return acf_ask_surprise(s, t, logp, surprise);
+    return acf_ask_surprise(s, t, logp, surprise, given);
 }
 
 acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,

@@ -223,9 +223,9 @@ void cli_say_ids(const cli_job *job, const acf_model *m) {
     char id[4096] = "";
     if (acf_model_rows(m) == 0 || acf_options_get(job->o, "id", id, sizeof id, NULL) != ACF_OK) return;
     if (*id && !acf_model_rows_by_id(m))
-        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by their numbers, and here rows go by --id %s: one that it was fitted to would be looked up in itself, and score too well. Fit with --id, too", id);
+        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by their numbers, and here rows go by --id %s: one that it was fitted to may be its own donor, and score too well. Fit with --id, too", id);
     if (!*id && acf_model_rows_by_id(m))
-        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by an id, and here rows go by their numbers: one that it was fitted to would be looked up in itself, and score too well. Say --id here, too");
+        cli_say(CLI_WARN, "the model knows the rows that it was fitted to by an id, and here rows go by their numbers: one that it was fitted to may be its own donor, and score too well. Say --id here, too");
 }
 
 /* ---- the state of a training ------------------------------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@ static const cli_flag flags[] = {
     {"model", 'm', "FILE", "a model from acflow fit; needed", &model_path},
     {"of", 0, "COLUMNS", "log p of these columns, such as age,sex; default: all that are not given", &of_text},
     {"given", 0, "COLUMNS", "given these; default: nothing", &given_text},
-    {"cells", 0, NULL, "instead of rows, the most surprising cells, each given the rest of its row", &cells},
+    {"cells", 0, NULL, "instead of rows, the most surprising cells, each given the rest of its row without doubtful cells", &cells},
     {"top", 0, "N", "so many of them (20)", &top_text},
     {"mask", 0, "MASK", "of images, what is asked for given the rest: a PNG whose white is, or a mixture such as left; default: all of it", &mask},
     {"output", 'o', "FILE", "where the scores go; - or nothing is standard output", &output},
@@ -21,7 +21,7 @@ enum { FLAGS = sizeof flags / sizeof flags[0] };
 static const cli_page page = {
     "score", "TABLE|IMAGES --model MODEL [OPTIONS]",
     "Writes log p of every row as CSV: of all its observed cells, or of some columns given others. A density in the table's own units, in nats;\n"
-    "low values are unusual rows, and NA one of which no cell that is asked for is known. With --cells: which cells do not fit the rest of their row, what was expected there, and by how many nats they are below what such a cell should have.\n\n"
+    "low values are unusual rows, and NA one of which no cell that is asked for is known. With --cells: which cells do not fit the rest of their row, what was expected there, and how surprising they are: -log of the probability of a cell as far out. A doubtful cell is not given to the others of its row.\n\n"
     "Of images: log p of each in nats, and bits per dimension; with --mask of the hidden part given the rest.",
     "  acflow score new.csv --model m.safetensors -o scores.csv\n"
     "  acflow score new.csv --model m.safetensors --of income --given age,education\n"
@@ -142,8 +142,8 @@ static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
     if (!isnan(v) && acf_table_format(t, j, v, text, sizeof text, NULL) == ACF_OK) cli_put_field(f, text);
 }
 
-/* What was expected of the listed cells: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
-static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, double *memory, double (*to)[3]) {
+/* What was expected of the listed cells, from those that their row was given: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
+static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, const uint8_t *given, double *memory, double (*to)[3]) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
     uint8_t *asked = malloc((size_t)(N * D)), *done = calloc(n + 1, 1);
     int code = asked && done ? 0 : cli_no_memory("the scores");
@@ -155,7 +155,7 @@ static int expect(acf_session *s, const acf_table *t, const found *list, size_t 
             for (int64_t j = 0; j < D; j++) taken |= asked[row + j];
             if (!done[k] && !taken) asked[list[k].cell] = 1, done[k] = 2, left--;
         }
-        if (acf_session_interval(s, t, NULL, asked, 1, 200, 0.9, memory, memory + N * D, memory + 2 * N * D) != ACF_OK) code = cli_failed("score");
+        if (acf_session_interval(s, t, given, asked, 1, 200, 0.9, memory, memory + N * D, memory + 2 * N * D) != ACF_OK) code = cli_failed("score");
         for (size_t k = 0; k < n; k++)
             if (done[k] == 2)
                 for (int e = 0; e < 3; e++) to[k][e] = memory[e * N * D + list[k].cell], done[k] = 1;
@@ -179,20 +179,22 @@ static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t), size = N * D;
     double *lp = malloc((size_t)(3 * size) * sizeof *lp), (*to)[3] = NULL;
     found *list = malloc((size_t)size * sizeof *list);
+    uint8_t *given = malloc((size_t)size);
     size_t n = 0;
-    int code = lp && list ? 0 : cli_no_memory("the scores");
-    if (!code && acf_session_surprise(s, t, lp, lp + size) != ACF_OK) code = cli_failed("score");
+    int code = lp && list && given ? 0 : cli_no_memory("the scores");
+    if (!code && acf_session_surprise(s, t, lp, lp + size, given) != ACF_OK) code = cli_failed("score");
     for (int64_t k = 0; !code && k < size; k++)
         if (!isnan(lp[k])) list[n++] = (found){lp[k], lp[size + k], k, NULL};
     if (!code) qsort(list, n, sizeof *list, by_surprise);
     if (n > (size_t)top) n = (size_t)top;
     if (!code && !(to = malloc((n + 1) * sizeof *to))) code = cli_no_memory("the scores");
     if (!code) code = take_texts(t, list, n);
-    if (!code) code = expect(s, t, list, n, lp, to);
+    if (!code) code = expect(s, t, list, n, given, lp, to);
     if (!code) fputs("row,column,value,expected,low,high,logp,surprise\n", f);
     for (size_t k = 0; !code && k < n; k++) put_cell(f, t, &list[k], to[k]);
     for (size_t k = 0; list && k < n; k++) free(list[k].text);
     free(to);
+    free(given);
     free(list);
     free(lp);
     return code;

@@ -6,7 +6,7 @@
  *     mean of each cell   acf_ask_mean      of its own conditional p(x_j | x_o), or its most probable class
  *     mean, quantiles     acf_ask_summary   from draws
  *     each cell           acf_ask_cells     log p of every present cell given the others of its row
- *     what looks wrong    acf_ask_surprise  how far below what was expected of such a cell that is
+ *     what looks wrong    acf_ask_surprise  how far out of its conditional each cell is
  *
  * Rows go through in batches; results do not depend on the batch, and a row's draws only on (seed, row id, column, draw). Thread
  * rule: a session is used by one thread at a time; sessions may share a model. */
@@ -61,9 +61,10 @@ acf_status acf_ask_interval(acf_session *s, const acf_table *t, acf_question q, 
 /* out (N,D): log p of each present cell given the other present cells of its row; NaN where missing. */
 acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out);
 
-/* The same, and by how many nats that is less than the model expects log p of this cell to be: surprise (N,D). A cell of the table's file with a level that
- * was never seen (data/frame.h: strangers), though missing in t, has log p = -log(n+1) of the n cells that the model was made from. NaN where missing.
- * Not random; does not depend on the batch. */
-acf_status acf_ask_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise);
+/* Of each present cell log p and surprise (N,D): -log of the probability that a cell is as far out of its conditional as this one, either way. A cell that fewer than
+ * 1 % are as far out as is not given to the others of its row, the most surprising first (surprise.c); given (N,D; may be NULL) says which are. A cell of the table's
+ * file with a level that was never seen (data/frame.h: strangers), though missing in t, has the probability 1/(n+1) with the n cells that the model was made from.
+ * NaN where missing. Not random; does not depend on the batch. */
+acf_status acf_ask_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise, uint8_t *given);
 
 #endif

@@ -1,10 +1,12 @@
-/* How far cells are from what was expected of them: see session.h, and docs/math.md, "What looks wrong".
+/* How far cells are outside of what was expected of them: see session.h, and docs/math.md, "What looks wrong".
  *
- *     surprise = E log p(X | the rest of the row) - log p(x | the rest of the row),    X as the model expects the cell
+ *     surprise = -log P(a cell is as far out as this one | the rest of the row)
  *
- * A batch of rows and a column at a time. E log p of a class is a sum over all classes. Of a number it is a mean over VALUES of its own conditional,
- * evenly spaced in probability, which every member gives a part of and all members score; with an archive, the mean over those and over DONORS of the
- * rows that are looked up, in the shares that both are believed. So a cell costs as much as some 15 scores. Nothing is random. */
+ * A batch of rows and a column at a time. Of a class the tail is a sum over classes. Of a number it is read from VALUES of the networks' conditional, of every
+ * member, and from DONORS values of the rows that are looked up, in the shares that both are believed; beyond their 5 % and 95 % quantiles it falls exponentially.
+ *
+ * A wrong cell that is given makes right ones improbable. So the most surprising cell of a row is not given to the others if fewer than 1 % of cells are as far
+ * out, and the row is asked again; then the next one. Few rows are asked twice. Nothing is random. */
 #include "infer/session_parts.h"
 
 #include "base/rng.h"
@@ -12,66 +14,97 @@
 #include "device/cpu.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { VALUES = 8, DONORS = 4, VALUES_MAX = 2 * ACF_MEMBERS_MAX };
+enum { DONORS = 32 };
+#define DOUBTFUL 4.605170186 /* nats, log 100: a cell that is not given to the others of its row */
+#define ROUNDS 3             /* cells of a row that are not given, at most */
+#define LEVEL 0.05           /* quantiles beyond which tails are exponential */
+#define SEEN 0.02            /* a tail that holds as many of the values is as probable as they say, at least */
+#define LEAST_SPREAD 1e-3    /* deviation of a conditional at least, in deviations of the column */
+#define LINEAR 3.0           /* deviations around the mean of a column on whose scale numbers are compared as they are */
+#define FAR_OUT 1e150        /* deviations: beyond, all are alike */
+
+typedef struct point {
+    double at, weight;
+} point;
 
 typedef struct work {
     acf_session *s;
-    acf_table part;  /* the rows of the batch, numbered from 0 */
-    double *x;       /* (rows,D) its cells: in one column at a time other values than they had */
-    uint8_t *asked;  /* (rows,D) the column at hand */
-    double *at, *lp; /* (VALUES_MAX + DONORS, rows) values of the column, and what the networks say of them */
-    double *h;       /* (rows) how far rows that are looked up are believed */
-    acf_real *probs; /* (rows,M) classes of one member; and the sum over members: */
+    const acf_table *t;
+    acf_table part;     /* rows of the batch */
+    double *x;          /* (rows,D) their cells, without those that are not given */
+    uint64_t *id;       /* (rows) */
+    uint8_t *asked;     /* (rows,D) the column at hand */
+    double *lp;         /* (rows) what the networks say of the cells */
+    double *out;        /* (rows) surprises of a column */
+    point *points;      /* (rows, points) values of the conditional, on the scale of curve() */
+    acf_real *probs;    /* (rows,M) classes of one member, and the sum over members: */
     double *mixed;
-    double *expected; /* (rows) E log p */
-    int64_t M;
+    int64_t *pending;   /* (N) rows to ask */
+    uint8_t *withheld;  /* (N,D) cells that are not given to the others of their row */
+    int64_t M, K;       /* classes; points of the networks */
+    double *logp, *surprise;
 } work;
 
-static acf_status open_work(work *w, acf_session *s, const acf_table *t) {
+static acf_status open_work(work *w, acf_session *s, const acf_table *t, double *logp, double *surprise) {
     const int64_t rows = s->rows, D = t->D;
-    *w = (work){.s = s, .part = *t, .M = acf_net_classes(s->m->net)};
+    *w = (work){.s = s, .t = t, .part = *t, .M = acf_net_classes(s->m->net), .K = s->K * ACF_MEAN_VALUES, .logp = logp, .surprise = surprise};
     const struct {
         void *to;
         int64_t n;
         size_t size;
-    } list[] = {{&w->x, D, sizeof *w->x}, {&w->asked, D, 1}, {&w->at, VALUES_MAX + DONORS, sizeof *w->at}, {&w->lp, VALUES_MAX + DONORS, sizeof *w->lp},
-                {&w->h, 1, sizeof *w->h}, {&w->probs, w->M + 1, sizeof *w->probs}, {&w->mixed, w->M + 1, sizeof *w->mixed}, {&w->expected, 1, sizeof *w->expected}};
+    } list[] = {{&w->x, rows * D, sizeof *w->x}, {&w->id, rows, sizeof *w->id}, {&w->asked, rows * D, 1}, {&w->lp, rows, sizeof *w->lp}, {&w->out, rows, sizeof *w->out},
+                {&w->points, rows * (w->K + DONORS), sizeof *w->points}, {&w->probs, rows * (w->M + 1), sizeof *w->probs},
+                {&w->mixed, rows * (w->M + 1), sizeof *w->mixed}, {&w->pending, t->N + 1, sizeof *w->pending}, {&w->withheld, t->N * D + 1, 1}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         size_t bytes;
-        void *p = acf_bytes(rows * list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprises") : NULL;
+        void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprises") : NULL;
         if (!p) return ACF_EMEMORY;
         memcpy(list[k].to, &p, sizeof p);
     }
-    w->part.x = w->x;
+    w->part.x = w->x, w->part.id = w->id;
     return ACF_OK;
 }
 
 static void close_work(work *w) {
-    acf_release(w->x), acf_release(w->asked), acf_release(w->at), acf_release(w->lp), acf_release(w->h);
-    acf_release(w->probs), acf_release(w->mixed), acf_release(w->expected);
+    acf_release(w->x), acf_release(w->id), acf_release(w->asked), acf_release(w->lp), acf_release(w->out), acf_release(w->points);
+    acf_release(w->probs), acf_release(w->mixed), acf_release(w->pending), acf_release(w->withheld);
 }
 
-/* The rows of t from `from` on. */
-static void take_part(work *w, const acf_table *t, int64_t from) {
-    const int64_t n = acf_min(w->s->rows, t->N - from);
-    memcpy(w->x, t->x + from * t->D, (size_t)(n * t->D) * sizeof *w->x);
-    w->part.N = n, w->part.first_id = t->first_id + (uint64_t)from, w->part.id = t->id ? t->id + from : NULL;
+/* The n pending rows from `from` on, with their cells of column j, and what is given to it. */
+static void take_part(work *w, int64_t from, int64_t n, int64_t j) {
+    const int64_t D = w->t->D;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = w->pending[from + i];
+        w->id[i] = acf_tab_id(w->t, row);
+        for (int64_t k = 0; k < D; k++) {
+            const bool gone = k != j && w->withheld[row * D + k];
+            w->x[i * D + k] = gone ? (double)NAN : acf_tab_row(w->t, row)[k], w->asked[i * D + k] = k == j;
+        }
+    }
+    w->part.N = n;
 }
 
-/* Member k is asked for column j of all rows of the part, each given the rest of its row. */
+/* Member k is asked for column j of all rows of the part. */
 static void load_column(work *w, int k, int64_t j) {
     acf_session *s = w->s;
-    const int64_t n = acf_ask_take(s, &w->part, 0), D = w->part.D;
-    for (int64_t c = 0; c < n * D; c++) w->asked[c] = c % D == j;
+    const int64_t n = acf_ask_take(s, &w->part, 0);
     for (int64_t i = 0; i < n; i++) s->column[i] = (int32_t)j;
     acf_member_load_cells(s->member[k], &w->part, (acf_question){.asked = w->asked}, s->row, s->column, n);
 }
 
 /* ---- classes ------------------------------------------------------------------------------------------------------------- */
 
-static acf_status expect_class(work *w, int64_t j) {
+/* -log P(a class that is no more probable than x), of probabilities that sum to `all`. */
+static double tail_of_class(const double *p, int32_t classes, double all, int32_t x) {
+    double sum = 0;
+    for (int32_t c = 0; c < classes; c++) sum += p[c] <= p[x] * (1 + 1e-9) ? p[c] : 0;
+    return fmax(-log(fmax(sum / all, 1e-300)), 0);
+}
+
+static acf_status ask_class(work *w, int64_t j) {
     acf_session *s = w->s;
     const int64_t n = w->part.N, M = w->M;
     const int32_t classes = s->m->encoder->column[j].classes;
@@ -83,106 +116,155 @@ static acf_status expect_class(work *w, int64_t j) {
     }
     ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
     for (int64_t i = 0; i < n; i++) {
-        double none = 0, sum = 0, *p = w->mixed + i * M;
+        const double x = acf_tab_row(&w->part, i)[j];
+        double none = 0, *p = w->mixed + i * M;
+        if (!acf_tab_present(x)) continue;
         if (s->looked_up) acf_looked_up_mean(s->looked_up, &w->part, (acf_question){.asked = w->asked}, i, j, s->K, &none, p);
-        for (int32_t c = 0; c < classes; c++)
-            if (p[c] > 0) sum += p[c] / s->K * log(p[c] / s->K);
-        w->expected[i] = sum;
+        w->out[i] = tail_of_class(p, classes, s->K, (int32_t)x);
     }
     return ACF_OK;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
-/* As many as VALUES and a whole number of times the members. */
-static int values_of(const acf_session *s) { return s->K * (int)acf_ceil_div(VALUES, s->K); }
+/* Where values are compared: linear around the column's mean, logarithmic far from it. Otherwise a long tail would have all surprises. */
+static double curve(const acf_encoder *e, int64_t j, double x) {
+    const double u = x / e->scale[j] - e->mean[j] / e->scale[j];
+    return LINEAR * asinh(fmin(fmax(u, -FAR_OUT), FAR_OUT) / LINEAR);
+}
 
-/* Into `at`: of the strata of [0,1] member k has k, k + K, ... */
-static acf_status spread_column(work *w, int64_t j) {
+static int by_place(const void *a, const void *b) {
+    const double x = ((const point *)a)->at, y = ((const point *)b)->at;
+    return (x > y) - (x < y);
+}
+
+static double quantile(const point *p, int64_t n, double level) {
+    double below = 0;
+    for (int64_t k = 0; k < n; k++)
+        if ((below += p[k].weight) >= level - 1e-9) return p[k].at;
+    return p[n - 1].at;
+}
+
+/* -log P(a number as far from the median on either side as x), of n sorted points whose weights sum to 1. */
+static double tail_of_number(const acf_encoder *e, int64_t j, const point *p, int64_t n, double x) {
+    const double at = curve(e, j, x), middle = quantile(p, n, 0.5), away = fabs(at - middle);
+    const double step = 0.25 * acf_resolution_step(e->resolution[j]) / (e->scale[j] * cosh(fmin(fabs(middle) / LINEAR, 700)));
+    const double edge = fabs(quantile(p, n, at > middle ? 1 - LEVEL : LEVEL) - middle), least = 1.645 * fmax(step, LEAST_SPREAD);
+    const double tail = log(0.5 / LEVEL) * away / fmax(edge, least);
+    double beyond = 0;
+    for (int64_t k = 0; k < n; k++) beyond += (at > middle ? p[k].at >= at - 1e-9 : p[k].at <= at + 1e-9) ? p[k].weight : 0;
+    return beyond < SEEN ? tail : fmin(tail, fmax(-log(2 * beyond), 0));
+}
+
+/* Behind the networks' points those of donors, evenly spaced by weight; returns how many points there are. */
+static int64_t add_donors(const work *w, int64_t i, int64_t j, point *p) {
     acf_session *s = w->s;
-    const int V = values_of(s);
-    const int64_t n = w->part.N;
+    const double h = s->looked_up ? acf_looked_up_look(s->looked_up, &w->part, i, j) : 0;
+    for (int64_t k = 0; k < w->K; k++) p[k].weight = (1 - h) / (double)w->K;
+    for (int d = 0; h > 0 && d < DONORS; d++) {
+        uint32_t bits[4];
+        acf_rng_bits((acf_place){.row = acf_tab_id(&w->part, i), .stream = ACF_STREAM_RECALL, .column = (uint32_t)j, .draw = (uint32_t)d}, bits);
+        const double u[3] = {(d + 0.5) / DONORS, ((double)bits[1] + 0.5) / 4294967296.0, ((double)bits[2] + 0.5) / 4294967296.0};
+        p[w->K + d] = (point){curve(s->m->encoder, j, acf_looked_up_value(s->looked_up, j, u)), h / DONORS};
+    }
+    return w->K + (h > 0 ? DONORS : 0);
+}
+
+static acf_status ask_number(work *w, int64_t j) {
+    acf_session *s = w->s;
+    const acf_encoder *e = s->m->encoder;
+    const int64_t n = w->part.N, room = w->K + DONORS;
     for (int k = 0; k < s->K; k++) {
-        acf_member *one = s->member[k];
+        const acf_member *one = s->member[k];
         load_column(w, k, j);
-        ACF_TRY(acf_member_spread(one));
-        for (int v = k; v < V; v += s->K)
-            for (int64_t i = 0; i < n; i++)
-                w->at[v * n + i] = acf_decode(one->m->encoder, j, one->spread[i * ACF_MEAN_VALUES + (2 * v + 1) * ACF_MEAN_VALUES / (2 * V)]);
+        ACF_TRY(acf_member_spread(s->member[k]));
+        for (int64_t v = 0; v < n * ACF_MEAN_VALUES; v++)
+            w->points[v / ACF_MEAN_VALUES * room + k * ACF_MEAN_VALUES + v % ACF_MEAN_VALUES].at = curve(e, j, acf_decode(one->m->encoder, j, one->spread[v]));
     }
-    return ACF_OK;
-}
-
-/* Behind them: what rows that are looked up give, donors evenly spaced by weight. Is one of them believed at all? */
-static bool add_donors(work *w, int64_t j) {
-    acf_session *s = w->s;
-    const int V = values_of(s);
-    const int64_t n = w->part.N;
-    bool some = false;
-    ACF_PARALLEL_UNEVEN(s->dev, n * s->m->archive->N)
+    ACF_PARALLEL_UNEVEN(s->dev, n * (s->looked_up ? s->m->archive->N : room))
     for (int64_t i = 0; i < n; i++) {
-        w->h[i] = acf_looked_up_look(s->looked_up, &w->part, i, j);
-        for (int d = 0; d < DONORS; d++) {
-            uint32_t bits[4];
-            acf_rng_bits((acf_place){.row = acf_tab_id(&w->part, i), .stream = ACF_STREAM_RECALL, .column = (uint32_t)j, .draw = (uint32_t)d}, bits);
-            const double u[3] = {(d + 0.5) / DONORS, ((double)bits[1] + 0.5) / 4294967296.0, ((double)bits[2] + 0.5) / 4294967296.0};
-            w->at[(V + d) * n + i] = w->h[i] > 0 ? acf_looked_up_value(s->looked_up, j, u) : w->at[i];
-        }
-    }
-    for (int64_t i = 0; i < n; i++) some |= w->h[i] > 0;
-    return some;
-}
-
-static double mean_of(const double *x, int n, int64_t apart) {
-    double sum = 0;
-    for (int k = 0; k < n; k++) sum += x[k * apart];
-    return sum / n;
-}
-
-static acf_status expect_number(work *w, int64_t j) {
-    acf_session *s = w->s;
-    const int V = values_of(s);
-    const int64_t n = w->part.N, D = w->part.D;
-    ACF_TRY(spread_column(w, j));
-    const bool donors = s->looked_up && add_donors(w, j);
-    const int all = donors ? V + DONORS : V;
-    for (int v = 0; v < all; v++) {
-        for (int64_t i = 0; i < n; i++) w->x[i * D + j] = w->at[v * n + i];
-        acf_ask_take(s, &w->part, 0);
-        ACF_TRY(acf_ask_score(s, &w->part, (acf_question){0}, j, n, w->lp + v * n));
-    }
-    ACF_PARALLEL_UNEVEN(s->dev, donors ? n * s->m->archive->N : n)
-    for (int64_t i = 0; i < n; i++) {
-        const double h = donors ? acf_looked_up_look(s->looked_up, &w->part, i, j) : 0;
-        for (int v = 0; donors && v < all; v++) w->lp[v * n + i] = acf_looked_up_at(s->looked_up, j, w->at[v * n + i], h, w->lp[v * n + i]);
-        w->expected[i] = mean_of(w->lp + i, V, n);
-        if (h > 0) w->expected[i] = (1 - h) * w->expected[i] + h * mean_of(w->lp + V * n + i, DONORS, n);
+        point *p = w->points + i * room;
+        if (!acf_tab_present(acf_tab_row(&w->part, i)[j])) continue;
+        const int64_t points = add_donors(w, i, j, p);
+        qsort(p, (size_t)points, sizeof *p, by_place);
+        w->out[i] = tail_of_number(e, j, p, points, acf_tab_row(&w->part, i)[j]);
     }
     return ACF_OK;
 }
 
 /* ---- all cells ----------------------------------------------------------------------------------------------------------- */
 
+/* log p and surprise of column j of the part, whose rows are pending from `from` on. */
+static acf_status ask_column(work *w, int64_t from, int64_t j) {
+    acf_session *s = w->s;
+    const int64_t n = acf_ask_take(s, &w->part, 0), D = w->t->D;
+    ACF_TRY(acf_ask_score(s, &w->part, (acf_question){0}, j, n, w->lp));
+    ACF_TRY(s->m->encoder->column[j].classes > 0 ? ask_class(w, j) : ask_number(w, j));
+    ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t cell = w->pending[from + i] * D + j;
+        const bool present = acf_tab_present(acf_tab_row(&w->part, i)[j]);
+        w->surprise[cell] = present ? w->out[i] : (double)NAN;
+        w->logp[cell] = !present ? (double)NAN : s->looked_up ? acf_looked_up_cell(s->looked_up, &w->part, i, j, w->lp[i]) : w->lp[i];
+    }
+    return ACF_OK;
+}
+
+static acf_status ask_pending(work *w, int64_t pending) {
+    for (int64_t from = 0; from < pending; from += w->s->rows)
+        for (int64_t j = 0; j < w->t->D; j++) {
+            take_part(w, from, acf_min(w->s->rows, pending - from), j);
+            ACF_TRY(ask_column(w, from, j));
+        }
+    return ACF_OK;
+}
+
+/* Withholds the most surprising cell of the row from the others, if it is doubtful. Is there one, and are there others? */
+static bool withhold(work *w, int64_t row) {
+    const int64_t D = w->t->D;
+    int64_t most = -1, given = 0;
+    for (int64_t j = 0; j < D; j++) {
+        const int64_t cell = row * D + j;
+        if (w->withheld[cell] || !acf_tab_present(w->t->x[cell])) continue;
+        given++;
+        if (most < 0 || w->surprise[cell] > w->surprise[most]) most = cell;
+    }
+    if (given < 2 || !(w->surprise[most] > DOUBTFUL)) return false;
+    w->withheld[most] = 1;
+    return true;
+}
+
+static acf_status ask_all(work *w) {
+    int64_t pending = w->t->N;
+    for (int64_t i = 0; i < pending; i++) w->pending[i] = i;
+    ACF_TRY(ask_pending(w, pending));
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t left = 0;
+        for (int64_t i = 0; i < pending; i++)
+            if (withhold(w, w->pending[i])) w->pending[left++] = w->pending[i];
+        pending = left;
+        ACF_TRY(ask_pending(w, pending));
+    }
+    return ACF_OK;
+}
+
 /* A level that none of the n cells had which the model was made from: the n+1st would be the first, so P = 1/(n+1). */
-static void score_strangers(const acf_session *s, const acf_table *t, double *logp) {
+static void score_strangers(const work *w) {
+    const acf_table *t = w->t;
     for (int64_t k = 0; t->frame && k < t->frame->strangers.n; k++) {
         const int64_t cell = t->frame->strangers.cell[k];
-        logp[cell] = -log1p((double)s->m->encoder->observed[cell % t->D]);
+        w->surprise[cell] = log1p((double)w->s->m->encoder->observed[cell % t->D]);
+        w->logp[cell] = 0 - w->surprise[cell];
     }
 }
 
-acf_status acf_ask_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise) {
+acf_status acf_ask_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise, uint8_t *given) {
     work w;
-    const int64_t D = t->D;
-    ACF_TRY(acf_ask_cells(s, t, logp));
-    score_strangers(s, t, logp);
-    acf_status status = open_work(&w, s, t);
-    for (int64_t from = 0; !status && from < t->N; from += s->rows)
-        for (int64_t j = 0; !status && j < D; j++) {
-            take_part(&w, t, from);
-            status = s->m->encoder->column[j].classes > 0 ? expect_class(&w, j) : expect_number(&w, j);
-            for (int64_t i = 0; !status && i < w.part.N; i++) surprise[(from + i) * D + j] = w.expected[i] - logp[(from + i) * D + j];
-        }
+    ACF_TRY(acf_encoder_check(s->m->encoder, t));
+    acf_status status = open_work(&w, s, t, logp, surprise);
+    if (!status) status = ask_all(&w);
+    if (!status) score_strangers(&w);
+    for (int64_t c = 0; !status && given && c < t->N * t->D; c++) given[c] = acf_tab_present(t->x[c]) && !w.withheld[c];
     close_work(&w);
     return status;
 }

@@ -1,4 +1,4 @@
-/* What looks wrong: log p against its mean over draws, in any unit, for any batch; levels that were never seen, and numbers far away. */
+/* What looks wrong: tails as draws have them, a wrong cell that is not given to the others, in any unit, for any batch; levels that were never seen, and numbers far away. */
 #include "harness/looked_lab.h"
 
 #include "data/frame.h"
@@ -8,49 +8,121 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Mean of log p over draws of column j of the row, given the rest of it; *error is its standard error. */
-static double mean_over_draws(acf_session *s, const double *row, int j, double *error) {
-    enum { N = 500 };
-    static double out[N * COLS], lp[N];
-    static uint8_t asked[N * COLS];
-    double sum = 0, square = 0;
-    acf_table *t = acf_looked_lab_copies(row, N), *drawn;
-    for (int c = 0; c < N * COLS; c++) asked[c] = c % COLS == j;
+/* ---- tails ------------------------------------------------------------------------------------------------------------------ */
+
+enum { DRAWS = 1000 };
+#define ERROR 0.06 /* of a share of them, 4 deviations */
+
+static int by_value(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+
+/* Draws of column j of the row, given the rest of it, ascending. */
+static void draw_column(acf_session *s, const double *row, int j, double *to) {
+    static double out[DRAWS * COLS];
+    static uint8_t asked[DRAWS * COLS];
+    acf_table *t = acf_looked_lab_copies(row, DRAWS);
+    for (int c = 0; c < DRAWS * COLS; c++) asked[c] = c % COLS == j;
     assert_int_equal(acf_ask_draw(s, t, (acf_question){.asked = asked}, 5, 0, out), ACF_OK);
-    drawn = acf_looked_lab_table(out, N, NEW);
-    assert_int_equal(acf_ask_logp(s, drawn, (acf_question){.asked = asked}, lp), ACF_OK);
-    for (int i = 0; i < N; i++) sum += lp[i] / N, square += lp[i] * lp[i] / N;
-    *error = sqrt(fmax(square - sum * sum, 0) / N);
-    acf_tab_free(t), acf_tab_free(drawn);
-    return sum;
+    for (int i = 0; i < DRAWS; i++) to[i] = out[i * COLS + j];
+    qsort(to, DRAWS, sizeof *to, by_value);
+    acf_tab_free(t);
 }
 
-/* With one member and with three, by the networks alone and with rows that are looked up. Of classes exactly; of numbers, which the bench gives densities with
- * a peak at every row, on average over rows. */
-static void what_is_expected_is_the_mean_over_draws(void **state) {
+/* The surprise of the row's cell in column j. */
+static double surprise_of(acf_session *s, const double *row, int j) {
+    double logp[COLS], surprise[COLS];
+    acf_table *t = acf_looked_lab_table(row, 1, NEW);
+    if (acf_ask_surprise(s, t, logp, surprise, NULL)) fail_msg("%s", acf_error());
+    acf_tab_free(t);
+    return surprise[j];
+}
+
+/* Of classes: that of all draws as many are of a class that is no more frequent. */
+static void a_class_has_the_tail_of_its_draws(void **state) {
     (void)state;
     for (int members = 1; members <= 3; members += 2)
         for (int archive = 0; archive < 2; archive++) {
             acf_looked_lab b;
-            double logp[FULL * COLS], surprise[FULL * COLS], cells[FULL * COLS], error, off[COLS] = {0};
             acf_looked_lab_open(&b, 2, members, 64);
             acf_looked_lab_believe(&b, 0.5, 0.2);
-            acf_session *s = archive ? b.s : b.net;
-            acf_table *t = acf_looked_lab_table(b.x, FULL, NEW);
-            if (acf_ask_surprise(s, t, logp, surprise)) fail_msg("%s", acf_error());
-            assert_int_equal(acf_ask_cells(s, t, cells), ACF_OK);
-            assert_memory_equal(logp, cells, sizeof cells);
-            for (int c = 0; c < FULL * COLS; c++) {
-                const double d = surprise[c] + logp[c] - mean_over_draws(s, b.x + c / COLS * COLS, c % COLS, &error);
-                off[c % COLS] += d / FULL;
-                if (fabs(d) > 5 * error + (acf_looked_lab_columns[c % COLS].classes ? 0.002 : archive ? 4 : 1.8))
-                    fail_msg("members %d, archive %d, row %d, column %d: off by %g", members, archive, c / COLS, c % COLS, d);
+            for (int i = 0; i < FULL; i++) {
+                double row[COLS], drawn[DRAWS], share[CLASSES] = {0}, least = 0, most = 0;
+                memcpy(row, b.x + i * COLS, sizeof row);
+                draw_column(archive ? b.s : b.net, row, CLASS, drawn);
+                for (int d = 0; d < DRAWS; d++) share[(int)drawn[d]] += 1.0 / DRAWS;
+                const double own = share[(int)row[CLASS]];
+                for (int c = 0; c < CLASSES; c++) least += share[c] < own - ERROR || c == row[CLASS] ? share[c] : 0, most += share[c] < own + ERROR ? share[c] : 0;
+                const double tail = exp(-surprise_of(archive ? b.s : b.net, row, CLASS));
+                if (!(tail > least - ERROR && tail < most + ERROR && tail <= 1)) fail_msg("%g, expected %g to %g", tail, least, most);
             }
-            for (int j = 0; j < COLS; j++)
-                if (fabs(off[j]) > (archive ? 0.8 : 0.6)) fail_msg("members %d, archive %d, column %d: off by %g", members, archive, j, off[j]);
-            acf_tab_free(t);
             acf_looked_lab_close(&b);
         }
+}
+
+/* Of numbers: about 0 in the middle, at the 5 % quantiles log 10, and more the farther out. */
+static void a_number_has_the_tail_of_its_draws(void **state) {
+    (void)state;
+    acf_looked_lab b;
+    double sum = 0, drawn[DRAWS], row[COLS];
+    acf_looked_lab_open(&b, 2, 3, 64);
+    for (int i = 0; i < FULL; i++) {
+        memcpy(row, b.x + i * COLS, sizeof row);
+        draw_column(b.net, row, REAL, drawn);
+        const double level[] = {0.5, 0.95, 1 - 0.5 / DRAWS};
+        double at[5];
+        for (int k = 0; k < 3; k++) row[REAL] = drawn[(int)(level[k] * DRAWS)], at[k] = surprise_of(b.net, row, REAL);
+        for (int k = 3; k < 5; k++) row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprise_of(b.net, row, REAL);
+        if (!(at[0] < 0.7 && at[2] >= at[1] - 0.1 && at[3] > at[2] && at[4] > at[2])) fail_msg("row %d: %g %g %g %g %g", i, at[0], at[1], at[2], at[3], at[4]);
+        sum += at[1] / FULL;
+    }
+    assert_true(fabs(sum - log(10)) < 0.5);
+    acf_looked_lab_close(&b);
+}
+
+/* ---- what is given ------------------------------------------------------------------------------------------------------------ */
+
+/* A cell far out is not given to the others of its row: they have the surprise that they have without it. Other rows are as they were. */
+static void a_wrong_cell_does_not_condemn_the_others(void **state) {
+    (void)state;
+    acf_looked_lab b;
+    double x[FULL * COLS], logp[3][FULL * COLS], surprise[3][FULL * COLS];
+    uint8_t given[3][FULL * COLS];
+    acf_looked_lab_open(&b, 2, 2, 5);
+    const int wrong = 3 * COLS + REAL;
+    for (int k = 0; k < 3; k++) {
+        memcpy(x, b.x, sizeof x);
+        if (k) x[wrong] = k == 1 ? 1e4 : ABSENT;
+        acf_table *t = acf_looked_lab_table(x, FULL, NEW);
+        assert_int_equal(acf_ask_surprise(b.s, t, logp[k], surprise[k], given[k]), ACF_OK);
+        acf_tab_free(t);
+    }
+    assert_true(!given[1][wrong] && surprise[1][wrong] > log(100) && isnan(surprise[2][wrong]) && !given[2][wrong]);
+    for (int c = 0; c < FULL * COLS; c++) {
+        if (c == wrong) continue;
+        const int as = c / COLS == 3 ? 2 : 0;
+        assert_true(surprise[1][c] == surprise[as][c] && logp[1][c] == logp[as][c] && given[1][c] == given[as][c]);
+        assert_true(given[1][c] || surprise[1][c] >= 0);
+    }
+    acf_looked_lab_close(&b);
+}
+
+/* With nothing doubtful in a row, log p is that of each cell given all others. */
+static void scores_are_those_of_cells(void **state) {
+    (void)state;
+    acf_looked_lab b;
+    double logp[CELLS], surprise[CELLS], cells[CELLS];
+    uint8_t given[CELLS];
+    int rows = 0;
+    acf_looked_lab_open(&b, 2, 2, 64);
+    assert_int_equal(acf_ask_surprise(b.s, b.table, logp, surprise, given), ACF_OK);
+    assert_int_equal(acf_ask_cells(b.s, b.table, cells), ACF_OK);
+    for (int i = 0; i < ROWS; i++) {
+        bool all = true;
+        for (int c = i * COLS; c < (i + 1) * COLS; c++) all = all && given[c] == !isnan(b.x[c]);
+        for (int c = i * COLS; all && c < (i + 1) * COLS; c++) assert_true(isnan(b.x[c]) ? isnan(logp[c]) : logp[c] == cells[c]);
+        rows += all;
+    }
+    assert_in_range(rows, ROWS / 2, ROWS);
+    acf_looked_lab_close(&b);
 }
 
 /* A column in another unit: log p moves by the logarithm of the unit, the surprise does not. */
@@ -60,13 +132,13 @@ static void surprise_has_no_unit(void **state) {
     acf_looked_lab b;
     double logp[2][CELLS], surprise[2][CELLS], x[CELLS];
     acf_looked_lab_open(&b, 2, 1, 64);
-    assert_int_equal(acf_ask_surprise(b.net, b.table, logp[0], surprise[0]), ACF_OK);
+    assert_int_equal(acf_ask_surprise(b.net, b.table, logp[0], surprise[0], NULL), ACF_OK);
     acf_encoder *e = b.m->encoder;
     e->mean[REAL] *= unit, e->least[REAL] *= unit, e->most[REAL] *= unit;
     acf_encoder_set_scale(e, REAL, e->scale[REAL] * unit);
     for (int c = 0; c < CELLS; c++) x[c] = c % COLS == REAL ? unit * b.x[c] : b.x[c];
     acf_table *t = acf_looked_lab_table(x, ROWS, 0);
-    assert_int_equal(acf_ask_surprise(b.net, t, logp[1], surprise[1]), ACF_OK);
+    assert_int_equal(acf_ask_surprise(b.net, t, logp[1], surprise[1], NULL), ACF_OK);
     for (int c = 0; c < CELLS; c++) {
         assert_int_equal(isnan(surprise[0][c]), isnan(b.x[c]));
         if (isnan(b.x[c])) continue;
@@ -85,7 +157,7 @@ static void batches_and_threads_do_not_matter(void **state) {
     for (int k = 0; k < 3; k++) {
         acf_looked_lab b;
         acf_looked_lab_open(&b, threads[k], 3, batch[k]);
-        assert_int_equal(acf_ask_surprise(b.s, b.table, logp[k], surprise[k]), ACF_OK);
+        assert_int_equal(acf_ask_surprise(b.s, b.table, logp[k], surprise[k], NULL), ACF_OK);
         for (int c = 0; c < CELLS; c++) {
             if (isnan(b.x[c])) assert_true(isnan(surprise[k][c]) && isnan(logp[k][c]));
             else acf_assert_close(surprise[k][c], surprise[0][c], 5000 * (double)ACF_REAL_EPS, "surprise");
@@ -104,11 +176,11 @@ static void levels_never_seen_are_improbable(void **state) {
     memcpy(x, b.x, sizeof x);
     x[CLASS] = x[COLS + CLASS] = ABSENT;
     acf_table *t = acf_looked_lab_table(x, 2, NEW);
-    assert_int_equal(acf_ask_surprise(b.s, t, ignore, plain), ACF_OK);
+    assert_int_equal(acf_ask_surprise(b.s, t, ignore, plain, NULL), ACF_OK);
     t->frame = acf_alloc_zero(sizeof *t->frame, "a test");
     t->frame->strangers = (acf_strangers){acf_alloc(sizeof(int64_t), "a test"), 1, 1};
     t->frame->strangers.cell[0] = COLS + CLASS;
-    assert_int_equal(acf_ask_surprise(b.s, t, logp, surprise), ACF_OK);
+    assert_int_equal(acf_ask_surprise(b.s, t, logp, surprise, NULL), ACF_OK);
     acf_assert_close(logp[COLS + CLASS], -log(1 + (double)b.m->encoder->observed[CLASS]), 1e-12, "log p of a stranger");
     assert_true(surprise[COLS + CLASS] > 0 && surprise[COLS + CLASS] <= -logp[COLS + CLASS]);
     for (int c = 0; c < 2 * COLS; c++)
@@ -129,7 +201,7 @@ static void cells_far_away_are_answered(void **state) {
             memcpy(x, b.x, sizeof x);
             x[3 * COLS + j] = far[k];
             acf_table *t = acf_looked_lab_table(x, ROWS, NEW);
-            if (acf_ask_surprise(b.s, t, logp, surprise)) fail_msg("%g: %s", far[k], acf_error());
+            if (acf_ask_surprise(b.s, t, logp, surprise, NULL)) fail_msg("%g: %s", far[k], acf_error());
             if (acf_ask_draw(b.s, t, (acf_question){0}, 5, 0, drawn)) fail_msg("%g: %s", far[k], acf_error());
             for (int c = 0; c < CELLS; c++) {
                 assert_true(isnan(x[c]) || isfinite(surprise[c]));
@@ -140,6 +212,7 @@ static void cells_far_away_are_answered(void **state) {
     acf_looked_lab_close(&b);
 }
 
-ACF_TESTS(surprise, cmocka_unit_test(what_is_expected_is_the_mean_over_draws), cmocka_unit_test(surprise_has_no_unit),
+ACF_TESTS(surprise, cmocka_unit_test(a_class_has_the_tail_of_its_draws), cmocka_unit_test(a_number_has_the_tail_of_its_draws),
+          cmocka_unit_test(a_wrong_cell_does_not_condemn_the_others), cmocka_unit_test(scores_are_those_of_cells), cmocka_unit_test(surprise_has_no_unit),
           cmocka_unit_test(batches_and_threads_do_not_matter), cmocka_unit_test(levels_never_seen_are_improbable),
           cmocka_unit_test(cells_far_away_are_answered))

@@ -6,6 +6,7 @@
 
 #include "model/archive_expect.h"
 #include "model/archive_learn.h"
+#include "model/archive_link.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ void acf_archive_free(acf_archive *m) {
     acf_release(m->id), acf_release(m->code), acf_release(m->place), acf_release(m->expected), acf_release(m->first);
     acf_release(m->value), acf_release(m->number), acf_release(m->width);
     acf_expect_free(m->expect);
+    acf_linkage_free(m->linkage);
     acf_release(m);
 }
 
@@ -169,6 +171,7 @@ acf_status acf_archive_make(const acf_table *t, const acf_encoder *e, const acf_
     ACF_TRY_DONE(acf_archive_expect_learn(m, t, hold, threads));
     ACF_TRY_DONE(acf_archive_learn(m, t, hold, threads));
     acf_archive_ready(m);
+    ACF_TRY_DONE(acf_linkage_make(m));
     *out = m;
 done:
     acf_release(x);
@@ -241,7 +244,8 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
     r->donor = r->cost ? acf_alloc(n * sizeof *r->donor, "a look-up of rows") : NULL;
     r->weight = r->donor ? acf_alloc((1 + SUMS) * n * sizeof *r->weight, "a look-up of rows") : NULL;
     r->term = r->weight ? acf_alloc((size_t)(m->D + 1) * sizeof *r->term, "a look-up of rows") : NULL;
-    if (!r->term) {
+    r->span = r->term ? acf_alloc((size_t)m->D * sizeof *r->span, "a look-up of rows") : NULL;
+    if (!r->span) {
         acf_recall_free(r);
         return ACF_EMEMORY;
     }
@@ -261,6 +265,7 @@ acf_status acf_recall_create(const acf_archive *m, acf_recall **out) {
 void acf_recall_free(acf_recall *r) {
     if (!r) return;
     acf_release(r->cost), acf_release(r->donor), acf_release(r->weight), acf_release(r->term), acf_release(r->row);
+    acf_release(r->span);
     acf_expect_desk_close(&r->desk);
     acf_release(r);
 }
@@ -310,14 +315,16 @@ static bool may_be(const acf_archive *m, int64_t i, int64_t j, const double *x, 
     return true;
 }
 
-/* Among rows [from, from+n): those of this id, which may be the row itself, cost what no row does. */
-static void leave_out(const acf_recall *r, int64_t from, int64_t n, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+/* Among rows [from, from+n): those of this id, which may be the row itself, cost what no row does. Is there one? */
+static bool leave_out(const acf_recall *r, int64_t from, int64_t n, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
     const uint64_t *restrict ids = r->m->id + from;
     int some = 0;
 #pragma omp simd reduction(| : some)
     for (int64_t i = 0; i < n; i++) some |= ids[i] == id;
+    bool left_out = false;
     for (int64_t i = some ? 0 : n; i < n; i++)
-        if (ids[i] == id && may_be(r->m, from + i, j, x, known)) r->cost[from + i] = (acf_real)INFINITY;
+        if (ids[i] == id && may_be(r->m, from + i, j, x, known)) r->cost[from + i] = (acf_real)INFINITY, left_out = true;
+    return left_out;
 }
 
 /* What C is of those rows that it is finite of. */
@@ -325,6 +332,7 @@ typedef struct range {
     acf_real least; /* infinite: there is none */
     double mean;
     double rows;
+    bool left_out; /* the row itself was among them */
 } range;
 
 /* r->cost = C; infinite of the row itself, and of rows that have no cell of column j. Some rows at a time, whose sums stay near the processor for all terms. */
@@ -337,7 +345,7 @@ static range costs(const acf_recall *r, int64_t j, const double *x, const uint8_
         const acf_real *restrict place = m->place + j * m->N + from;
         acf_real *restrict cost = r->cost + from, sum = 0, rows = 0;
         for (int64_t i = 0; i < n; i++) cost[i] = place[i] == ACF_ARCHIVE_ABSENT ? (acf_real)INFINITY : 0;
-        leave_out(r, from, n, j, x, known, id);
+        all.left_out |= leave_out(r, from, n, j, x, known, id);
         for (int64_t k = 0; k < terms; k++) {
             const acf_recall_term t = r->term[k];
             acf_archive_add(cost, t.place + from, n, t.z, t.near, t.other, t.absent);
@@ -353,6 +361,16 @@ static range costs(const acf_recall *r, int64_t j, const double *x, const uint8_
     }
     all.mean /= fmax(all.rows, 1);
     return all;
+}
+
+/* The row itself under another id, or after an edit, is no donor either. */
+static void leave_out_copy(const acf_recall *r, range *all, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
+    const int64_t i = all->left_out ? -1 : acf_linkage_find(r->m, r->cost, all->least, j, x, known, id, r->span);
+    if (i < 0) return;
+    if (all->rows > 1) all->mean += (all->mean - (double)r->cost[i]) / (all->rows - 1);
+    all->rows--;
+    r->cost[i] = (acf_real)INFINITY;
+    all->least = acf_archive_least(r->cost, r->m->N);
 }
 
 /* Lists the rows of N that cost at most so much, and moves their costs to the front; returns how many there are. */
@@ -421,7 +439,8 @@ static double given_share(const acf_archive *m, int64_t j, const uint8_t *known)
 }
 
 bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *known, uint64_t id) {
-    const range all = costs(r, j, x, known, id);
+    range all = costs(r, j, x, known, id);
+    leave_out_copy(r, &all, j, x, known, id);
     r->n = 0, r->peak = r->alike = 0, r->given = given_share(r->m, j, known);
     if (!isfinite(all.least)) return false;
     r->n = list_donors(r->cost, r->donor, r->m->N, all.least + NO_DONOR);

@@ -11,8 +11,8 @@
  *     whom to believe          h = σ(shift_j + slope · how near they are + agree · how much alike + given · how much of the row is given):   p(x_j | x_o) = (1-h) p_net(x_j | x_o) + h q(x_j)
  *
  * near, other, apart, ε and the scales are learned from the table, each row looked up among the others (archive_learn.h); shift, slope and agree by held-out cells
- * (train/recall.h), which decide whether there is an archive at all. Formulas: docs/math.md, 17. The model's file then holds the rows. A row is never looked up
- * in itself: that is the one with its id. */
+ * (train/recall.h), which decide whether there is an archive at all. Formulas: docs/math.md, 17. The model's file then holds the rows. A row is never its own
+ * donor: that is the stored row with its id and no other value, or one that agrees with it as different rows do not (archive_link.h). */
 #ifndef ACF_MODEL_ARCHIVE_H
 #define ACF_MODEL_ARCHIVE_H
 
@@ -22,6 +22,8 @@
 
 #define ACF_ARCHIVE_ROWS 20000 /* of a table that is remembered, at most: a look-up goes through all of them */
 #define ACF_ARCHIVE_ABSENT ACF_R(1e30)
+
+typedef struct acf_linkage acf_linkage;
 
 /* Nothing changes after it was made: threads may share it. All arrays are owned, the encoder is borrowed. */
 typedef struct acf_archive {
@@ -47,6 +49,7 @@ typedef struct acf_archive {
     acf_expect *expect; /* NULL: nothing is expected of any column */
     double *near, *other; /* (D,D) nats that a donor of column j loses for column k: for each unit of distance, and for another value; 0 at j = k */
     double slope, agree, given;
+    acf_linkage *linkage; /* how close different rows come (archive_link.h); NULL: rows are known by their ids alone */
 } acf_archive;
 
 /* Remembers all rows of t, of at most ACF_ARCHIVE_ROWS, and learns. Cells that hold holds out (NULL: none) are not asked for in learning. shift, slope and agree are
@@ -67,6 +70,11 @@ typedef struct acf_recall_term {
     acf_real z, near, other, absent;
 } acf_recall_term;
 
+/* Cells of a column with less than a value, and those and the cells that have it. */
+typedef struct acf_column_span {
+    int32_t from, to;
+} acf_column_span;
+
 /* One cell's. Used by one thread at a time. */
 typedef struct acf_recall {
     const acf_archive *m;
@@ -75,6 +83,7 @@ typedef struct acf_recall {
     int32_t *donor;   /* (n) rows with a weight; those that are far have none */
     double *weight;   /* (n) their weights, which sum to 1 */
     double *part;     /* room for sums of a column's classes */
+    acf_column_span *span; /* (D) room for acf_linkage_find */
     double *row;      /* (coordinates) of the row that is looked up */
     double *variance; /* (coordinates) of what is expected where nothing is known; the end of row */
     acf_expect_desk desk;

@@ -4,6 +4,7 @@
 #include "model/archive_file.h"
 
 #include "model/archive_expect.h"
+#include "model/archive_link.h"
 
 #include <math.h>
 #include <string.h>
@@ -288,6 +289,7 @@ acf_status acf_archive_from_file(acf_json_source from, const json_t *object, con
     ACF_TRY_DONE(read_shares(from, m));
     acf_archive_ready(m);
     ACF_TRY_DONE(read_gaussian(from, f, path, m));
+    ACF_TRY_DONE(acf_linkage_make(m));
     *out = m;
 done:
     if (status) acf_archive_free(m);
