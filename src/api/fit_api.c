@@ -3,8 +3,8 @@
 #include "data/frame.h"
 #include "model/config.h"
 #include "ops/devices.h"
-#include "train/members.h"
 #include "train/gmm_posterior.h"
+#include "train/members.h"
 #include "train/recall.h"
 
 /* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */

@@ -10,13 +10,14 @@
 
 /* Mean of log p over draws of column j of the row, given the rest of it; *error is its standard error. */
 static double mean_over_draws(acf_session *s, const double *row, int j, double *error) {
-    enum { N = 500 };
+    enum { N = 510, DRAWS = 3 }; /* one of each of three members */
     static double out[N * COLS], lp[N];
     static uint8_t asked[N * COLS];
     double sum = 0, square = 0;
-    acf_table *t = acf_looked_lab_copies(row, N), *drawn;
+    acf_table *t = acf_looked_lab_copies(row, N / DRAWS), *drawn;
     for (int c = 0; c < N * COLS; c++) asked[c] = c % COLS == j;
-    assert_int_equal(acf_ask_draw(s, t, (acf_question){.asked = asked}, 5, 0, out), ACF_OK);
+    for (uint32_t d = 0; d < DRAWS; d++)
+        assert_int_equal(acf_ask_draw(s, t, (acf_question){.asked = asked}, 5, d, out + d * (N / DRAWS) * COLS), ACF_OK);
     drawn = acf_looked_lab_table(out, N, NEW);
     assert_int_equal(acf_ask_logp(s, drawn, (acf_question){.asked = asked}, lp), ACF_OK);
     for (int i = 0; i < N; i++) sum += lp[i] / N, square += lp[i] * lp[i] / N;
