@@ -116,11 +116,12 @@ static acf_status bootstrap_sets(const acf_device *dev, const chains *c) {
     return status;
 }
 
-/* Do the rows show enough for data augmentation? */
+/* Do the rows show enough for data augmentation? A column that the mixture is blind to is seen nowhere: no. */
 static acf_status shows_enough(const chains *c, bool *out) {
     double *memory = acf_alloc((size_t)acf_augment_doubles(c->from->K, c->from->D) * sizeof *memory, "parameter draws");
+    const int64_t K = c->from->K, W = c->from->D;
     if (!memory) return ACF_EMEMORY;
-    *out = acf_augment_rows(c->s, c->from, c->detached, memory) >= (double)(ACF_GMM_POSTERIOR_SHOWN * c->detached);
+    *out = K == 1 && acf_augment_rows(c->s, c->from, W, memory) >= (double)(ACF_GMM_POSTERIOR_SHOWN * W);
     acf_release(memory);
     return ACF_OK;
 }
