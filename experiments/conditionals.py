@@ -126,6 +126,9 @@ def scored(m, row, cols, j, drawn):
     return grid, F / F[-1]
 
 
+SETS = 40       # draws of a row: each has an ensemble member and parameters of its own
+
+
 def distance(m, j, v, F, drawn):
     if m.classes[j]:
         return .5 * np.abs(np.bincount(drawn.astype(int), minlength=len(v)) / len(drawn) - F).sum()
@@ -139,8 +142,9 @@ def agree(m, rng, questions=50, draws=4000):
         given = m.x[rng.integers(len(m.x))]
         cols = rng.permutation(np.flatnonzero(~np.isnan(given)))[:rng.integers(0, 4)]
         j = int(rng.choice(np.setdiff1d(np.arange(D), cols)))
-        x, g, a = question(D, given, cols, j, np.full(draws, np.nan))
-        one, all_of_it = m.draw(x, g, a, 11 + q)[:, j], m.draw(x, None, None, 500 + q)[:, j]
+        x, g, a = question(D, given, cols, j, np.full(draws // SETS, np.nan))
+        one, all_of_it = (np.concatenate([m.draw(x, *masks, seed + q, i)[:, j] for i in range(SETS)])
+                          for masks, seed in (((g, a), 11), ((None, None), 500)))
         v, F = scored(m, given, cols, j, one)
         same.append(distance(m, j, v, F, one)), row.append(distance(m, j, v, F, all_of_it))
     for name, d in (('same', np.array(same)), ('row', np.array(row))):
@@ -191,7 +195,7 @@ def tails(acf, settings, seed, runs):
         for k in range(runs):
             x = known(n, np.random.default_rng(seed + 100 * k + n))
             m = Model(acf, x, classes, settings)
-            d = m.draw(np.full((10000, 5), np.nan), None, None, 3)
+            d = np.concatenate([m.draw(np.full((10000 // SETS, 5), np.nan), None, None, 3, i) for i in range(SETS)])
             s = np.sort(d, 0)
             at = lambda v: np.mean(v == x.min(0), 0) + np.mean(v == x.max(0), 0)
             share[k], high[k], low[k] = at(d) / at(x), (s[-100:].mean(0) - top) / sd, (s[:100].mean(0) - bottom) / sd
@@ -210,7 +214,7 @@ def main():
     a.add_argument('--seed', type=int, default=1)
     a.add_argument('--rows', type=int, default=5000)
     a.add_argument('--runs', type=int, default=20)
-    a = a.parse_args()
+    a = a.parse_intermixed_args()
     acf, rng = Acflow(os.path.abspath(a.lib)), np.random.default_rng(a.seed)
     settings, files = [r for r in a.rest if '=' in r], [r for r in a.rest if '=' not in r]
     if a.job == 'tails':

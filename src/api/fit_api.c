@@ -3,8 +3,8 @@
 #include "data/frame.h"
 #include "model/config.h"
 #include "ops/devices.h"
-#include "train/members.h"
 #include "train/gmm_posterior.h"
+#include "train/members.h"
 #include "train/recall.h"
 #include "train/valid.h"
 

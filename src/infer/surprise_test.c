@@ -10,7 +10,7 @@
 
 /* ---- tails ------------------------------------------------------------------------------------------------------------------ */
 
-enum { DRAWS = 1000 };
+enum { DRAWS = 1002, SETS = 3, AT_ONCE = DRAWS / SETS }; /* a draw is of one member: one of each of three */
 #define ERROR 0.06 /* of a share of them, 4 deviations */
 
 static int by_value(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
@@ -19,9 +19,10 @@ static int by_value(const void *a, const void *b) { return (*(const double *)a >
 static void draw_column(acf_session *s, const double *row, int j, double *to) {
     static double out[DRAWS * COLS];
     static uint8_t asked[DRAWS * COLS];
-    acf_table *t = acf_looked_lab_copies(row, DRAWS);
+    acf_table *t = acf_looked_lab_copies(row, AT_ONCE);
     for (int c = 0; c < DRAWS * COLS; c++) asked[c] = c % COLS == j;
-    assert_int_equal(acf_ask_draw(s, t, (acf_question){.asked = asked}, 5, 0, out), ACF_OK);
+    for (uint32_t d = 0; d < SETS; d++)
+        assert_int_equal(acf_ask_draw(s, t, (acf_question){.asked = asked}, 5, d, out + d * AT_ONCE * COLS), ACF_OK);
     for (int i = 0; i < DRAWS; i++) to[i] = out[i * COLS + j];
     qsort(to, DRAWS, sizeof *to, by_value);
     acf_tab_free(t);

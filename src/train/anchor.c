@@ -229,25 +229,29 @@ static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *nex
     }
 }
 
-acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp) {
+int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D) { return PARTS * sums_size(K, D) + dev->threads * desk_doubles(K, D); }
+
+void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp, double *memory) {
     const int64_t size = sums_size(g->K, g->D);
-    double *sums = acf_alloc_zero((size_t)(PARTS * size) * sizeof *sums, "sums of a mixture");
-    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(g->K, g->D)) * sizeof *memory, "scratch of a mixture");
-    if (sums && memory) {
-        ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
-        for (int64_t part = 0; part < PARTS; part++) {
-            desk d = desk_at(memory, s, g);
-            sum_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, sums + part * size);
-        }
-        for (int64_t part = 1; part < PARTS; part++)
-            for (int64_t i = 0; i < size; i++) sums[i] += sums[part * size + i];
-        maximise(s, g, next, sums);
-        *logp = sums[size - 1] / (double)s->R;
+    double *sums = memory, *desks = memory + PARTS * size;
+    memset(sums, 0, (size_t)(PARTS * size) * sizeof *sums);
+    ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
+    for (int64_t part = 0; part < PARTS; part++) {
+        desk d = desk_at(desks, s, g);
+        sum_part(&d, part * s->R / PARTS, (part + 1) * s->R / PARTS, sums + part * size);
     }
-    const bool ok = sums && memory;
-    acf_release(sums);
+    for (int64_t part = 1; part < PARTS; part++)
+        for (int64_t i = 0; i < size; i++) sums[i] += sums[part * size + i];
+    maximise(s, g, next, sums);
+    *logp = sums[size - 1] / (double)s->R;
+}
+
+acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp) {
+    double *memory = acf_alloc((size_t)acf_em_doubles(dev, g->K, g->D) * sizeof *memory, "scratch of a mixture");
+    if (!memory) return ACF_EMEMORY;
+    acf_em_step_in(dev, s, g, next, logp, memory);
     acf_release(memory);
-    return ok ? ACF_OK : ACF_EMEMORY;
+    return ACF_OK;
 }
 
 /* Sum of log p of the held-out cells of some rows, given the seen ones of each; their number to *cells. */

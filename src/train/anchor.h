@@ -50,6 +50,10 @@ void acf_mixture_detach(acf_mixture *g, int64_t from);
  * Fails: ACF_EMEMORY. */
 acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp);
 
+/* The same in the caller's memory, acf_em_doubles of them. */
+int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D);
+void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp, double *memory);
+
 /* Mean log p of the held-out cells of a row given its seen ones, per held-out cell; 0 when there are none. Fails: ACF_EMEMORY. */
 acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp);
 

@@ -93,34 +93,35 @@ static void bootstrap_rows(const acf_sample *s, uint64_t seed, int64_t i, double
     for (int64_t r = 0; r < s->R; r++) weight[r] *= (double)s->R / sum;
 }
 
-/* Set i is what EM makes of the rows with bootstrap weights. g: two mixtures. */
-static acf_status bootstrap_set(const acf_device *dev, const chains *c, int64_t i, acf_mixture g[2], double *weight) {
+/* Set i is what EM makes of the rows with bootstrap weights. g: two mixtures; weight (R); memory: of a step. */
+static void bootstrap_set(const acf_device *dev, const chains *c, int64_t i, acf_mixture g[2], double *weight, double *memory) {
     acf_sample s = *c->s;
     double logp;
     bootstrap_rows(&s, c->seed, i, weight);
     s.weight = weight;
     begin_set(c, &g[0]);
-    for (int step = 0; step < ACF_GMM_POSTERIOR_STEPS; step++) ACF_TRY(acf_em_step(dev, &s, &g[step % 2], &g[1 - step % 2], &logp));
+    for (int step = 0; step < ACF_GMM_POSTERIOR_STEPS; step++) acf_em_step_in(dev, &s, &g[step % 2], &g[1 - step % 2], &logp, memory);
     end_set(c, i, &g[ACF_GMM_POSTERIOR_STEPS % 2]);
-    return ACF_OK;
 }
 
 static acf_status bootstrap_sets(const acf_device *dev, const chains *c) {
     acf_mixture g[2] = {0};
-    double *weight = acf_alloc((size_t)c->s->R * sizeof *weight, "parameter draws");
+    const int64_t rows = c->s->R;
+    double *weight = acf_alloc((size_t)(rows + acf_em_doubles(dev, c->from->K, c->from->D)) * sizeof *weight, "parameter draws");
     acf_status status = weight ? acf_mixture_create(c->from->K, c->from->D, &g[0]) : ACF_EMEMORY;
     if (!status) status = acf_mixture_create(c->from->K, c->from->D, &g[1]);
-    for (int64_t i = 0; i < c->n && !status; i++) status = bootstrap_set(dev, c, i, g, weight);
+    for (int64_t i = 0; i < c->n && !status; i++) bootstrap_set(dev, c, i, g, weight, weight + rows);
     acf_mixture_free(&g[0]), acf_mixture_free(&g[1]);
     acf_release(weight);
     return status;
 }
 
-/* Do the rows show enough for data augmentation? */
+/* Do the rows show enough for data augmentation? A column that the mixture is blind to is seen nowhere: no. */
 static acf_status shows_enough(const chains *c, bool *out) {
     double *memory = acf_alloc((size_t)acf_augment_doubles(c->from->K, c->from->D) * sizeof *memory, "parameter draws");
+    const int64_t K = c->from->K, W = c->from->D;
     if (!memory) return ACF_EMEMORY;
-    *out = acf_augment_rows(c->s, c->from, c->detached, memory) >= (double)(ACF_GMM_POSTERIOR_SHOWN * c->detached);
+    *out = K == 1 && acf_augment_rows(c->s, c->from, W, memory) >= (double)(ACF_GMM_POSTERIOR_SHOWN * W);
     acf_release(memory);
     return ACF_OK;
 }

@@ -1,8 +1,8 @@
 /* Parameter draws of a model's Gaussian mixtures (model/gmm_draws.h) from their posterior distribution, once a model is fitted.
  *
  * Data augmentation: from the fitted parameters, missing cells are drawn given the parameters and parameters given the completed rows, in turn
- * (acf_augment_step). Each set of parameters is the end of such a chain of its own, so all are independent. Where a component has two columns that
- * hardly any row shows together, nothing holds such a chain; then a set is what EM makes of the rows with Bayesian bootstrap weights, from the fitted
+ * (acf_augment_step). Each set of parameters is the end of such a chain of its own, so all are independent. Where there are several
+ * components, or two columns that hardly any row shows together, nothing holds such a chain; then a set is what EM makes of the rows with Bayesian bootstrap weights, from the fitted
  * parameters on. That is some 10 % narrower at 100 rows, but what
  * is beyond the rows stays near what was fitted.
  *
