@@ -2,11 +2,13 @@
  *
  *     surprise = -log P(a cell is as far out as this one | the rest of the row)
  *
- * A batch of rows and a column at a time. Of a class the tail is a sum over classes. Of a number it is read from VALUES of the networks' conditional, of every
- * member, and from DONORS values of the rows that are looked up, in the shares that both are believed; beyond their 5 % and 95 % quantiles it falls exponentially.
+ * A batch of rows and a column at a time. Of a class the tail is a sum over classes. Of a number it is read from VALUES
+ * of the networks' conditional, of every member, and from DONORS values of the rows that are looked up, in the shares
+ * that both are believed; beyond their 5 % and 95 % quantiles it falls exponentially.
  *
- * A wrong cell that is given makes right ones improbable. So where fewer than 1 % of cells are as far out as one of a row, its most surprising cells are tried: the row
- * is asked without each, and the one that explains most is not given to the others; then the next one. Few rows are asked twice. Nothing is random. */
+ * A wrong cell that is given makes right ones improbable. So where fewer than 1 % of cells are as far out as one of a
+ * row, its most surprising cells are tried: the row is asked without each, and the one that explains most is not given
+ * to the others; then the next one. Few rows are asked twice. Nothing is random. */
 #include "infer/session_parts.h"
 
 #include "base/rng.h"
@@ -24,7 +26,7 @@ enum { DONORS = 32 };
 #define LEVEL 0.05           /* quantiles beyond which tails are exponential */
 #define SEEN 0.02            /* a tail that holds as many of the values is as probable as they say, at least */
 #define LEAST_SPREAD 1e-3    /* deviation of a conditional at least, in deviations of the column */
-#define LINEAR 3.0           /* deviations around the mean of a column on whose scale numbers are compared as they are */
+#define LINEAR 3.0           /* deviations around a column's mean where numbers are compared as they are */
 #define FAR_OUT 1e150        /* deviations: beyond, all are alike */
 
 typedef struct point {
@@ -56,14 +58,17 @@ typedef struct work {
 
 static acf_status open_work(work *w, acf_session *s, const acf_table *t, double *logp, double *surprise) {
     const int64_t rows = s->rows, D = t->D;
-    *w = (work){.s = s, .t = t, .part = *t, .M = acf_net_classes(s->m->net), .K = s->K * ACF_MEAN_VALUES, .logp = logp, .surprise = surprise};
+    *w = (work){.s = s, .t = t, .part = *t, .M = acf_net_classes(s->m->net), .K = s->K * ACF_MEAN_VALUES,
+        .logp = logp, .surprise = surprise};
     const struct {
         void *to;
         int64_t n;
         size_t size;
-    } list[] = {{&w->x, rows * D, sizeof *w->x}, {&w->id, rows, sizeof *w->id}, {&w->asked, rows * D, 1}, {&w->lp, rows, sizeof *w->lp}, {&w->out, rows, sizeof *w->out},
-                {&w->points, rows * (w->K + DONORS), sizeof *w->points}, {&w->probs, rows * (w->M + 1), sizeof *w->probs},
-                {&w->mixed, rows * (w->M + 1), sizeof *w->mixed}, {&w->pending, TRIED * t->N + 1, sizeof *w->pending}, {&w->withheld, t->N * D + 1, 1}};
+    } list[] = {{&w->x, rows * D, sizeof *w->x}, {&w->id, rows, sizeof *w->id}, {&w->asked, rows * D, 1},
+                {&w->lp, rows, sizeof *w->lp}, {&w->out, rows, sizeof *w->out},
+                {&w->points, rows * (w->K + DONORS), sizeof *w->points},
+                {&w->probs, rows * (w->M + 1), sizeof *w->probs}, {&w->mixed, rows * (w->M + 1), sizeof *w->mixed},
+                {&w->pending, TRIED * t->N + 1, sizeof *w->pending}, {&w->withheld, t->N * D + 1, 1}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         size_t bytes;
         void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprises") : NULL;
@@ -75,7 +80,8 @@ static acf_status open_work(work *w, acf_session *s, const acf_table *t, double 
 }
 
 static void close_work(work *w) {
-    acf_release(w->x), acf_release(w->id), acf_release(w->asked), acf_release(w->lp), acf_release(w->out), acf_release(w->points);
+    acf_release(w->x), acf_release(w->id), acf_release(w->asked), acf_release(w->lp), acf_release(w->out),
+        acf_release(w->points);
     acf_release(w->probs), acf_release(w->mixed), acf_release(w->pending), acf_release(w->withheld);
 }
 
@@ -101,7 +107,7 @@ static void load_column(work *w, int k, int64_t j) {
     acf_member_load_cells(s->member[k], &w->part, (acf_question){.asked = w->asked}, s->row, s->column, n);
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------------------------- */
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
 
 /* -log P(a class that is no more probable than x), of probabilities that sum to `all`. */
 static double tail_of_class(const double *p, int32_t classes, double all, int32_t x) {
@@ -125,15 +131,17 @@ static acf_status ask_class(work *w, int64_t j) {
         const double x = acf_tab_row(&w->part, i)[j];
         double none = 0, *p = w->mixed + i * M;
         if (!acf_tab_present(x)) continue;
-        if (s->looked_up) acf_looked_up_mean(s->looked_up, &w->part, (acf_question){.asked = w->asked}, i, j, s->K, &none, p);
+        if (s->looked_up)
+            acf_looked_up_mean(s->looked_up, &w->part, (acf_question){.asked = w->asked}, i, j, s->K, &none, p);
         w->out[i] = tail_of_class(p, classes, s->K, (int32_t)x);
     }
     return ACF_OK;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* Where values are compared: linear around the column's mean, logarithmic far from it. Otherwise a long tail would have all surprises. */
+/* Where values are compared: linear around the column's mean, logarithmic far from it. Otherwise a long tail would have
+ * all surprises. */
 static double curve(const acf_encoder *e, int64_t j, double x) {
     const double u = x / e->scale[j] - e->mean[j] / e->scale[j];
     return LINEAR * asinh(fmin(fmax(u, -FAR_OUT), FAR_OUT) / LINEAR);
@@ -154,11 +162,13 @@ static double quantile(const point *p, int64_t n, double level) {
 /* -log P(a number as far from the median on either side as x), of n sorted points whose weights sum to 1. */
 static double tail_of_number(const acf_encoder *e, int64_t j, const point *p, int64_t n, double x) {
     const double at = curve(e, j, x), middle = quantile(p, n, 0.5), away = fabs(at - middle);
-    const double step = 0.25 * acf_resolution_step(e->resolution[j]) / (e->scale[j] * cosh(fmin(fabs(middle) / LINEAR, 700)));
-    const double edge = fabs(quantile(p, n, at > middle ? 1 - LEVEL : LEVEL) - middle), least = 1.645 * fmax(step, LEAST_SPREAD);
+    const double slope = e->scale[j] * cosh(fmin(fabs(middle) / LINEAR, 700)); /* of the curve's inverse */
+    const double step = 0.25 * acf_resolution_step(e->resolution[j]) / slope, least = 1.645 * fmax(step, LEAST_SPREAD);
+    const double edge = fabs(quantile(p, n, at > middle ? 1 - LEVEL : LEVEL) - middle);
     const double tail = log(0.5 / LEVEL) * away / fmax(edge, least);
     double beyond = 0;
-    for (int64_t k = 0; k < n; k++) beyond += (at > middle ? p[k].at >= at - 1e-9 : p[k].at <= at + 1e-9) ? p[k].weight : 0;
+    for (int64_t k = 0; k < n; k++)
+        beyond += (at > middle ? p[k].at >= at - 1e-9 : p[k].at <= at + 1e-9) ? p[k].weight : 0;
     return beyond < SEEN ? tail : fmin(tail, fmax(-log(2 * beyond), 0));
 }
 
@@ -169,8 +179,10 @@ static int64_t add_donors(const work *w, int64_t i, int64_t j, point *p) {
     for (int64_t k = 0; k < w->K; k++) p[k].weight = (1 - h) / (double)w->K;
     for (int d = 0; h > 0 && d < DONORS; d++) {
         uint32_t bits[4];
-        acf_rng_bits((acf_place){.row = acf_tab_id(&w->part, i), .stream = ACF_STREAM_RECALL, .column = (uint32_t)j, .draw = (uint32_t)d}, bits);
-        const double u[3] = {(d + 0.5) / DONORS, ((double)bits[1] + 0.5) / 4294967296.0, ((double)bits[2] + 0.5) / 4294967296.0};
+        acf_rng_bits((acf_place){.row = acf_tab_id(&w->part, i), .stream = ACF_STREAM_RECALL, .column = (uint32_t)j,
+            .draw = (uint32_t)d}, bits);
+        const double u[3] = {(d + 0.5) / DONORS, ((double)bits[1] + 0.5) / 4294967296.0,
+            ((double)bits[2] + 0.5) / 4294967296.0};
         p[w->K + d] = (point){curve(s->m->encoder, j, acf_looked_up_value(s->looked_up, j, u)), h / DONORS};
     }
     return w->K + (h > 0 ? DONORS : 0);
@@ -185,7 +197,8 @@ static acf_status ask_number(work *w, int64_t j) {
         load_column(w, k, j);
         ACF_TRY(acf_member_spread(s->member[k]));
         for (int64_t v = 0; v < n * ACF_MEAN_VALUES; v++)
-            w->points[v / ACF_MEAN_VALUES * room + k * ACF_MEAN_VALUES + v % ACF_MEAN_VALUES].at = curve(e, j, acf_decode(one->m->encoder, j, one->spread[v]));
+            w->points[v / ACF_MEAN_VALUES * room + k * ACF_MEAN_VALUES + v % ACF_MEAN_VALUES].at =
+                curve(e, j, acf_decode(one->m->encoder, j, one->spread[v]));
     }
     ACF_PARALLEL_UNEVEN(s->dev, n * (s->looked_up ? s->m->archive->N : room))
     for (int64_t i = 0; i < n; i++) {
@@ -198,9 +211,10 @@ static acf_status ask_number(work *w, int64_t j) {
     return ACF_OK;
 }
 
-/* ---- all cells ----------------------------------------------------------------------------------------------------------- */
+/* ---- all cells --------------------------------------------------------------------------------------------------- */
 
-/* log p and surprise of column j of the part, whose first row is the from-th that is pending: into rows `from` and on of logp and surprise. */
+/* log p and surprise of column j of the part, whose first row is the from-th that is pending: into rows `from` and on
+ * of logp and surprise. */
 static acf_status ask_column(work *w, int64_t from, int64_t j, double *logp, double *surprise) {
     acf_session *s = w->s;
     const int64_t n = acf_ask_take(s, &w->part, 0), D = w->t->D;
@@ -211,7 +225,8 @@ static acf_status ask_column(work *w, int64_t from, int64_t j, double *logp, dou
         const int64_t cell = (from + i) * D + j;
         const bool present = acf_tab_present(acf_tab_row(&w->part, i)[j]);
         surprise[cell] = present ? w->out[i] : (double)NAN;
-        logp[cell] = !present ? (double)NAN : s->looked_up ? acf_looked_up_cell(s->looked_up, &w->part, i, j, w->lp[i]) : w->lp[i];
+        logp[cell] = present ? w->lp[i] : (double)NAN;
+        if (present && s->looked_up) logp[cell] = acf_looked_up_cell(s->looked_up, &w->part, i, j, w->lp[i]);
     }
     return ACF_OK;
 }
@@ -226,7 +241,8 @@ static acf_status ask_pending(work *w, int64_t pending, double *logp, double *su
     return ACF_OK;
 }
 
-/* The most surprising of a row's given cells that is less so than `below`, column `but` aside; -1: none. surprise (D): the row's. */
+/* The most surprising of a row's given cells that is less so than `below`, column `but` aside; -1: none. surprise (D):
+ * the row's. */
 static int64_t most_surprising(const work *w, int64_t row, const double *surprise, int64_t but, double below) {
     int64_t most = -1;
     for (int64_t j = 0; j < w->t->D; j++) {
@@ -236,12 +252,14 @@ static int64_t most_surprising(const work *w, int64_t row, const double *surpris
     return most;
 }
 
-/* Doubtful cells of the row become trials, the most surprising first; returns how many. A row's only cell is none: it is given to nobody. */
+/* Doubtful cells of the row become trials, the most surprising first; returns how many. A row's only cell is none: it
+ * is given to nobody. */
 static int64_t add_trials(work *w, int64_t row, item *to) {
     const double *surprise = w->surprise + row * w->t->D;
     double below = (double)INFINITY;
     int64_t n = 0;
-    for (int64_t j; n < TRIED && (j = most_surprising(w, row, surprise, -1, below)) >= 0 && surprise[j] > DOUBTFUL; n++) {
+    for (int64_t j; n < TRIED && (j = most_surprising(w, row, surprise, -1, below)) >= 0
+        && surprise[j] > DOUBTFUL; n++) {
         to[n] = (item){row, j}, below = surprise[j];
         if (most_surprising(w, row, surprise, j, (double)INFINITY) < 0) return 0;
     }
