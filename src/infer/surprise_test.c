@@ -87,6 +87,27 @@ static void a_number_has_the_tail_of_its_draws(void **state) {
     acf_looked_lab_close(&b);
 }
 
+/* Beyond, tails are exponential on the scale of numbers, on either side by its own quantile: here three times as far. */
+static void tails_go_on_beyond_the_draws(void **state) {
+    (void)state;
+    acf_looked_lab b;
+    double sum[2] = {0}, drawn[DRAWS], row[COLS];
+    acf_looked_lab_open(&b, 2, 3, 64);
+    const double mean = b.m->encoder->mean[REAL], scale = b.m->encoder->scale[REAL];
+    for (int i = 0; i < FULL; i++)
+        for (int side = 0; side < 2; side++) {
+            memcpy(row, b.x + i * COLS, sizeof row);
+            draw_column(b.net, row, REAL, drawn);
+            const double end = 3 * asinh((drawn[(side ? 19 : 1) * DRAWS / 20] - mean) / scale / 3);
+            const double middle = 3 * asinh((drawn[DRAWS / 2] - mean) / scale / 3);
+            row[REAL] = mean + scale * 3 * sinh((middle + 3 * (end - middle)) / 3);
+            sum[side] += surprise_of(b.net, row, REAL) / FULL;
+        }
+    for (int side = 0; side < 2; side++)
+        if (fabs(sum[side] - 3 * log(10)) > 1) fail_msg("side %d: %g, expected %g", side, sum[side], 3 * log(10));
+    acf_looked_lab_close(&b);
+}
+
 /* ---- what is given ----------------------------------------------------------------------------------------------- */
 
 /* A cell far out is not given to the others of its row: they have the surprise that they have without it. Other rows
@@ -225,7 +246,7 @@ static void cells_far_away_are_answered(void **state) {
 }
 
 ACF_TESTS(surprise, cmocka_unit_test(a_class_has_the_tail_of_its_draws),
-    cmocka_unit_test(a_number_has_the_tail_of_its_draws),
+    cmocka_unit_test(a_number_has_the_tail_of_its_draws), cmocka_unit_test(tails_go_on_beyond_the_draws),
           cmocka_unit_test(a_wrong_cell_does_not_condemn_the_others), cmocka_unit_test(scores_are_those_of_cells),
               cmocka_unit_test(surprise_has_no_unit),
           cmocka_unit_test(batches_and_threads_do_not_matter), cmocka_unit_test(levels_never_seen_are_improbable),
