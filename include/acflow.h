@@ -482,7 +482,7 @@ ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double 
 
 /* logp and surprise (rows x columns): which cells look wrong. surprise is -log of the probability that a cell is as far out as this one, given the rest of its row: a
  * number as far from the median of its conditional, a class no more probable. It has no unit, is 1 on average where the model is right, and 4.6 is one cell in a hundred.
- * A wrong cell must not condemn the right ones of its row: the most surprising cell above 4.6 is not given to the others, which are asked again, and so up to three.
+ * A wrong cell must not condemn the right ones of its row: of cells above 4.6 the one that explains most is not given to the others, which are asked again, and so up to three.
  * given (rows x columns; may be NULL): 1 for present cells that were given to the others, 0 for those that were not. logp is given the same cells. A level in the
  * table's file that the model never saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not
  * random. */

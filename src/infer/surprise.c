@@ -2,11 +2,13 @@
  *
  *     surprise = -log P(a cell is as far out as this one | the rest of the row)
  *
- * A batch of rows and a column at a time. Of a class the tail is a sum over classes. Of a number it is read from VALUES of the networks' conditional, of every
- * member, and from DONORS values of the rows that are looked up, in the shares that both are believed; beyond their 5 % and 95 % quantiles it falls exponentially.
+ * A batch of rows and a column at a time. Of a class the tail is a sum over classes. Of a number it is read from VALUES
+ * of the networks' conditional, of every member, and from DONORS values of the rows that are looked up, in the shares
+ * that both are believed; beyond their 5 % and 95 % quantiles it falls exponentially.
  *
- * A wrong cell that is given makes right ones improbable. So the most surprising cell of a row is not given to the others if fewer than 1 % of cells are as far
- * out, and the row is asked again; then the next one. Few rows are asked twice. Nothing is random. */
+ * A wrong cell that is given makes right ones improbable. So where fewer than 1 % of cells are as far out as one of a
+ * row, its most surprising cells are tried: the row is asked without each, and the one that explains most is not given
+ * to the others; then the next one. Few rows are asked twice. Nothing is random. */
 #include "infer/session_parts.h"
 
 #include "base/rng.h"
@@ -20,15 +22,21 @@
 enum { DONORS = 32 };
 #define DOUBTFUL 4.605170186 /* nats, log 100: a cell that is not given to the others of its row */
 #define ROUNDS 3             /* cells of a row that are not given, at most */
+#define TRIED 3              /* cells that are tried for each of them, the most surprising */
 #define LEVEL 0.05           /* quantiles beyond which tails are exponential */
 #define SEEN 0.02            /* a tail that holds as many of the values is as probable as they say, at least */
 #define LEAST_SPREAD 1e-3    /* deviation of a conditional at least, in deviations of the column */
-#define LINEAR 3.0           /* deviations around the mean of a column on whose scale numbers are compared as they are */
+#define LINEAR 3.0           /* deviations around a column's mean where numbers are compared as they are */
 #define FAR_OUT 1e150        /* deviations: beyond, all are alike */
 
 typedef struct point {
     double at, weight;
 } point;
+
+/* A row to ask, and one more of its cells that is not given to the others; -1: none. */
+typedef struct item {
+    int64_t row, trial;
+} item;
 
 typedef struct work {
     acf_session *s;
@@ -42,7 +50,7 @@ typedef struct work {
     point *points;      /* (rows, points) values of the conditional, on the scale of curve() */
     acf_real *probs;    /* (rows,M) classes of one member, and the sum over members: */
     double *mixed;
-    int64_t *pending;   /* (N) rows to ask */
+    item *pending;      /* what to ask: (N), or (TRIED·N) */
     uint8_t *withheld;  /* (N,D) cells that are not given to the others of their row */
     int64_t M, K;       /* classes; points of the networks */
     double *logp, *surprise;
@@ -50,14 +58,17 @@ typedef struct work {
 
 static acf_status open_work(work *w, acf_session *s, const acf_table *t, double *logp, double *surprise) {
     const int64_t rows = s->rows, D = t->D;
-    *w = (work){.s = s, .t = t, .part = *t, .M = acf_net_classes(s->m->net), .K = s->K * ACF_MEAN_VALUES, .logp = logp, .surprise = surprise};
+    *w = (work){.s = s, .t = t, .part = *t, .M = acf_net_classes(s->m->net), .K = s->K * ACF_MEAN_VALUES,
+        .logp = logp, .surprise = surprise};
     const struct {
         void *to;
         int64_t n;
         size_t size;
-    } list[] = {{&w->x, rows * D, sizeof *w->x}, {&w->id, rows, sizeof *w->id}, {&w->asked, rows * D, 1}, {&w->lp, rows, sizeof *w->lp}, {&w->out, rows, sizeof *w->out},
-                {&w->points, rows * (w->K + DONORS), sizeof *w->points}, {&w->probs, rows * (w->M + 1), sizeof *w->probs},
-                {&w->mixed, rows * (w->M + 1), sizeof *w->mixed}, {&w->pending, t->N + 1, sizeof *w->pending}, {&w->withheld, t->N * D + 1, 1}};
+    } list[] = {{&w->x, rows * D, sizeof *w->x}, {&w->id, rows, sizeof *w->id}, {&w->asked, rows * D, 1},
+                {&w->lp, rows, sizeof *w->lp}, {&w->out, rows, sizeof *w->out},
+                {&w->points, rows * (w->K + DONORS), sizeof *w->points},
+                {&w->probs, rows * (w->M + 1), sizeof *w->probs}, {&w->mixed, rows * (w->M + 1), sizeof *w->mixed},
+                {&w->pending, TRIED * t->N + 1, sizeof *w->pending}, {&w->withheld, t->N * D + 1, 1}};
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         size_t bytes;
         void *p = acf_bytes(list[k].n, list[k].size, &bytes) ? acf_alloc_zero(bytes, "surprises") : NULL;
@@ -69,7 +80,8 @@ static acf_status open_work(work *w, acf_session *s, const acf_table *t, double 
 }
 
 static void close_work(work *w) {
-    acf_release(w->x), acf_release(w->id), acf_release(w->asked), acf_release(w->lp), acf_release(w->out), acf_release(w->points);
+    acf_release(w->x), acf_release(w->id), acf_release(w->asked), acf_release(w->lp), acf_release(w->out),
+        acf_release(w->points);
     acf_release(w->probs), acf_release(w->mixed), acf_release(w->pending), acf_release(w->withheld);
 }
 
@@ -77,10 +89,10 @@ static void close_work(work *w) {
 static void take_part(work *w, int64_t from, int64_t n, int64_t j) {
     const int64_t D = w->t->D;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t row = w->pending[from + i];
+        const int64_t row = w->pending[from + i].row;
         w->id[i] = acf_tab_id(w->t, row);
         for (int64_t k = 0; k < D; k++) {
-            const bool gone = k != j && w->withheld[row * D + k];
+            const bool gone = k != j && (w->withheld[row * D + k] || k == w->pending[from + i].trial);
             w->x[i * D + k] = gone ? (double)NAN : acf_tab_row(w->t, row)[k], w->asked[i * D + k] = k == j;
         }
     }
@@ -95,7 +107,7 @@ static void load_column(work *w, int k, int64_t j) {
     acf_member_load_cells(s->member[k], &w->part, (acf_question){.asked = w->asked}, s->row, s->column, n);
 }
 
-/* ---- classes ------------------------------------------------------------------------------------------------------------- */
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
 
 /* -log P(a class that is no more probable than x), of probabilities that sum to `all`. */
 static double tail_of_class(const double *p, int32_t classes, double all, int32_t x) {
@@ -119,15 +131,17 @@ static acf_status ask_class(work *w, int64_t j) {
         const double x = acf_tab_row(&w->part, i)[j];
         double none = 0, *p = w->mixed + i * M;
         if (!acf_tab_present(x)) continue;
-        if (s->looked_up) acf_looked_up_mean(s->looked_up, &w->part, (acf_question){.asked = w->asked}, i, j, s->K, &none, p);
+        if (s->looked_up)
+            acf_looked_up_mean(s->looked_up, &w->part, (acf_question){.asked = w->asked}, i, j, s->K, &none, p);
         w->out[i] = tail_of_class(p, classes, s->K, (int32_t)x);
     }
     return ACF_OK;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* Where values are compared: linear around the column's mean, logarithmic far from it. Otherwise a long tail would have all surprises. */
+/* Where values are compared: linear around the column's mean, logarithmic far from it. Otherwise a long tail would have
+ * all surprises. */
 static double curve(const acf_encoder *e, int64_t j, double x) {
     const double u = x / e->scale[j] - e->mean[j] / e->scale[j];
     return LINEAR * asinh(fmin(fmax(u, -FAR_OUT), FAR_OUT) / LINEAR);
@@ -148,11 +162,13 @@ static double quantile(const point *p, int64_t n, double level) {
 /* -log P(a number as far from the median on either side as x), of n sorted points whose weights sum to 1. */
 static double tail_of_number(const acf_encoder *e, int64_t j, const point *p, int64_t n, double x) {
     const double at = curve(e, j, x), middle = quantile(p, n, 0.5), away = fabs(at - middle);
-    const double step = 0.25 * acf_resolution_step(e->resolution[j]) / (e->scale[j] * cosh(fmin(fabs(middle) / LINEAR, 700)));
-    const double edge = fabs(quantile(p, n, at > middle ? 1 - LEVEL : LEVEL) - middle), least = 1.645 * fmax(step, LEAST_SPREAD);
+    const double slope = e->scale[j] * cosh(fmin(fabs(middle) / LINEAR, 700)); /* of the curve's inverse */
+    const double step = 0.25 * acf_resolution_step(e->resolution[j]) / slope, least = 1.645 * fmax(step, LEAST_SPREAD);
+    const double edge = fabs(quantile(p, n, at > middle ? 1 - LEVEL : LEVEL) - middle);
     const double tail = log(0.5 / LEVEL) * away / fmax(edge, least);
     double beyond = 0;
-    for (int64_t k = 0; k < n; k++) beyond += (at > middle ? p[k].at >= at - 1e-9 : p[k].at <= at + 1e-9) ? p[k].weight : 0;
+    for (int64_t k = 0; k < n; k++)
+        beyond += (at > middle ? p[k].at >= at - 1e-9 : p[k].at <= at + 1e-9) ? p[k].weight : 0;
     return beyond < SEEN ? tail : fmin(tail, fmax(-log(2 * beyond), 0));
 }
 
@@ -163,8 +179,10 @@ static int64_t add_donors(const work *w, int64_t i, int64_t j, point *p) {
     for (int64_t k = 0; k < w->K; k++) p[k].weight = (1 - h) / (double)w->K;
     for (int d = 0; h > 0 && d < DONORS; d++) {
         uint32_t bits[4];
-        acf_rng_bits((acf_place){.row = acf_tab_id(&w->part, i), .stream = ACF_STREAM_RECALL, .column = (uint32_t)j, .draw = (uint32_t)d}, bits);
-        const double u[3] = {(d + 0.5) / DONORS, ((double)bits[1] + 0.5) / 4294967296.0, ((double)bits[2] + 0.5) / 4294967296.0};
+        acf_rng_bits((acf_place){.row = acf_tab_id(&w->part, i), .stream = ACF_STREAM_RECALL, .column = (uint32_t)j,
+            .draw = (uint32_t)d}, bits);
+        const double u[3] = {(d + 0.5) / DONORS, ((double)bits[1] + 0.5) / 4294967296.0,
+            ((double)bits[2] + 0.5) / 4294967296.0};
         p[w->K + d] = (point){curve(s->m->encoder, j, acf_looked_up_value(s->looked_up, j, u)), h / DONORS};
     }
     return w->K + (h > 0 ? DONORS : 0);
@@ -179,7 +197,8 @@ static acf_status ask_number(work *w, int64_t j) {
         load_column(w, k, j);
         ACF_TRY(acf_member_spread(s->member[k]));
         for (int64_t v = 0; v < n * ACF_MEAN_VALUES; v++)
-            w->points[v / ACF_MEAN_VALUES * room + k * ACF_MEAN_VALUES + v % ACF_MEAN_VALUES].at = curve(e, j, acf_decode(one->m->encoder, j, one->spread[v]));
+            w->points[v / ACF_MEAN_VALUES * room + k * ACF_MEAN_VALUES + v % ACF_MEAN_VALUES].at =
+                curve(e, j, acf_decode(one->m->encoder, j, one->spread[v]));
     }
     ACF_PARALLEL_UNEVEN(s->dev, n * (s->looked_up ? s->m->archive->N : room))
     for (int64_t i = 0; i < n; i++) {
@@ -192,59 +211,102 @@ static acf_status ask_number(work *w, int64_t j) {
     return ACF_OK;
 }
 
-/* ---- all cells ----------------------------------------------------------------------------------------------------------- */
+/* ---- all cells --------------------------------------------------------------------------------------------------- */
 
-/* log p and surprise of column j of the part, whose rows are pending from `from` on. */
-static acf_status ask_column(work *w, int64_t from, int64_t j) {
+/* log p and surprise of column j of the part, whose first row is the from-th that is pending: into rows `from` and on
+ * of logp and surprise. */
+static acf_status ask_column(work *w, int64_t from, int64_t j, double *logp, double *surprise) {
     acf_session *s = w->s;
     const int64_t n = acf_ask_take(s, &w->part, 0), D = w->t->D;
     ACF_TRY(acf_ask_score(s, &w->part, (acf_question){0}, j, n, w->lp));
     ACF_TRY(s->m->encoder->column[j].classes > 0 ? ask_class(w, j) : ask_number(w, j));
     ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
     for (int64_t i = 0; i < n; i++) {
-        const int64_t cell = w->pending[from + i] * D + j;
+        const int64_t cell = (from + i) * D + j;
         const bool present = acf_tab_present(acf_tab_row(&w->part, i)[j]);
-        w->surprise[cell] = present ? w->out[i] : (double)NAN;
-        w->logp[cell] = !present ? (double)NAN : s->looked_up ? acf_looked_up_cell(s->looked_up, &w->part, i, j, w->lp[i]) : w->lp[i];
+        surprise[cell] = present ? w->out[i] : (double)NAN;
+        logp[cell] = present ? w->lp[i] : (double)NAN;
+        if (present && s->looked_up) logp[cell] = acf_looked_up_cell(s->looked_up, &w->part, i, j, w->lp[i]);
     }
     return ACF_OK;
 }
 
-static acf_status ask_pending(work *w, int64_t pending) {
+/* Asks all that is pending: a row of logp and surprise (pending,D) each. */
+static acf_status ask_pending(work *w, int64_t pending, double *logp, double *surprise) {
     for (int64_t from = 0; from < pending; from += w->s->rows)
         for (int64_t j = 0; j < w->t->D; j++) {
             take_part(w, from, acf_min(w->s->rows, pending - from), j);
-            ACF_TRY(ask_column(w, from, j));
+            ACF_TRY(ask_column(w, from, j, logp, surprise));
         }
     return ACF_OK;
 }
 
-/* Withholds the most surprising cell of the row from the others, if it is doubtful. Is there one, and are there others? */
-static bool withhold(work *w, int64_t row) {
-    const int64_t D = w->t->D;
-    int64_t most = -1, given = 0;
-    for (int64_t j = 0; j < D; j++) {
-        const int64_t cell = row * D + j;
-        if (w->withheld[cell] || !acf_tab_present(w->t->x[cell])) continue;
-        given++;
-        if (most < 0 || w->surprise[cell] > w->surprise[most]) most = cell;
+/* The most surprising of a row's given cells that is less so than `below`, column `but` aside; -1: none. surprise (D):
+ * the row's. */
+static int64_t most_surprising(const work *w, int64_t row, const double *surprise, int64_t but, double below) {
+    int64_t most = -1;
+    for (int64_t j = 0; j < w->t->D; j++) {
+        const bool given = j != but && acf_tab_present(acf_tab_row(w->t, row)[j]) && !w->withheld[row * w->t->D + j];
+        if (given && surprise[j] < below && (most < 0 || surprise[j] > surprise[most])) most = j;
     }
-    if (given < 2 || !(w->surprise[most] > DOUBTFUL)) return false;
-    w->withheld[most] = 1;
-    return true;
+    return most;
+}
+
+/* Doubtful cells of the row become trials, the most surprising first; returns how many. A row's only cell is none: it
+ * is given to nobody. */
+static int64_t add_trials(work *w, int64_t row, item *to) {
+    const double *surprise = w->surprise + row * w->t->D;
+    double below = (double)INFINITY;
+    int64_t n = 0;
+    for (int64_t j; n < TRIED && (j = most_surprising(w, row, surprise, -1, below)) >= 0
+        && surprise[j] > DOUBTFUL; n++) {
+        to[n] = (item){row, j}, below = surprise[j];
+        if (most_surprising(w, row, surprise, j, (double)INFINITY) < 0) return 0;
+    }
+    return n;
+}
+
+/* Of n trials of a row the one that explains most: without it, the most surprising of the others is least. */
+static int64_t best_trial(const work *w, const item *trial, int64_t n, const double *surprise) {
+    double least = (double)INFINITY;
+    int64_t best = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const double *of = surprise + k * w->t->D;
+        const double left = of[most_surprising(w, trial[k].row, of, trial[k].trial, (double)INFINITY)];
+        if (left < least) least = left, best = k;
+    }
+    return best;
+}
+
+/* Of each pending row that has a doubtful cell one more is withheld; these rows are then pending. */
+static acf_status withhold(work *w, int64_t *pending) {
+    const int64_t D = w->t->D;
+    int64_t n = 0, left = 0;
+    item *rows = acf_alloc((size_t)(*pending + 1) * sizeof *rows, "surprises");
+    if (!rows) return ACF_EMEMORY;
+    memcpy(rows, w->pending, (size_t)*pending * sizeof *rows);
+    for (int64_t i = 0; i < *pending; i++) n += add_trials(w, rows[i].row, w->pending + n);
+    double *logp = acf_alloc((size_t)(2 * n * D + 1) * sizeof *logp, "surprises"), *surprise = logp + n * D;
+    acf_status status = logp ? ask_pending(w, n, logp, surprise) : ACF_EMEMORY;
+    for (int64_t i = 0, to; !status && i < n; i = to) {
+        const int64_t row = w->pending[i].row;
+        for (to = i; to < n && w->pending[to].row == row;) to++;
+        const int64_t best = i + best_trial(w, w->pending + i, to - i, surprise + i * D);
+        w->withheld[row * D + w->pending[best].trial] = 1;
+        memcpy(w->logp + row * D, logp + best * D, (size_t)D * sizeof *logp);
+        memcpy(w->surprise + row * D, surprise + best * D, (size_t)D * sizeof *logp);
+        w->pending[left++] = (item){row, -1};
+    }
+    *pending = left;
+    acf_release(logp), acf_release(rows);
+    return status;
 }
 
 static acf_status ask_all(work *w) {
     int64_t pending = w->t->N;
-    for (int64_t i = 0; i < pending; i++) w->pending[i] = i;
-    ACF_TRY(ask_pending(w, pending));
-    for (int round = 0; round < ROUNDS; round++) {
-        int64_t left = 0;
-        for (int64_t i = 0; i < pending; i++)
-            if (withhold(w, w->pending[i])) w->pending[left++] = w->pending[i];
-        pending = left;
-        ACF_TRY(ask_pending(w, pending));
-    }
+    for (int64_t i = 0; i < pending; i++) w->pending[i] = (item){i, -1};
+    ACF_TRY(ask_pending(w, pending, w->logp, w->surprise));
+    for (int round = 0; round < ROUNDS; round++) ACF_TRY(withhold(w, &pending));
     return ACF_OK;
 }
 

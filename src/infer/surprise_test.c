@@ -1,4 +1,5 @@
-/* What looks wrong: tails as draws have them, a wrong cell that is not given to the others, in any unit, for any batch; levels that were never seen, and numbers far away. */
+/* What looks wrong: tails as draws have them, a wrong cell that is not given to the others, in any unit, for any batch;
+ * levels that were never seen, and numbers far away. */
 #include "harness/looked_lab.h"
 
 #include "data/frame.h"
@@ -8,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tails ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tails ------------------------------------------------------------------------------------------------------- */
 
 enum { DRAWS = 1002, SETS = 3, AT_ONCE = DRAWS / SETS }; /* a draw is of one member: one of each of three */
 #define ERROR 0.06 /* of a share of them, 4 deviations */
 
-static int by_value(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
 
 /* Draws of column j of the row, given the rest of it, ascending. */
 static void draw_column(acf_session *s, const double *row, int j, double *to) {
@@ -51,9 +55,13 @@ static void a_class_has_the_tail_of_its_draws(void **state) {
                 draw_column(archive ? b.s : b.net, row, CLASS, drawn);
                 for (int d = 0; d < DRAWS; d++) share[(int)drawn[d]] += 1.0 / DRAWS;
                 const double own = share[(int)row[CLASS]];
-                for (int c = 0; c < CLASSES; c++) least += share[c] < own - ERROR || c == row[CLASS] ? share[c] : 0, most += share[c] < own + ERROR ? share[c] : 0;
+                for (int c = 0; c < CLASSES; c++) {
+                    least += share[c] < own - ERROR || c == row[CLASS] ? share[c] : 0;
+                    most += share[c] < own + ERROR ? share[c] : 0;
+                }
                 const double tail = exp(-surprise_of(archive ? b.s : b.net, row, CLASS));
-                if (!(tail > least - ERROR && tail < most + ERROR && tail <= 1)) fail_msg("%g, expected %g to %g", tail, least, most);
+                if (!(tail > least - ERROR && tail < most + ERROR && tail <= 1))
+                    fail_msg("%g, expected %g to %g", tail, least, most);
             }
             acf_looked_lab_close(&b);
         }
@@ -72,16 +80,39 @@ static void a_number_has_the_tail_of_its_draws(void **state) {
         double at[5];
         for (int k = 0; k < 3; k++) row[REAL] = drawn[(int)(level[k] * DRAWS)], at[k] = surprise_of(b.net, row, REAL);
         for (int k = 3; k < 5; k++) row[REAL] = drawn[DRAWS - 1] + (k - 2) * 100, at[k] = surprise_of(b.net, row, REAL);
-        if (!(at[0] < 0.7 && at[2] >= at[1] - 0.1 && at[3] > at[2] && at[4] > at[2])) fail_msg("row %d: %g %g %g %g %g", i, at[0], at[1], at[2], at[3], at[4]);
+        if (!(at[0] < 0.7 && at[2] >= at[1] - 0.1 && at[3] > at[2] && at[4] > at[2]))
+            fail_msg("row %d: %g %g %g %g %g", i, at[0], at[1], at[2], at[3], at[4]);
         sum += at[1] / FULL;
     }
     assert_true(fabs(sum - log(10)) < 0.5);
     acf_looked_lab_close(&b);
 }
 
-/* ---- what is given ------------------------------------------------------------------------------------------------------------ */
+/* Beyond, tails are exponential on the scale of numbers, on either side by its own quantile: here three times as far. */
+static void tails_go_on_beyond_the_draws(void **state) {
+    (void)state;
+    acf_looked_lab b;
+    double sum[2] = {0}, drawn[DRAWS], row[COLS];
+    acf_looked_lab_open(&b, 2, 3, 64);
+    const double mean = b.m->encoder->mean[REAL], scale = b.m->encoder->scale[REAL];
+    for (int i = 0; i < FULL; i++)
+        for (int side = 0; side < 2; side++) {
+            memcpy(row, b.x + i * COLS, sizeof row);
+            draw_column(b.net, row, REAL, drawn);
+            const double end = 3 * asinh((drawn[(side ? 19 : 1) * DRAWS / 20] - mean) / scale / 3);
+            const double middle = 3 * asinh((drawn[DRAWS / 2] - mean) / scale / 3);
+            row[REAL] = mean + scale * 3 * sinh((middle + 3 * (end - middle)) / 3);
+            sum[side] += surprise_of(b.net, row, REAL) / FULL;
+        }
+    for (int side = 0; side < 2; side++)
+        if (fabs(sum[side] - 3 * log(10)) > 1) fail_msg("side %d: %g, expected %g", side, sum[side], 3 * log(10));
+    acf_looked_lab_close(&b);
+}
 
-/* A cell far out is not given to the others of its row: they have the surprise that they have without it. Other rows are as they were. */
+/* ---- what is given ----------------------------------------------------------------------------------------------- */
+
+/* A cell far out is not given to the others of its row: they have the surprise that they have without it. Other rows
+ * are as they were. */
 static void a_wrong_cell_does_not_condemn_the_others(void **state) {
     (void)state;
     acf_looked_lab b;
@@ -119,7 +150,8 @@ static void scores_are_those_of_cells(void **state) {
     for (int i = 0; i < ROWS; i++) {
         bool all = true;
         for (int c = i * COLS; c < (i + 1) * COLS; c++) all = all && given[c] == !isnan(b.x[c]);
-        for (int c = i * COLS; all && c < (i + 1) * COLS; c++) assert_true(isnan(b.x[c]) ? isnan(logp[c]) : logp[c] == cells[c]);
+        for (int c = i * COLS; all && c < (i + 1) * COLS; c++)
+            assert_true(isnan(b.x[c]) ? isnan(logp[c]) : logp[c] == cells[c]);
         rows += all;
     }
     assert_in_range(rows, ROWS / 2, ROWS);
@@ -185,7 +217,8 @@ static void levels_never_seen_are_improbable(void **state) {
     acf_assert_close(logp[COLS + CLASS], -log(1 + (double)b.m->encoder->observed[CLASS]), 1e-12, "log p of a stranger");
     assert_true(surprise[COLS + CLASS] > 0 && surprise[COLS + CLASS] <= -logp[COLS + CLASS]);
     for (int c = 0; c < 2 * COLS; c++)
-        if (c != COLS + CLASS) assert_true(isnan(plain[c]) ? isnan(surprise[c]) && isnan(logp[c]) : surprise[c] == plain[c]);
+        if (c != COLS + CLASS) assert_true(isnan(plain[c]) ? isnan(surprise[c]) && isnan(logp[c])
+            : surprise[c] == plain[c]);
     acf_tab_free(t);
     acf_looked_lab_close(&b);
 }
@@ -213,7 +246,9 @@ static void cells_far_away_are_answered(void **state) {
     acf_looked_lab_close(&b);
 }
 
-ACF_TESTS(surprise, cmocka_unit_test(a_class_has_the_tail_of_its_draws), cmocka_unit_test(a_number_has_the_tail_of_its_draws),
-          cmocka_unit_test(a_wrong_cell_does_not_condemn_the_others), cmocka_unit_test(scores_are_those_of_cells), cmocka_unit_test(surprise_has_no_unit),
+ACF_TESTS(surprise, cmocka_unit_test(a_class_has_the_tail_of_its_draws),
+    cmocka_unit_test(a_number_has_the_tail_of_its_draws), cmocka_unit_test(tails_go_on_beyond_the_draws),
+          cmocka_unit_test(a_wrong_cell_does_not_condemn_the_others), cmocka_unit_test(scores_are_those_of_cells),
+              cmocka_unit_test(surprise_has_no_unit),
           cmocka_unit_test(batches_and_threads_do_not_matter), cmocka_unit_test(levels_never_seen_are_improbable),
           cmocka_unit_test(cells_far_away_are_answered))

@@ -1,7 +1,7 @@
 /* Record linkage of an archive's rows: see archive_link.h.
  *
- * Workload: to make it, ROWS rows against all others, D table look-ups each: 0.1 s for 20,000 rows of 12 columns. A look-up compares the few rows that cost little more
- * than the nearest, some 10 as a rule. */
+ * Workload: to make it, ROWS rows against all others, D table look-ups each: 0.1 s for 20,000 rows of 12 columns. A
+ * look-up compares the few rows that cost little more than the nearest, some 10 as a rule. */
 #include "model/archive_link.h"
 
 #include <math.h>
@@ -16,7 +16,9 @@
 
 static const int32_t *below_of(const acf_archive *m, int64_t k) { return m->linkage->below + m->first[k] + k; }
 
-static acf_column_span span_of_code(const int32_t *below, int32_t c) { return (acf_column_span){below[c], below[c + 1]}; }
+static acf_column_span span_of_code(const int32_t *below, int32_t c) {
+    return (acf_column_span){below[c], below[c + 1]};
+}
 
 /* Of the column's values the first that is not less than x. */
 static int64_t first_from(const acf_archive *m, int64_t k, double x) {
@@ -52,7 +54,7 @@ static acf_real agreement(const acf_archive *m, int64_t k, acf_column_span x, in
     return m->linkage->log_count[all] - m->linkage->log_count[acf_min(all, equal + 2 * (int64_t)away)];
 }
 
-/* ---- the stored rows ------------------------------------------------------------------------------------------------------ */
+/* ---- the stored rows --------------------------------------------------------------------------------------------- */
 
 /* How well all rows agree with row i: sum (N). */
 static void agree_with(const acf_archive *m, int64_t i, acf_real *sum) {
@@ -106,7 +108,8 @@ acf_status acf_linkage_make(acf_archive *m) {
     if (!l) return ACF_EMEMORY;
     acf_linkage_free(m->linkage);
     m->linkage = l, l->rows = acf_min(m->N, ROWS);
-    l->agreement = acf_alloc_zero((size_t)(m->D * l->rows * (1 + PAIRS) + 1) * sizeof *l->agreement, "an archive of rows");
+    l->agreement = acf_alloc_zero((size_t)(m->D * l->rows * (1 + PAIRS) + 1) * sizeof *l->agreement,
+        "an archive of rows");
     l->below = acf_alloc_zero((size_t)(m->first[m->D] + m->D + 1) * sizeof *l->below, "an archive of rows");
     l->log_count = acf_alloc_zero((size_t)(m->N + 1) * sizeof *l->log_count, "an archive of rows");
     acf_real *sum = acf_alloc((size_t)(m->N + 1) * sizeof *sum, "an archive of rows");
@@ -127,9 +130,10 @@ void acf_linkage_free(acf_linkage *l) {
     acf_release(l);
 }
 
-/* ---- a row that is looked up ---------------------------------------------------------------------------------------------- */
+/* ---- a row that is looked up ------------------------------------------------------------------------------------- */
 
-/* How well two rows agree, and how well equal ones would; what the cell that agrees least lacks, and what it could have. */
+/* How well two rows agree, and how well equal ones would; what the cell that agrees least lacks, and what it could
+ * have. */
 typedef struct likeness {
     acf_real with, equal, lost, of;
 } likeness;
@@ -139,7 +143,8 @@ static void add_cell(likeness *a, acf_real with, acf_real equal) {
     if (equal - with > a->lost) a->lost = equal - with, a->of = equal;
 }
 
-/* The part of what is possible that the cells agree by; but_one: without the cell that agrees least, which may be an error. */
+/* The part of what is possible that the cells agree by; but_one: without the cell that agrees least, which may be an
+ * error. */
 static acf_real part_of(const likeness *a, bool but_one) {
     const acf_real equal = a->equal - (but_one ? a->of : 0);
     return equal > 0 ? 1 - (a->equal - a->with - (but_one ? a->lost : 0)) / equal : 0;
@@ -156,7 +161,8 @@ static likeness compare_stored(const acf_archive *m, int64_t j, const uint8_t *k
     return a;
 }
 
-/* Fewer than this share of the stored rows have another one that agrees by as large a part: of all of the cells, or of all but one. */
+/* Fewer than this share of the stored rows have another one that agrees by as large a part: of all of the cells, or of
+ * all but one. */
 static bool is_closer_than(const acf_archive *m, int64_t j, const uint8_t *known, const likeness *a, double share) {
     const acf_linkage *l = m->linkage;
     const acf_real part[2] = {part_of(a, false) - ROUNDING, part_of(a, true) - ROUNDING};
@@ -183,12 +189,14 @@ static likeness compare(const acf_archive *m, const acf_column_span *x, const ui
     for (int64_t k = 0; k < m->D; k++) {
         if (k == j || !known[k]) continue;
         const int32_t all = below_of(m, k)[m->first[k + 1] - m->first[k]], equal = x[k].to - x[k].from;
-        add_cell(&a, agreement(m, k, x[k], m->code[k * m->N + i]), m->linkage->log_count[all] - m->linkage->log_count[equal]);
+        add_cell(&a, agreement(m, k, x[k], m->code[k * m->N + i]),
+            m->linkage->log_count[all] - m->linkage->log_count[equal]);
     }
     return a;
 }
 
-int64_t acf_linkage_find(const acf_archive *m, const acf_real *cost, acf_real least, int64_t j, const double *x, const uint8_t *known, uint64_t id, acf_column_span *span) {
+int64_t acf_linkage_find(const acf_archive *m, const acf_real *cost, acf_real least, int64_t j, const double *x,
+    const uint8_t *known, uint64_t id, acf_column_span *span) {
     const acf_real most = least + NEAR;
     likeness by_cells = {0}, by_id = {0};
     int64_t n = 0, best = -1, own = -1;

@@ -1,4 +1,5 @@
-/* Record linkage of stored rows: an edited copy of a row is that row, a new row of the same kind is not, and a row that repeats another is not where rows repeat. */
+/* Record linkage of stored rows: an edited copy of a row is that row, a new row of the same kind is not, and a row that
+ * repeats another is not where rows repeat. */
 #include "model/archive_link.h"
 
 #include "base/rng.h"
@@ -9,7 +10,8 @@
 #include <string.h>
 
 enum { ROWS = 400, COLS = 6, AGE = 0, HEIGHT = 1, WEIGHT = 2, INDEX = 3, PLACE = 4, HEAD = 5, OTHERS = 100000 };
-static const acf_column columns[COLS] = {{"age", 0}, {"height", 0}, {"weight", 0}, {"index", 0}, {"place", 5}, {"head", 0}};
+static const acf_column columns[COLS] = {{"age", 0}, {"height", 0}, {"weight", 0}, {"index", 0}, {"place", 5},
+    {"head", 0}};
 
 typedef struct lab {
     acf_table *t;
@@ -22,14 +24,18 @@ static double uniform(int64_t row, uint32_t column) {
     return acf_rng_uniform((acf_place){.seed = 8, .row = (uint64_t)row, .stream = ACF_STREAM_TEST, .column = column});
 }
 
-static double normal(int64_t row, uint32_t column) { return (uniform(row, column) + uniform(row, column + 50) + uniform(row, column + 100) - 1.5) * 2; }
+static double normal(int64_t row, uint32_t column) {
+    return (uniform(row, column) + uniform(row, column + 50) + uniform(row, column + 100) - 1.5) * 2;
+}
 
 static double rounded(double x, double step) { return step * floor(x / step + 0.5); }
 
 /* Children who grow: columns that follow from each other almost, as a table's columns do. */
 static void child(int64_t i, double *x) {
-    const double age = 20 * uniform(i, 0), height = 50 + 125 * pow(age / 20, 0.8) + 3 * normal(i, 1), weight = 3 + 15 * pow(height / 100, 2.5) * exp(0.12 * normal(i, 2));
-    x[AGE] = rounded(age, 0.001), x[HEIGHT] = rounded(height, 0.1), x[WEIGHT] = rounded(weight, 0.05), x[INDEX] = rounded(1e4 * weight / (height * height), 0.01);
+    const double age = 20 * uniform(i, 0), height = 50 + 125 * pow(age / 20, 0.8) + 3 * normal(i, 1),
+        weight = 3 + 15 * pow(height / 100, 2.5) * exp(0.12 * normal(i, 2));
+    x[AGE] = rounded(age, 0.001), x[HEIGHT] = rounded(height, 0.1), x[WEIGHT] = rounded(weight, 0.05),
+        x[INDEX] = rounded(1e4 * weight / (height * height), 0.01);
     x[PLACE] = floor(5 * uniform(i, 3)), x[HEAD] = rounded(34 + 20 * sqrt(age / 20) + normal(i, 4), 0.1);
 }
 
@@ -65,7 +71,7 @@ static bool gives(lab *l, int64_t i, int64_t j, const double *x, uint64_t id) {
     return is;
 }
 
-/* ---- edited copies ---------------------------------------------------------------------------------------------------------- */
+/* ---- edited copies ----------------------------------------------------------------------------------------------- */
 
 typedef enum edit { RENUMBERED, ONE_MOVED, ALL_MOVED, ONE_WRONG, EDITS } edit;
 
@@ -76,7 +82,8 @@ static void edit_row(edit how, int64_t i, double *x) {
         if (k != PLACE) x[k] += 0.004 * (uniform(i, (uint32_t)(20 + k)) - 0.5);
 }
 
-/* How often rows with an edit, or after it with an own id, are their own donors: of all that have a donor by this column. */
+/* How often rows with an edit, or after it with an own id, are their own donors: of all that have a donor by this
+ * column. */
 static double own_donors(lab *l, edit how, bool own_id, int64_t j) {
     int own = 0, asked = 0;
     for (int64_t i = 0; i < ROWS; i++) {
@@ -96,7 +103,8 @@ static void an_edited_copy_is_not_its_own_donor(void **state) {
         for (int own_id = 0; own_id < 2; own_id++)
             for (int64_t j = 0; j < COLS; j++) {
                 const double share = own_donors(&l, (edit)how, own_id, j);
-                if (share > (how == ONE_WRONG ? 0.15 : 0.03)) fail_msg("edit %d, id %d, column %d: %g are their own donors", how, own_id, (int)j, share);
+                if (share > (how == ONE_WRONG ? 0.15 : 0.03))
+                    fail_msg("edit %d, id %d, column %d: %g are their own donors", how, own_id, (int)j, share);
             }
     close_lab(&l);
 }
@@ -113,13 +121,14 @@ static void the_others_are_what_is_left(void **state) {
             const int64_t n = l.r->n;
             gives(&l, i, j, x, acf_tab_id(l.t, i));
             assert_int_equal(n, l.r->n);
-            assert_true(fabs(peak - l.r->peak) < 1e-4 && alike == l.r->alike && density == acf_recall_density(l.r, j, x[j]));
+            assert_true(fabs(peak - l.r->peak) < 1e-4 && alike == l.r->alike);
+            assert_true(density == acf_recall_density(l.r, j, x[j]));
         }
     }
     close_lab(&l);
 }
 
-/* ---- other rows ------------------------------------------------------------------------------------------------------------- */
+/* ---- other rows -------------------------------------------------------------------------------------------------- */
 
 /* Which stored row this is, of all of them; -1: none. */
 static int64_t found(const lab *l, const double *x, const uint8_t *known, uint64_t id) {
@@ -192,6 +201,8 @@ static void only_near_rows_are_compared(void **state) {
     close_lab(&l), close_lab(&k);
 }
 
-ACF_TESTS(archive_link, cmocka_unit_test(an_edited_copy_is_not_its_own_donor), cmocka_unit_test(the_others_are_what_is_left),
-          cmocka_unit_test(a_new_row_is_none_of_the_stored), cmocka_unit_test(a_repeated_row_is_a_donor_where_rows_repeat),
+ACF_TESTS(archive_link, cmocka_unit_test(an_edited_copy_is_not_its_own_donor),
+    cmocka_unit_test(the_others_are_what_is_left),
+          cmocka_unit_test(a_new_row_is_none_of_the_stored),
+              cmocka_unit_test(a_repeated_row_is_a_donor_where_rows_repeat),
           cmocka_unit_test(few_cells_know_a_row_by_its_id), cmocka_unit_test(only_near_rows_are_compared))
