@@ -76,6 +76,10 @@ static acf_status take_valid(const acf_table *t, const acf_table *valid, acf_opt
 }
 
 acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
+    ACF_NEED(out);
+    *out = NULL;
+    ACF_NEED(t);
+    ACF_NEED(o);
     return acf_model_fit_validated(t, NULL, o, callback, ctx, out);
 }
 

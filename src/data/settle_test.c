@@ -72,7 +72,7 @@ static void notations_are_kept(void **state) {
     const char *file = "x;y;w\n24.192;192,40;12 kg\n985;170,25;50 kg\n;;\n2.345;180,00;70 kg\n";
     acf_table *t = acf_frame_lab_read(file, NULL, NULL), *again;
     assert_string_equal(acf_frame_lab_write(t, (acf_write_plan){1, 0, 0}, acf_frame_lab_constant),
-                        "x;y;w\n24.192;192,40;12 kg\n985;170,25;50 kg\n985;0,30;12 kg\n2.345;180,00;70 kg\n");
+                        "x;y;w\n24.192;192,40;12 kg\n985;170,25;50 kg\n0;0,30;0 kg\n2.345;180,00;70 kg\n");
     again = acf_frame_lab_read("x;y;w\n1.698;1,698;60kg\n", NULL, t->frame->schema);
     assert_true(acf_tab_row(again, 0)[0] == 1698 && acf_tab_row(again, 0)[1] == 1.698 &&
                 acf_tab_row(again, 0)[2] == 60);

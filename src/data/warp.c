@@ -20,6 +20,8 @@
 #define LEADING 14   /* knots that lead to an end, */
 #define LEAD_RATIO (2.0 / 3) /* each so much nearer to it than the one before */
 #define NEAR 0.25    /* how far from its end a map that is the identity elsewhere begins to bend, at most */
+#define PILE_LEAST 4.0 /* cells, and their share, that are a pile at an end */
+#define PILE_SHARE 0.01
 #define STEEP 1e-12 /* least distance of two knots, of t relative to its size and of z: slopes stay within 1e±13 */
 
 /* ---- memory --------------------------------------------------------------------------------------------------------- */
@@ -106,21 +108,33 @@ static double count_below(const double *t, int64_t n, double step, double v, int
     return below;
 }
 
-/* Spread values: points at both ends of every one. */
+/* How many values there are equal to the one at `at`, counted from there in steps of by. */
+static int64_t count_equal(const double *t, int64_t n, int64_t at, int by) {
+    int64_t count = 0;
+    for (int64_t i = at; i >= 0 && i < n && t[i] == t[at]; i += by) count++;
+    return count;
+}
+
+/* Spread values: points at both ends of every one. The outermost value has its middle alone, unless values pile up there: all that is farther out would
+ * else be spread over its own step, and the tail end with it. */
 static void trace_steps(curve *c, const double *t, double step) {
+    const int64_t n = c->n, low = count_equal(t, n, 0, 1), high = count_equal(t, n, n - 1, -1);
+    const double pile = fmax(PILE_LEAST, PILE_SHARE * (double)n), close = step * 1e-6; /* neighbours' ends meet, up to rounding */
+    const bool whole = low == n, from_middle = !whole && (double)low < pile, to_middle = !whole && (double)high < pile;
     int64_t first = 0;
-    double last = t[0] - step / 2, before = 0, close = step * 1e-6; /* neighbours' ends meet, up to rounding */
-    add_point(c, last, 0);
-    for (int64_t i = 0; i < c->n; i++) {
+    double last = from_middle ? t[0] : t[0] - step / 2, before = from_middle ? 0.5 * (double)low : 0;
+    add_point(c, last, before);
+    for (int64_t i = from_middle ? low : 0; i < n - (to_middle ? high : 0); i++) {
         if (i && t[i] == t[i - 1]) continue;
         const double end[2] = {t[i] - step / 2, t[i] + step / 2};
         for (int k = 0; k < 2; k++) {
             if (end[k] <= last + close) continue;
-            double below = count_below(t, c->n, step, end[k], &first);
+            double below = count_below(t, n, step, end[k], &first);
             add_between(c, last, before, end[k], below);
             last = end[k], before = below;
         }
     }
+    if (to_middle && t[n - 1] > last + close) add_between(c, last, before, t[n - 1], (double)n - 0.5 * (double)high);
 }
 
 /* Values as they are: a point at each, half of its observations below. */

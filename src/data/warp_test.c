@@ -239,7 +239,24 @@ static void lines_lead_to_their_ends(void **state) {
     acf_warp_free(&w), acf_warp_free(&before);
 }
 
-ACF_TESTS(warp, cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends), cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
+/* The largest of rounded values is one of n: about as much mass lies beyond it as on it, and not none. */
+static void tails_go_on_beyond_rounded_values(void **state) {
+    (void)state;
+    enum { FEW = 400 };
+    const double step = 0.01;
+    acf_warp w;
+    for (int i = 0; i < FEW; i++) t[i] = step * nearbyint(acf_normal_quantile((i + 0.5) / FEW, false) * fabs(acf_normal_quantile((i + 0.5) / FEW, false)) / step);
+    qsort(t, FEW, sizeof *t, by_value);
+    assert_true(t[FEW - 1] > 5 && t[FEW - 1] > t[FEW - 2] + step);
+    assert_int_equal(acf_warp_fit(t, FEW, step, &w), ACF_OK);
+    const double on = acf_normal_tail(acf_warp_forward(&w, t[FEW - 1] - step / 2), true), beyond = acf_normal_tail(acf_warp_forward(&w, t[FEW - 1] + step / 2), true);
+    assert_true(beyond > 0.2 / FEW && on - beyond < 0.2 / FEW);
+    const double under = acf_normal_tail(acf_warp_forward(&w, t[0] - step / 2), false);
+    assert_true(under > 0.2 / FEW);
+    acf_warp_free(&w);
+}
+
+ACF_TESTS(warp, cmocka_unit_test(tails_go_on_beyond_rounded_values), cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends), cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
           cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little), cmocka_unit_test(tails_go_on),
           cmocka_unit_test(what_needs_no_bending_stays),
           cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp), cmocka_unit_test(memory_may_run_out))

@@ -81,7 +81,7 @@ static void validation_asks_what_training_asks(void **state) {
         acf_valid_on expected; /* 0: refused */
     } cases[] = {
         {{"seed"}, {"3"}, ACF_VALID_CELLS},
-        {{"masks"}, {"uniform + bernoulli:0.5 + marginal:0.5"}, ACF_VALID_CELLS},
+        {{"masks"}, {"partial:1*2 + partial:0.5 + uniform"}, ACF_VALID_CELLS},
         {{"masks"}, {"joint"}, ACF_VALID_ROWS},
         {{"preset"}, {"paper"}, ACF_VALID_ROWS},
         {{"valid-rows"}, {"0.1"}, ACF_VALID_ROWS},
