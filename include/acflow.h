@@ -300,7 +300,7 @@ typedef struct acf_write_plan {
 
 /* A file being written from a table and its imputations. Observed cells are copied from the table's file byte for byte,
  * with its separator, quotes, line ends and header; imputed ones are written as their column is: whole numbers inside
- * the observed range, as many decimals as the column has, dates in its format, categories as their text. Identifiers
+ * the column's bounds, as many decimals as the column has, dates in its format, categories as their text. Identifiers
  * and empty columns keep their missing cells, and so do constant ones without the option `fill-constants`. An NPY file
  * gives an NPY file. A table from memory is written as CSV, categories as codes, its nameless columns as V1, V2, ... */
 typedef struct acf_writer acf_writer;

@@ -11,8 +11,8 @@
  *                            is at most log(P(x) / h), P(x) the model's probability of that value, and near it
  *     a drawn y              is rounded to the nearest multiple of h
  *
- * and whatever is decoded stays within the observed range: of a column with a step exactly, of others within a margin. In a column of few
- * values it is one of them (repertoire.h).
+ * and whatever is decoded stays within the column's bounds, where it has any (bounds.h). In a column of few values it is one of them, or lies
+ * beyond them all (repertoire.h).
  *
  * It is fitted on what training may see and nothing else (split.h), and the model file stores it, so that a query years
  * later is scaled by the same numbers, to the last bit. */
