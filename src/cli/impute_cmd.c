@@ -27,7 +27,7 @@ enum { INTERVAL_DRAWS = 100 }; /* or as many as the interval needs: 200 of 99 % 
 static const cli_page page = {
     "impute", "TABLE|IMAGES [-o FILE] [OPTIONS]",
     "Fills the holes of a table. Observed cells come back byte for byte; what is filled in looks like its column: whole numbers stay\n"
-    "whole and in range, decimals are as many as there were, categories are categories. Filled in is the mean of what the model expects (the most\n"
+    "whole and within their bounds, decimals are as many as there were, categories are categories. Filled in is the mean of what the model expects (the most\n"
     "probable category), unless --draw, --draws or --best-guess says otherwise.\n\n"
     "Of images: -o is a folder, which gets NAME.1.png, NAME.2.png, ... for --draws, NAME.guess.png, and sheet.png: input, draws, best guess, and the original or --truth.\n"
     "A mask has the size of the image, or that which the model makes of it. Pixels that are given come back bit for bit.",

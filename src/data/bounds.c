@@ -8,8 +8,7 @@
 #define PILE_STEEP 2     /* or so many times those of the next value */
 #define NEAR_ONE 0.25    /* of the upper tenth's length: how near to 1 or 100 the largest value is */
 
-/* Cells at the end of the list from `at` on that have one value; by = 1 or -1. */
-static int64_t count_equal(const double *sorted, int64_t n, int64_t at, int by) {
+int64_t acf_bounds_equal(const double *sorted, int64_t n, int64_t at, int by) {
     int64_t count = 0;
     for (int64_t i = at; i >= 0 && i < n && sorted[i] == sorted[at]; i += by) count++;
     return count;
@@ -18,9 +17,9 @@ static int64_t count_equal(const double *sorted, int64_t n, int64_t at, int by) 
 /* Do values pile up at this end? */
 static bool piled(const double *sorted, int64_t n, bool upper) {
     const int by = upper ? -1 : 1;
-    const int64_t end = upper ? n - 1 : 0, last = count_equal(sorted, n, end, by), next = end + by * last;
+    const int64_t end = upper ? n - 1 : 0, last = acf_bounds_equal(sorted, n, end, by), next = end + by * last;
     if (last < PILE_LEAST || last == n) return false;
-    return (double)last >= PILE_SHARE * (double)n || last >= PILE_STEEP * count_equal(sorted, n, next, by);
+    return (double)last >= PILE_SHARE * (double)n || last >= PILE_STEEP * acf_bounds_equal(sorted, n, next, by);
 }
 
 static double quantile(const double *sorted, int64_t n, double share) { return sorted[(int64_t)(share * (double)(n - 1))]; }

@@ -21,6 +21,9 @@ typedef struct acf_bounds {
 /* Of n >= 1 ascending values of this column; of a declared range, widened to the values, only whether its ends are filled. */
 acf_bounds acf_bounds_find(const double *sorted, int64_t n, const acf_column *column);
 
+/* How many values there are equal to the one at `at`, counted from there in steps of by, 1 or -1; 0 where `at` is no place in the list. */
+int64_t acf_bounds_equal(const double *sorted, int64_t n, int64_t at, int by);
+
 /* The declared range alone, widened to the values. */
 acf_bounds acf_bounds_declared(const double *sorted, int64_t n, const acf_column *column);
 

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/real.h"
+#include "data/bounds.h"
 #include "ops/gaussian.h"
 
 #include <math.h>
@@ -108,17 +109,10 @@ static double count_below(const double *t, int64_t n, double step, double v, int
     return below;
 }
 
-/* How many values there are equal to the one at `at`, counted from there in steps of by. */
-static int64_t count_equal(const double *t, int64_t n, int64_t at, int by) {
-    int64_t count = 0;
-    for (int64_t i = at; i >= 0 && i < n && t[i] == t[at]; i += by) count++;
-    return count;
-}
-
 /* Spread values: points at both ends of every one. The outermost value has its middle alone, unless values pile up there: all that is farther out would
  * else be spread over its own step, and the tail end with it. */
 static void trace_steps(curve *c, const double *t, double step) {
-    const int64_t n = c->n, low = count_equal(t, n, 0, 1), high = count_equal(t, n, n - 1, -1);
+    const int64_t n = c->n, low = acf_bounds_equal(t, n, 0, 1), high = acf_bounds_equal(t, n, n - 1, -1);
     const double pile = fmax(PILE_LEAST, PILE_SHARE * (double)n), close = step * 1e-6; /* neighbours' ends meet, up to rounding */
     const bool whole = low == n, from_middle = !whole && (double)low < pile, to_middle = !whole && (double)high < pile;
     int64_t first = 0;
