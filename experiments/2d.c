@@ -1,7 +1,8 @@
 /* The paper's figure of 2-D sets: what a model learns of eight of them, drawn and counted.
  *
  *     2d [NAME=VALUE...]             options of training, such as steps=4000 seed=1; and of this program:
- *                                    out=PATH the figure, .png or .svg (2d.png); set=NAME one of the sets alone; rows=N training rows (100000)
+ *                                    out=PATH the figure, .png or .svg (2d.png); set=NAME one of the sets alone; rows=N training rows (100000);
+ *                                    jobs=N sets that are trained side by side (1), for a GPU that one of them leaves idle
  *
  * For each set a model is trained on complete rows and asked for samples of the joint, of x2 given x1 and of x1 given x2, where what is given
  * comes from fresh data. If the model is right, each of these clouds has the distribution of the data; so each is compared with it:
@@ -13,12 +14,16 @@
  *     nats     mean negative log-likelihood of fresh data
  *
  * Beside the model's figures stand those of fresh data itself: no model can do better. Uses the public header only. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include <acflow.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SETS = 8, SAMPLES = 10000, REFERENCE = 200000, SLICES = 40, BINS = 160, CELLS = 128 };
 enum { DATA, JOINT, X2, X1, CLOUDS };
@@ -26,11 +31,17 @@ enum { DATA, JOINT, X2, X1, CLOUDS };
 #define REACH 6.0 /* every set lies within ±REACH */
 
 static struct {
-    long rows;
+    long rows, jobs;
     const char *out, *set;
-} plan = {100000, "2d.png", NULL};
+} plan = {100000, 1, "2d.png", NULL};
 
-static double reference[2 * REFERENCE], cloud[SETS][CLOUDS][2 * SAMPLES];
+/* What a set's process leaves behind. */
+typedef struct result {
+    double cloud[CLOUDS][2 * SAMPLES];
+    char line[256];
+} result;
+
+static double reference[2 * REFERENCE];
 
 static void need(acf_status status) {
     if (status == ACF_OK) return;
@@ -157,31 +168,49 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void run(const char *set, const acf_options *o, double (*c)[2 * SAMPLES]) {
+static void run(const char *set, const acf_options *o, result *r) {
     static double fresh[2 * SAMPLES];
     acf_session *s;
-    int all[2];
+    int all[2], data[2], found[2];
     const double start = seconds();
     acf_model *m = train(set, o);
     need(acf_session_create(m, &s));
     need(acf_synth_fill(set, REFERENCE, &(acf_synth_options){.seed = 2}, reference, NULL));
-    need(acf_synth_fill(set, SAMPLES, &(acf_synth_options){.seed = 3}, c[DATA], NULL));
+    need(acf_synth_fill(set, SAMPLES, &(acf_synth_options){.seed = 3}, r->cloud[DATA], NULL));
     need(acf_synth_fill(set, SAMPLES, &(acf_synth_options){.seed = 4}, fresh, NULL));
     sort_reference();
-    draw(s, fresh, (uint8_t[]){0, 0}, c[JOINT]);
-    draw(s, fresh, (uint8_t[]){1, 0}, c[X2]);
-    draw(s, fresh, (uint8_t[]){0, 1}, c[X1]);
-    printf("| %-12s | %5.2f | %5.2f %5.2f %5.2f |", set, 100 * off_share(fresh), 100 * off_share(c[JOINT]), 100 * off_share(c[X2]),
-           100 * off_share(c[X1]));
+    draw(s, fresh, (uint8_t[]){0, 0}, r->cloud[JOINT]);
+    draw(s, fresh, (uint8_t[]){1, 0}, r->cloud[X2]);
+    draw(s, fresh, (uint8_t[]){0, 1}, r->cloud[X1]);
     for (int given = 0; given < 2; given++) {
-        const int data = modes_found(fresh, given, &all[given]);
-        printf(" %3d of %3d (%3d) |", modes_found(c[given ? X1 : X2], given, &all[given]), all[given], data);
+        data[given] = modes_found(fresh, given, &all[given]);
+        found[given] = modes_found(r->cloud[given ? X1 : X2], given, &all[given]);
     }
-    printf(" %6.3f %6.3f %6.3f | %4.0f s |\n", nats(s, fresh, (uint8_t[]){1, 1}), nats(s, fresh, (uint8_t[]){0, 1}),
-           nats(s, fresh, (uint8_t[]){1, 0}), seconds() - start);
-    fflush(stdout);
+    snprintf(r->line, sizeof r->line, "| %-12s | %5.2f | %5.2f %5.2f %5.2f | %3d of %3d (%3d) | %3d of %3d (%3d) | %6.3f %6.3f %6.3f | %4.0f s |", set,
+             100 * off_share(fresh), 100 * off_share(r->cloud[JOINT]), 100 * off_share(r->cloud[X2]), 100 * off_share(r->cloud[X1]),
+             found[0], all[0], data[0], found[1], all[1], data[1], nats(s, fresh, (uint8_t[]){1, 1}), nats(s, fresh, (uint8_t[]){0, 1}),
+             nats(s, fresh, (uint8_t[]){1, 0}), seconds() - start);
     acf_session_free(s);
     acf_model_free(m);
+}
+
+/* Waits for a process to end; a failure of one is that of all. */
+static void wait_for_one(void) {
+    int status;
+    if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+/* The sets, each in a process of its own, plan.jobs at a time. Forked before this process has a thread or a device. */
+static void run_all(const char *const *set, int n, const acf_options *o, result *r) {
+    for (int k = 0; k < n; k++) {
+        if (k >= plan.jobs) wait_for_one();
+        const pid_t child = fork();
+        if (child < 0) perror("2d: fork"), exit(1);
+        if (child > 0) continue;
+        run(set[k], o, &r[k]);
+        exit(0);
+    }
+    for (int k = 0; k < n && k < plan.jobs; k++) wait_for_one();
 }
 
 /* ---- all of them --------------------------------------------------------------------------------------------------------- */
@@ -202,6 +231,7 @@ static void set_options(acf_options *o, int n, char **list) {
             exit(2);
         }
         if (strcmp(name, "rows") == 0) plan.rows = strtol(list[i] + length, NULL, 10);
+        else if (strcmp(name, "jobs") == 0) plan.jobs = strtol(list[i] + length, NULL, 10);
         else if (strcmp(name, "out") == 0) plan.out = list[i] + length;
         else if (strcmp(name, "set") == 0) plan.set = list[i] + length;
         else need(acf_options_set(o, name, list[i] + length));
@@ -217,23 +247,24 @@ int main(int argc, char **argv) {
     need(acf_options_create(&o));
     defaults(o);
     set_options(o, argc - 1, argv + 1);
-    if (plan.rows < 1) {
-        fputs("2d: rows must be at least 1\n", stderr);
+    if (plan.rows < 1 || plan.jobs < 1) {
+        fputs("2d: rows and jobs must be at least 1\n", stderr);
         return 2;
     }
-    puts("| set | off, % of data | of joint, x2\\|x1, x1\\|x2 | modes of x2\\|x1 (data) | of x1\\|x2 (data) |"
-         " nats of joint, x2\\|x1, x1\\|x2 | time |\n|---|---|---|---|---|---|---|");
-    for (int k = 0; k < SETS; k++) {
-        if (plan.set && strcmp(plan.set, acf_synth_name(k)) != 0) continue;
-        run(across[n] = acf_synth_name(k), o, cloud[n]);
-        n++;
-    }
+    for (int k = 0; k < SETS; k++)
+        if (!plan.set || strcmp(plan.set, acf_synth_name(k)) == 0) across[n++] = acf_synth_name(k);
     if (n == 0) {
         fprintf(stderr, "2d: there is no set '%s'\n", plan.set);
         return 2;
     }
+    result *r = mmap(NULL, SETS * sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (r == MAP_FAILED) return perror("2d: memory"), 5;
+    run_all(across, n, o, r);
+    puts("| set | off, % of data | of joint, x2\\|x1, x1\\|x2 | modes of x2\\|x1 (data) | of x1\\|x2 (data) |"
+         " nats of joint, x2\\|x1, x1\\|x2 | time |\n|---|---|---|---|---|---|---|");
+    for (int k = 0; k < n; k++) puts(r[k].line);
     for (int row = 0; row < CLOUDS; row++)
-        for (int k = 0; k < n; k++) panel[row * n + k] = (acf_plot_cloud){cloud[k][row], SAMPLES};
+        for (int k = 0; k < n; k++) panel[row * n + k] = (acf_plot_cloud){r[k].cloud[row], SAMPLES};
     const acf_plot_options look = {.title = "2-D sets: the data, and samples of one model each"};
     need(acf_plot_clouds(plan.out, &look, panel, n, CLOUDS, across, down));
     printf("\n%s\n", plan.out);
