@@ -99,7 +99,7 @@ def step_of(values):
 
 
 def scored(m, row, cols, j, drawn):
-    """(values, P(X <= value)) by scores at the values that column j may have; of a class its probability. A cell that was rounded has the
+    """(values, P(X <= value)) by scores, between the values that column j may have; of a class its probability. A cell that was rounded has the
     density of one point of its step: eight rows with points of their own stand for each. Values of donors are atoms of the density."""
     D, own = m.x.shape[1], m.x[~np.isnan(m.x[:, j]), j]
     density = lambda v, copies=1: np.exp(m.logp(*question(D, row, cols, j, np.repeat(v, copies)))).reshape(-1, copies).mean(1)
@@ -107,12 +107,11 @@ def scored(m, row, cols, j, drawn):
         v = np.arange(m.classes[j], dtype=float)
         p = density(v)
         return v, p / p.sum()
-    h, seen = step_of(own), np.unique(np.concatenate([own, drawn]))
-    if h and len(np.unique(drawn)) < 0.5 * len(drawn):
-        lo, hi = seen[0], seen[-1]
-        v = lo + h * np.arange(-2, round((hi - lo) / h) + 3) if (hi - lo) / h < 1500 else seen
+    h, lo, hi = step_of(own), min(own.min(), drawn.min()), max(own.max(), drawn.max())
+    if h and (hi - lo) / h < 1500 and len(np.unique(drawn)) < 0.5 * len(drawn):
+        v = lo + h * np.arange(-2, round((hi - lo) / h) + 3)
         p = density(v, 8) * h
-        return v, np.cumsum(p) / p.sum()
+        return v + h / 2, np.cumsum(p) / p.sum()
     q = np.quantile(drawn, np.linspace(0, 1, 1500))
     grid = np.unique(np.concatenate([q, np.linspace(q[0], q[-1], 1000)]))
     grid += 0.37 * np.diff(np.append(grid, grid[-1] + 1e-9))              # between the atoms
@@ -132,8 +131,7 @@ SETS = 40       # draws of a row: each has an ensemble member and parameters of 
 def distance(m, j, v, F, drawn):
     if m.classes[j]:
         return .5 * np.abs(np.bincount(drawn.astype(int), minlength=len(v)) / len(drawn) - F).sum()
-    between = np.append(.5 * (v[1:] + v[:-1]), np.inf) if len(np.unique(drawn)) < 0.5 * len(drawn) else v
-    return np.abs(np.searchsorted(np.sort(drawn), between, side='right') / len(drawn) - F).max()
+    return np.abs(np.searchsorted(np.sort(drawn), v, side='right') / len(drawn) - F).max()
 
 
 def agree(m, rng, questions=50, draws=4000):
