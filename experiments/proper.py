@@ -8,7 +8,8 @@
 
 A table has x, z and y, normal: z = x/2 + noise, y = 1 + x/2 + z/2 + noise. A cell of the simulation is MECHANISM-ROWS-PERCENT: so many percent
 of y are missing, completely at random (mcar) or the more likely the larger x is (mar), and a third as many of z, completely at random. Every table
-is fitted with NAME=VALUE options of acflow, or the defaults, and imputed m times. Estimands: the mean of y, the slope of x in lm(y ~ x + z), the
+is fitted with NAME=VALUE options of acflow, or the defaults, and imputed m times, each repetition from a seed of its own: with one seed for all,
+what 20 draws happen to have in common would look like a bias. Estimands: the mean of y, the slope of x in lm(y ~ x + z), the
 correlation of x and y (by Fisher's z). Degrees of freedom are Barnard and Rubin's.
 
 Printed for each cell and estimand: bias, coverage, mean standard error over the deviation of the estimates, fraction of missing information; and
@@ -106,21 +107,22 @@ class Lib:
         self.call(name, *args, ctypes.byref(out))
         return out
 
-    def impute(self, table, shape, m):
+    def impute(self, table, shape, m, seed=1):
         """m completed tables of a handle, which is freed."""
+        self.call('acf_options_set', self.options, b'seed', str(seed).encode())
         model = self.make('acf_model_fit', table, self.options, None, None)
         session = self.make('acf_session_create', model)
         out = np.empty((m, *shape))
         for i in range(m):
-            self.call('acf_session_draw', session, table, None, None, ctypes.c_uint64(1), ctypes.c_uint32(i), ctypes.c_void_p(out[i].ctypes.data))
+            self.call('acf_session_draw', session, table, None, None, ctypes.c_uint64(seed), ctypes.c_uint32(i), ctypes.c_void_p(out[i].ctypes.data))
         for kind, handle in (('session', session), ('model', model), ('table', table)):
             getattr(self.lib, f'acf_{kind}_free')(handle)
         return out
 
-    def impute_matrix(self, x, m):
+    def impute_matrix(self, x, m, seed):
         x = np.ascontiguousarray(x, 'f8')
         table = self.make('acf_table_create', ctypes.c_void_p(x.ctypes.data), None, ctypes.c_int64(x.shape[0]), ctypes.c_int64(x.shape[1]), None, None)
-        return self.impute(table, x.shape, m)
+        return self.impute(table, x.shape, m, seed)
 
 
 def begin(path, settings):
@@ -130,7 +132,7 @@ def begin(path, settings):
 
 def work(job):
     cell, rep, m = job
-    done = [estimate(t) for t in LIB.impute_matrix(make_table(cell, rep), m)]
+    done = [estimate(t) for t in LIB.impute_matrix(make_table(cell, rep), m, rep + 1)]
     return [(cell, rep, 'acflow', name, *pool([d[k][0] for d in done], [d[k][1] for d in done], done[0][k][2])) for k, name in enumerate(ESTIMANDS)]
 
 

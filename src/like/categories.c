@@ -48,7 +48,7 @@ acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char 
     if (!k->table) return acf_error_status();
     snprintf(full, sizeof full, "%s.net", name);
     if (s->set) {
-        acf_set_shape set = {s->context, s->identity, s->units, s->layers, width_of(&k->classes)};
+        acf_set_shape set = {s->context, s->identity, s->units, s->layers, width_of(&k->classes), 1};
         return acf_set_declare(&k->set, ps, full, &set, ACF_SITE_CLASS_SET);
     }
     /* The embedding stands where other networks have the one value before. */

@@ -6,14 +6,38 @@
 #include "ops/mixture.h"
 #include "ops/reduce.h"
 
+#include <math.h>
+
 const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
+
+/* Means that are the same for all components would stay the same for ever: their gradients are equal. */
+#define MEANS_DEVIATION 0.3
+
+acf_status acf_like_fill(const acf_like *k, acf_device *dev) {
+    const int64_t K = k->components;
+    double square = 0;
+    if (!k->normal || !k->head) return ACF_OK;
+    acf_real *p = acf_alloc_zero((size_t)(3 * K) * sizeof *p, "a mixture");
+    if (!p) return ACF_EMEMORY;
+    for (int64_t i = 0; i < K; i++) {
+        const double mean = MEANS_DEVIATION * acf_normal_quantile(((double)i + 0.5) / (double)K, false);
+        p[K + i] = (acf_real)mean, square += mean * mean / (double)K;
+    }
+    for (int64_t i = 0; i < K; i++) p[2 * K + i] = (acf_real)(0.5 * log(1 - square));
+    acf_status status = acf_device_copy(dev, k->head->data, p, (size_t)(3 * K) * sizeof *p, ACF_TO_DEVICE);
+    if (!status) status = acf_device_sync(dev);
+    acf_release(p);
+    return status;
+}
 
 /* ---- autoregressive mixture ---------------------------------------------------------------------------------------------- */
 
 static acf_status ar_declare(acf_like *k, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &k->size;
-    acf_rnn_shape shape = {2 * s->identity, s->context, s->units, s->gru_layers, s->deep, 3 * k->components, 1};
-    return acf_rnn_declare(&k->rnn, ps, name, &shape);
+    acf_rnn_shape shape = {2 * s->identity, s->context, s->units, s->gru_layers, s->deep, 3 * k->components, k->normal ? 0 : 1};
+    ACF_TRY(acf_rnn_declare(&k->rnn, ps, name, &shape));
+    k->head = k->rnn.b2;
+    return ACF_OK;
 }
 
 static acf_tensor *ar_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {

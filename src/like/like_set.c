@@ -14,12 +14,14 @@ static acf_status set_declare(acf_like *k, acf_params *ps, const char *name) {
     if (s->context < 2 * s->D)
         return acf_fail(ACF_EUSAGE, "%s: a context of %lld numbers; expected values and masks of %lld columns, and what else there is",
                         name, (long long)s->context, (long long)s->D);
-    acf_set_shape shape = {s->context, s->identity, s->units, s->gru_layers, 3 * k->components};
+    acf_set_shape shape = {s->context, s->identity, s->units, s->gru_layers, 3 * k->components, k->normal ? 0 : 1};
     if (k->apart) {
         k->slots = acf_declare(ps, name, "slots", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){s->units, 2 * s->D});
         if (!k->slots) return acf_error_status();
     }
-    return acf_set_declare(&k->set, ps, name, &shape, ACF_SITE_AR);
+    ACF_TRY(acf_set_declare(&k->set, ps, name, &shape, ACF_SITE_AR));
+    k->head = acf_p(k->set.bias);
+    return ACF_OK;
 }
 
 /* A value that was modelled enters where it would if it had been given: x·b and b come first in the context. Unless it is not the value it

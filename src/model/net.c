@@ -179,6 +179,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
+    net->like.normal = net->anchor_size > 0;
     net->like.lo = LOG_SCALE_MIN, net->like.hi = LOG_SCALE_MAX;
     ACF_TRY(net->like.kind->declare(&net->like, net->ps, "likelihood"));
     if (!net->category.D) return ACF_OK;
@@ -262,15 +263,21 @@ static acf_status place_lists(acf_net *net) {
     return acf_device_sync(net->dev);
 }
 
+/* Initial values that are no constants: a network with a Gaussian mixture in front begins as that mixture. */
+static acf_status fill(acf_net *net) {
+    ACF_TRY(fill_anchor(net));
+    return acf_like_fill(&net->like, net->dev);
+}
+
 acf_status acf_net_build(acf_net *net, uint64_t seed, bool train) {
     ACF_TRY(acf_params_build(net->ps, seed, train));
     ACF_TRY(place_lists(net));
-    return fill_anchor(net);
+    return fill(net);
 }
 
 acf_status acf_net_restart(acf_net *net, uint64_t seed) {
     ACF_TRY(acf_params_restart(net->ps, seed));
-    return fill_anchor(net);
+    return fill(net);
 }
 
 acf_status acf_net_create(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, uint64_t seed, bool train,

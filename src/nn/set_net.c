@@ -7,12 +7,16 @@
 #include <stdio.h>
 
 /* A matrix, or with cols 0 a bias of zeros; NULL once *status says so. */
-static acf_param *declare(acf_params *ps, const char *name, const char *part, int64_t rows, int64_t cols, acf_status *status) {
+static acf_param *declare_scaled(acf_params *ps, const char *name, const char *part, double scale, int64_t rows, int64_t cols, acf_status *status) {
     if (*status) return NULL;
-    acf_param *p = acf_declare(ps, name, part, cols ? ACF_INIT_UNIFORM : ACF_INIT_CONST, cols ? 1 : 0, cols ? 2 : 1,
+    acf_param *p = acf_declare(ps, name, part, cols ? ACF_INIT_UNIFORM : ACF_INIT_CONST, cols ? scale : 0, cols ? 2 : 1,
                                (int64_t[]){rows, cols});
     if (!p) *status = acf_error_status();
     return p;
+}
+
+static acf_param *declare(acf_params *ps, const char *name, const char *part, int64_t rows, int64_t cols, acf_status *status) {
+    return declare_scaled(ps, name, part, 1, rows, cols, status);
 }
 
 acf_status acf_set_declare(acf_set_net *net, acf_params *ps, const char *name, const acf_set_shape *s, uint32_t site) {
@@ -31,7 +35,7 @@ acf_status acf_set_declare(acf_set_net *net, acf_params *ps, const char *name, c
         net->block[l].w2 = declare(ps, block, "w2", s->units, s->units, &status);
         net->block[l].b2 = declare(ps, block, "b2", s->units, 0, &status);
     }
-    net->w = declare(ps, name, "head.w", s->out, s->units, &status);
+    net->w = declare_scaled(ps, name, "head.w", s->out_scale, s->out, s->units, &status);
     net->bias = declare(ps, name, "head.b", s->out, 0, &status);
     return status;
 }

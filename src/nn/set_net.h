@@ -34,6 +34,7 @@ typedef struct acf_set_shape {
     int64_t units;    /* F */
     int blocks;       /* 1 to ACF_SET_BLOCKS */
     int64_t out;      /* O */
+    double out_scale; /* as in acf_mlp_shape */
 } acf_set_shape;
 
 /* Declares "name.wc", "name.wi", "name.b", "name.0.w1", "name.0.b1", ... "name.head.w", "name.head.b". Fails: ACF_EMEMORY, ACF_EUSAGE. */

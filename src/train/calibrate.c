@@ -48,8 +48,9 @@ static acf_status find(acf_trainer *tr, double *number) {
     return ACF_OK;
 }
 
+/* A Gaussian mixture that no network was better than is as sure as the rows make it. */
 static bool worth_asking(const acf_trainer *tr) {
-    return tr->net && tr->set.calibrate && tr->task->held(tr) > 0 &&
+    return tr->net && !acf_trainer_kept_mixture(tr) && tr->set.calibrate && tr->task->held(tr) > 0 &&
            tr->rows.n / ACF_CALIBRATE_ROWS < acf_net_columns(tr->net);
 }
 

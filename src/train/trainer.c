@@ -379,6 +379,10 @@ acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
     return status ? status : back;
 }
 
+bool acf_trainer_kept_mixture(const acf_trainer *tr) {
+    return tr->net && acf_net_anchor_size(tr->net) > 0 && tr->state.best_step == 0 && isfinite(tr->state.best);
+}
+
 /* Validates, and keeps the weights where they are clearly the best so far. Not finite is as bad as can be, but ends nothing: the
  * steps that follow may mend it, and patience is counted. */
 static acf_status judge(acf_trainer *tr, double *valid) {

@@ -183,6 +183,9 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
  * them (calibrate.h). A run can't be continued after it. */
 acf_status acf_trainer_finish(acf_trainer *tr);
 
+/* Is the best so far the Gaussian mixture in front of the network, as it was before the first step? */
+bool acf_trainer_kept_mixture(const acf_trainer *tr);
+
 /* The same after a run that failed with ACF_ENUMERIC: the first of these that gives some row of the table a finite density.
  * Fails: ACF_ENUMERIC (none of them does), ACF_EMEMORY. */
 acf_status acf_trainer_rescue(acf_trainer *tr);
