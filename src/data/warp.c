@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/real.h"
 #include "data/bounds.h"
+#include "data/tail.h"
 #include "ops/gaussian.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 #define MISS 0.02   /* largest distance of line and curve in z, besides half a standard error of the curve */
 #define FAR 4.0     /* |z| of the curve at most: one observation in 30,000 lies beyond */
 #define GRID 0.2    /* largest distance in z of the points where line and curve are compared, inside a spread value */
-#define TAIL 10.0   /* length, in standard deviations, of the pieces that stand for what is beyond the observed range */
+#define TAIL_KNOTS 6 /* on either side, for what is beyond the observed range */
 #define LEADING 14   /* knots that lead to an end, */
 #define LEAD_RATIO (2.0 / 3) /* each so much nearer to it than the one before */
 #define NEAR 0.25    /* how far from its end a map that is the identity elsewhere begins to bend, at most */
@@ -173,24 +174,38 @@ static int cut(const curve *c, span *list, int room) {
     return n;
 }
 
-/* Knots of the line, and one more on either side: what is beyond goes on as it ended, but not steeper than standardising does, or
+/* Knots for what is beyond the outermost one, at t and z: as the tail of the values goes on, the nearest knot first. Not steeper than standardising does, or
  * a value just outside a bound would seem impossible rather than rare. */
-static void lay(const curve *c, const span *list, int n, acf_warp *w) {
-    int32_t k = 1;
-    w->t[1] = c->t[0], w->z[1] = c->z[0];
+static void go_on(double t, double z, const acf_tail_fit *tail, bool upper, double *to_t, double *to_z) {
+    static const double at[TAIL_KNOTS] = {0.25, 0.5, 1, 1.5, 2.25, 3};
+    const double sign = upper ? 1 : -1, here = tail->scale > 0 ? acf_tail_beyond(tail, acf_normal_tail(z, upper)) : 0;
+    double away = 0;
+    for (int k = 0; k < TAIL_KNOTS; k++) {
+        const double step = at[k] - (k ? at[k - 1] : 0), p = acf_normal_tail(z + sign * at[k], upper);
+        const double beyond = tail->scale > 0 && p > 0 ? acf_tail_beyond(tail, p) - here : 0;
+        away = fmax(away + step, beyond);
+        to_t[k] = t + sign * away, to_z[k] = z + sign * at[k];
+    }
+}
+
+/* Knots of the line, and TAIL_KNOTS more on either side; tail: the lower one and the upper one. */
+static void lay(const curve *c, const span *list, int n, const acf_tail_fit tail[2], acf_warp *w) {
+    double low_t[TAIL_KNOTS], low_z[TAIL_KNOTS];
+    int32_t k = TAIL_KNOTS;
+    w->t[k] = c->t[0], w->z[k] = c->z[0];
     for (int i = 0; i < n; i++) {
         double t = c->t[list[i].to], z = c->z[list[i].to];
         if (!(t - w->t[k] > STEEP * (1 + fabs(t)) && z - w->z[k] > STEEP)) continue; /* flat at its limits, or no wider than rounding */
         k++, w->t[k] = t, w->z[k] = z;
     }
-    if (k < 2) {
+    if (k == TAIL_KNOTS) {
         w->n = 0;
         return;
     }
-    double first = fmin(1, (w->z[2] - w->z[1]) / (w->t[2] - w->t[1])), last = fmin(1, (w->z[k] - w->z[k - 1]) / (w->t[k] - w->t[k - 1]));
-    w->t[0] = w->t[1] - TAIL, w->z[0] = w->z[1] - TAIL * first;
-    w->t[k + 1] = w->t[k] + TAIL, w->z[k + 1] = w->z[k] + TAIL * last;
-    w->n = k + 2;
+    go_on(w->t[TAIL_KNOTS], w->z[TAIL_KNOTS], &tail[0], false, low_t, low_z);
+    for (int i = 0; i < TAIL_KNOTS; i++) w->t[i] = low_t[TAIL_KNOTS - 1 - i], w->z[i] = low_z[TAIL_KNOTS - 1 - i];
+    go_on(w->t[k], w->z[k], &tail[1], true, w->t + k + 1, w->z + k + 1);
+    w->n = k + TAIL_KNOTS + 1;
 }
 
 /* ---- towards the ends of a bounded column -------------------------------------------------------------------------------------- */
@@ -206,27 +221,40 @@ static int32_t lead(double t, double z, double slope, double end, double *to_t, 
     return LEADING;
 }
 
-/* The outermost knot where there is no end: the line goes on, not steeper than standardising does. */
-static int32_t go_on(double t, double z, double slope, double by, double *to_t, double *to_z) {
-    to_t[0] = t + by, to_z[0] = z + by * fmin(1, slope);
-    return 1;
+/* Knots between an end and the outermost one of the body, or, where there is no end, those that the line has beyond it: the nearest to the body last.
+ * Returns their number. */
+static int32_t lead_or_keep(const acf_warp *w, bool upper, double t, double z, double slope, double end, double *to_t, double *to_z) {
+    static const acf_tail_fit none = {0};
+    if (isfinite(end)) {
+        const int32_t n = lead(t, z, slope, end, to_t, to_z);
+        if (n) return n;
+    }
+    if (!w->n) go_on(t, z, &none, upper, to_t, to_z);
+    for (int k = 0; k < TAIL_KNOTS && w->n; k++) {
+        const int32_t from = upper ? w->n - TAIL_KNOTS + k : TAIL_KNOTS - 1 - k;
+        to_t[k] = w->t[from], to_z[k] = w->z[from];
+    }
+    for (int k = 0; k < TAIL_KNOTS / 2; k++) {
+        const double at = to_t[k], za = to_z[k];
+        to_t[k] = to_t[TAIL_KNOTS - 1 - k], to_z[k] = to_z[TAIL_KNOTS - 1 - k];
+        to_t[TAIL_KNOTS - 1 - k] = at, to_z[TAIL_KNOTS - 1 - k] = za;
+    }
+    return TAIL_KNOTS;
 }
 
 acf_status acf_warp_bend(acf_warp *w, const acf_warp_ends *ends) {
-    const bool low = isfinite(ends->low), high = isfinite(ends->high), line = w->n >= 4;
+    const bool low = isfinite(ends->low), high = isfinite(ends->high);
     double t[ACF_WARP_KNOTS], z[ACF_WARP_KNOTS], top_t[LEADING], top_z[LEADING];
     const double begin[2] = {low ? fmin(ends->from, ends->low + NEAR) : ends->from, high ? fmax(ends->to, ends->high - NEAR) : ends->to};
-    const double *body_t = line ? w->t + 1 : begin, *body_z = line ? w->z + 1 : begin; /* without the outermost knots, which stand for what is beyond */
-    const int32_t body = line ? w->n - 2 : 2, last = body - 1;
+    const double *body_t = w->n ? w->t + TAIL_KNOTS : begin, *body_z = w->n ? w->z + TAIL_KNOTS : begin; /* without what stands for the tails */
+    const int32_t body = w->n ? w->n - 2 * TAIL_KNOTS : 2, last = body - 1;
     acf_warp out;
     if ((!low && !high) || !(body_t[0] < body_t[last])) return ACF_OK;
     const double first_slope = (body_z[1] - body_z[0]) / (body_t[1] - body_t[0]);
     const double last_slope = (body_z[last] - body_z[last - 1]) / (body_t[last] - body_t[last - 1]);
-    int32_t n = low ? lead(body_t[0], body_z[0], first_slope, ends->low, t, z) : 0;
-    if (n == 0) n = go_on(body_t[0], body_z[0], first_slope, -TAIL, t, z);
+    int32_t n = lead_or_keep(w, false, body_t[0], body_z[0], first_slope, ends->low, t, z);
     for (int32_t k = 0; k < body; k++, n++) t[n] = body_t[k], z[n] = body_z[k];
-    int32_t top = high ? lead(body_t[last], body_z[last], last_slope, ends->high, top_t, top_z) : 0;
-    if (top == 0) top = go_on(body_t[last], body_z[last], last_slope, TAIL, top_t, top_z);
+    int32_t top = lead_or_keep(w, true, body_t[last], body_z[last], last_slope, ends->high, top_t, top_z);
     while (top > 0) top--, t[n] = top_t[top], z[n] = top_z[top], n++;
     ACF_TRY(acf_warp_create(n, &out));
     memcpy(out.t, t, (size_t)n * sizeof *t), memcpy(out.z, z, (size_t)n * sizeof *z);
@@ -263,9 +291,10 @@ acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out) 
     curve c = {.n = n, .t = memory, .z = memory + room, .miss = memory + 2 * room};
     if (step > 0) trace_steps(&c, t, step);
     else trace_values(&c, t);
-    ACF_TRY_DONE(acf_warp_create(ACF_WARP_CURVE, &w));
+    ACF_TRY_DONE(acf_warp_create(ACF_WARP_CURVE + 2 * TAIL_KNOTS, &w));
     span list[ACF_WARP_CURVE];
-    lay(&c, list, cut(&c, list, ACF_WARP_CURVE - 3), &w);
+    const acf_tail_fit tail[2] = {acf_tail_find(t, n, false), acf_tail_find(t, n, true)};
+    lay(&c, list, cut(&c, list, ACF_WARP_CURVE - 1), tail, &w);
     if (w.n == 0 || !acf_warp_valid(&w)) acf_warp_free(&w);
     *out = w;
 done:

@@ -16,7 +16,7 @@ static acf_status copy_slab(const acf_params *ps, acf_real *to, const acf_real *
 /* What is to be least, at this value of one of tr's two numbers. The weights before any change are in the gradients' slab. Not finite is as bad as can
  * be. */
 static acf_status ask(acf_trainer *tr, double *number, double value, double *out) {
-    const double expected = number == &tr->widen ? ACF_CALIBRATE_WIDEN : 0, away = (value - expected) / ACF_CALIBRATE_DEVIATION;
+    const double expected = number == &tr->widen && !acf_trainer_kept_mixture(tr) ? ACF_CALIBRATE_WIDEN : 0, away = (value - expected) / ACF_CALIBRATE_DEVIATION;
     double nll;
     *number = value;
     ACF_TRY(copy_slab(tr->ps, tr->ps->value, tr->ps->grad));
@@ -50,7 +50,7 @@ static acf_status find(acf_trainer *tr, double *number) {
 
 /* A Gaussian mixture that no network was better than is as sure as the rows make it. */
 static bool worth_asking(const acf_trainer *tr) {
-    return tr->net && !acf_trainer_kept_mixture(tr) && tr->set.calibrate && tr->task->held(tr) > 0 &&
+    return tr->net && tr->set.calibrate && tr->task->held(tr) > 0 &&
            tr->rows.n / ACF_CALIBRATE_ROWS < acf_net_columns(tr->net);
 }
 

@@ -1,0 +1,23 @@
+/* What lies beyond the outermost observed values of a column: a generalised Pareto distribution of the outer tenth, 10 to 100 values.
+ *
+ *     excess over u  ~  GPD(shape, scale)       P(X > u) = share       value that a share p of all is beyond:  u + scale/shape ((share/p)^shape - 1)
+ *
+ * By L-moments of the excesses, which one outlier moves little; the shape is held near 0, an exponential tail, by what 10 values are worth, and is 0.5 at most:
+ * heavier tails have no variance, and a few rows cannot tell. The mean of what is beyond u is that of the observed values. */
+#ifndef ACF_DATA_TAIL_H
+#define ACF_DATA_TAIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct acf_tail_fit {
+    double share, scale, shape; /* scale 0: nothing is known of the tail */
+} acf_tail_fit;
+
+/* Of n ascending values: the upper tail, or the lower one as that of the negative values. */
+acf_tail_fit acf_tail_find(const double *sorted, int64_t n, bool upper);
+
+/* How far beyond u the value is that a share p > 0 of all is beyond. */
+double acf_tail_beyond(const acf_tail_fit *tail, double p);
+
+#endif
