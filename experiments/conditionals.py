@@ -158,7 +158,7 @@ def uniformity(u):
 
 def calibrated(m, test, rng, cells=4000, draws=49):
     D, sd = m.x.shape[1], np.where(m.classes > 0, 1, np.nanstd(m.x, 0))
-    print('  given   NLL numbers  classes    PIT numbers  classes')
+    print('  given   NLL numbers  classes   CRPS of numbers    PIT numbers  classes')
     for k in (0, 1, 2, 3, D - 1):
         rows, cols, column = [], [], []
         for row in np.tile(test, (max(1, cells // len(test)) if k < 4 else 1, 1)):
@@ -171,8 +171,10 @@ def calibrated(m, test, rng, cells=4000, draws=49):
         truth, nll = x[np.arange(len(x)), j], -np.clip(m.logp(x, g, a) + np.log(sd[j]), -20, None)
         drawn = np.stack([m.draw(np.where(a > 0, np.nan, x), g, a, 7, i)[np.arange(len(x)), j] for i in range(draws)])
         u = ((drawn < truth).sum(0) + rng.random(len(x)) * ((drawn == truth).sum(0) + 1)) / (draws + 1)
+        spread = (np.sort(drawn, 0) * (2 * np.arange(draws) - draws + 1)[:, None]).sum(0)
+        crps = (np.abs(drawn - truth).mean(0) - spread / draws / (draws - 1)) / sd[j]
         mean = lambda v: f'{v.mean():8.3f}' if len(v) else '       -'
-        print(f"  {k if k < D - 1 else 'all':>5}      {mean(nll[real])} {mean(nll[~real])}       {uniformity(u[real]):8.3f} {uniformity(u[~real]):8.3f}")
+        print(f"  {k if k < D - 1 else 'all':>5}      {mean(nll[real])} {mean(nll[~real])}          {mean(crps[real])}       {uniformity(u[real]):8.3f} {uniformity(u[~real]):8.3f}")
 
 
 # ------------------------------------------------------------------------------------------------ tails

@@ -444,7 +444,7 @@ bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *k
     r->n = 0, r->peak = r->alike = 0, r->given = given_share(r->m, j, known);
     if (!isfinite(all.least)) return false;
     r->n = list_donors(r->cost, r->donor, r->m->N, all.least + NO_DONOR);
-    r->peak = all.mean - (double)all.least + log(weigh(r->cost, r->weight, r->n, all.least) / all.rows);
+    r->peak = log1p(fmax(all.mean - (double)all.least + log(weigh(r->cost, r->weight, r->n, all.least) / all.rows), 0));
     r->alike = likeness(r, j);
     return true;
 }

@@ -21,7 +21,7 @@ typedef struct hope {
 
 static hope hope_for(int k, bool of_class) {
     static const hope common[ACF_RECALL_WON] = {[ACF_RECALL_SHIFT] = {-15, 5, 0, 3},
-                                                   [ACF_RECALL_SLOPE] = {0, 3, 0.3, 0.5},
+                                                   [ACF_RECALL_SLOPE] = {0, 5, 1, 1},
                                                    [ACF_RECALL_AGREE] = {0, 3, 0.3, 0.5},
                                                    [ACF_RECALL_TOLD] = {0, 3, 0.7, 0.5}};
     if (k == ACF_RECALL_GIVEN) return (hope){0, 6, 1, 1};
