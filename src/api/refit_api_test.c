@@ -32,7 +32,7 @@ static acf_table *some_table(void) { return acf_fit_lab_table(ROWS, NULL, 0); }
 /* A small network and 12 steps, three of them between validations. */
 static acf_options *options(const char *refit, const char *threads, bool checkpoint) {
     static const char *const common[] = {"steps", "12", "valid-every", "3", "mlp-width", "6", "coupling-units", "5", "likelihood-units", "6", "components", "3", "batch", "32", "flow",
-                                         "linear leaky rnn", "anchor", "2", "lr", "0.01", "warmup", "2", "checkpoint-every", "0", "members", "1", NULL};
+                                         "linear leaky rnn", "anchor", "0", "lr", "0.01", "warmup", "2", "checkpoint-every", "0", "members", "1", NULL};
     return acf_fit_lab_options(common, (const char *const[]){"refit", refit, "threads", threads, checkpoint ? "checkpoint" : NULL, path, "resume", "true", NULL});
 }
 

@@ -18,7 +18,6 @@
 #define MISS 0.02   /* largest distance of line and curve in z, besides half a standard error of the curve */
 #define FAR 4.0     /* |z| of the curve at most: one observation in 30,000 lies beyond */
 #define GRID 0.2    /* largest distance in z of the points where line and curve are compared, inside a spread value */
-#define TAIL_KNOTS 6 /* on either side, for what is beyond the observed range */
 #define LEADING 14   /* knots that lead to an end, */
 #define LEAD_RATIO (2.0 / 3) /* each so much nearer to it than the one before */
 #define NEAR 0.25    /* how far from its end a map that is the identity elsewhere begins to bend, at most */
@@ -177,10 +176,10 @@ static int cut(const curve *c, span *list, int room) {
 /* Knots for what is beyond the outermost one, at t and z: as the tail of the values goes on, the nearest knot first. Not steeper than standardising does, or
  * a value just outside a bound would seem impossible rather than rare. */
 static void go_on(double t, double z, const acf_tail_fit *tail, bool upper, double *to_t, double *to_z) {
-    static const double at[TAIL_KNOTS] = {0.25, 0.5, 1, 1.5, 2.25, 3};
+    static const double at[ACF_WARP_TAIL] = {0.25, 0.5, 1, 1.5, 2.25, 3};
     const double sign = upper ? 1 : -1, here = tail->scale > 0 ? acf_tail_beyond(tail, acf_normal_tail(z, upper)) : 0;
     double away = 0;
-    for (int k = 0; k < TAIL_KNOTS; k++) {
+    for (int k = 0; k < ACF_WARP_TAIL; k++) {
         const double step = at[k] - (k ? at[k - 1] : 0), p = acf_normal_tail(z + sign * at[k], upper);
         const double beyond = tail->scale > 0 && p > 0 ? acf_tail_beyond(tail, p) - here : 0;
         away = fmax(away + step, beyond);
@@ -188,24 +187,24 @@ static void go_on(double t, double z, const acf_tail_fit *tail, bool upper, doub
     }
 }
 
-/* Knots of the line, and TAIL_KNOTS more on either side; tail: the lower one and the upper one. */
+/* Knots of the line, and ACF_WARP_TAIL more on either side; tail: the lower one and the upper one. */
 static void lay(const curve *c, const span *list, int n, const acf_tail_fit tail[2], acf_warp *w) {
-    double low_t[TAIL_KNOTS], low_z[TAIL_KNOTS];
-    int32_t k = TAIL_KNOTS;
+    double low_t[ACF_WARP_TAIL], low_z[ACF_WARP_TAIL];
+    int32_t k = ACF_WARP_TAIL;
     w->t[k] = c->t[0], w->z[k] = c->z[0];
     for (int i = 0; i < n; i++) {
         double t = c->t[list[i].to], z = c->z[list[i].to];
         if (!(t - w->t[k] > STEEP * (1 + fabs(t)) && z - w->z[k] > STEEP)) continue; /* flat at its limits, or no wider than rounding */
         k++, w->t[k] = t, w->z[k] = z;
     }
-    if (k == TAIL_KNOTS) {
+    if (k == ACF_WARP_TAIL) {
         w->n = 0;
         return;
     }
-    go_on(w->t[TAIL_KNOTS], w->z[TAIL_KNOTS], &tail[0], false, low_t, low_z);
-    for (int i = 0; i < TAIL_KNOTS; i++) w->t[i] = low_t[TAIL_KNOTS - 1 - i], w->z[i] = low_z[TAIL_KNOTS - 1 - i];
+    go_on(w->t[ACF_WARP_TAIL], w->z[ACF_WARP_TAIL], &tail[0], false, low_t, low_z);
+    for (int i = 0; i < ACF_WARP_TAIL; i++) w->t[i] = low_t[ACF_WARP_TAIL - 1 - i], w->z[i] = low_z[ACF_WARP_TAIL - 1 - i];
     go_on(w->t[k], w->z[k], &tail[1], true, w->t + k + 1, w->z + k + 1);
-    w->n = k + TAIL_KNOTS + 1;
+    w->n = k + ACF_WARP_TAIL + 1;
 }
 
 /* ---- towards the ends of a bounded column -------------------------------------------------------------------------------------- */
@@ -230,24 +229,24 @@ static int32_t lead_or_keep(const acf_warp *w, bool upper, double t, double z, d
         if (n) return n;
     }
     if (!w->n) go_on(t, z, &none, upper, to_t, to_z);
-    for (int k = 0; k < TAIL_KNOTS && w->n; k++) {
-        const int32_t from = upper ? w->n - TAIL_KNOTS + k : TAIL_KNOTS - 1 - k;
+    for (int k = 0; k < ACF_WARP_TAIL && w->n; k++) {
+        const int32_t from = upper ? w->n - ACF_WARP_TAIL + k : ACF_WARP_TAIL - 1 - k;
         to_t[k] = w->t[from], to_z[k] = w->z[from];
     }
-    for (int k = 0; k < TAIL_KNOTS / 2; k++) {
+    for (int k = 0; k < ACF_WARP_TAIL / 2; k++) {
         const double at = to_t[k], za = to_z[k];
-        to_t[k] = to_t[TAIL_KNOTS - 1 - k], to_z[k] = to_z[TAIL_KNOTS - 1 - k];
-        to_t[TAIL_KNOTS - 1 - k] = at, to_z[TAIL_KNOTS - 1 - k] = za;
+        to_t[k] = to_t[ACF_WARP_TAIL - 1 - k], to_z[k] = to_z[ACF_WARP_TAIL - 1 - k];
+        to_t[ACF_WARP_TAIL - 1 - k] = at, to_z[ACF_WARP_TAIL - 1 - k] = za;
     }
-    return TAIL_KNOTS;
+    return ACF_WARP_TAIL;
 }
 
 acf_status acf_warp_bend(acf_warp *w, const acf_warp_ends *ends) {
     const bool low = isfinite(ends->low), high = isfinite(ends->high);
     double t[ACF_WARP_KNOTS], z[ACF_WARP_KNOTS], top_t[LEADING], top_z[LEADING];
     const double begin[2] = {low ? fmin(ends->from, ends->low + NEAR) : ends->from, high ? fmax(ends->to, ends->high - NEAR) : ends->to};
-    const double *body_t = w->n ? w->t + TAIL_KNOTS : begin, *body_z = w->n ? w->z + TAIL_KNOTS : begin; /* without what stands for the tails */
-    const int32_t body = w->n ? w->n - 2 * TAIL_KNOTS : 2, last = body - 1;
+    const double *body_t = w->n ? w->t + ACF_WARP_TAIL : begin, *body_z = w->n ? w->z + ACF_WARP_TAIL : begin; /* without what stands for the tails */
+    const int32_t body = w->n ? w->n - 2 * ACF_WARP_TAIL : 2, last = body - 1;
     acf_warp out;
     if ((!low && !high) || !(body_t[0] < body_t[last])) return ACF_OK;
     const double first_slope = (body_z[1] - body_z[0]) / (body_t[1] - body_t[0]);
@@ -291,7 +290,7 @@ acf_status acf_warp_fit(const double *t, int64_t n, double step, acf_warp *out) 
     curve c = {.n = n, .t = memory, .z = memory + room, .miss = memory + 2 * room};
     if (step > 0) trace_steps(&c, t, step);
     else trace_values(&c, t);
-    ACF_TRY_DONE(acf_warp_create(ACF_WARP_CURVE + 2 * TAIL_KNOTS, &w));
+    ACF_TRY_DONE(acf_warp_create(ACF_WARP_CURVE + 2 * ACF_WARP_TAIL, &w));
     span list[ACF_WARP_CURVE];
     const acf_tail_fit tail[2] = {acf_tail_find(t, n, false), acf_tail_find(t, n, true)};
     lay(&c, list, cut(&c, list, ACF_WARP_CURVE - 1), tail, &w);

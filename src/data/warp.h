@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #define ACF_WARP_CURVE 64 /* knots of a fitted line, between its tails */
+#define ACF_WARP_TAIL 6   /* of it, on either side, for what is beyond the observed values */
 #define ACF_WARP_KNOTS 96 /* of any: with those that lead to its ends */
 
 /* Both ascending strictly, with finite slopes between; n = 0: the identity, else n >= 2. Owned by who holds the warp. */

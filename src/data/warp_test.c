@@ -138,6 +138,22 @@ static void tails_go_on(void **state) {
     acf_warp_free(&w);
 }
 
+/* A heavy tail gets heavier: draws beyond the largest of 4,000 log-normal values are as far out as they should be, and not on a line through the last two. */
+static void tails_go_on_as_they_grow(void **state) {
+    (void)state;
+    const double mean = exp(0.5), deviation = sqrt((exp(1) - 1) * exp(1));
+    for (int n = 400; n <= N; n *= 10) {
+        for (int i = 0; i < n; i++) t[i] = (exp(acf_normal_quantile((i + 0.5) / n, false)) - mean) / deviation;
+        acf_warp w;
+        assert_int_equal(acf_warp_fit(t, n, 0, &w), ACF_OK);
+        for (double z = 3.3; z < 4.6; z += 0.4) {
+            const double x = mean + deviation * acf_warp_inverse(&w, z);
+            if (!(fabs(x / exp(z) - 1) < 0.3)) fail_msg("%d rows: %g at %g, expected %g", n, x, z, exp(z));
+        }
+        acf_warp_free(&w);
+    }
+}
+
 static void what_needs_no_bending_stays(void **state) {
     (void)state;
     for (shape s = NORMAL; s < ALL; s++) {
@@ -229,7 +245,8 @@ static void lines_lead_to_their_ends(void **state) {
     assert_true(acf_warp_valid(&w) && w.n > before.n);
     for (int i = 0; i < N; i += 7) assert_true(fabs(acf_warp_forward(&w, t[i]) - acf_warp_forward(&before, t[i])) < 1e-12);
     assert_true(fabs(acf_warp_forward(&w, t[N - 1] + 3) - acf_warp_forward(&before, t[N - 1] + 3)) < 1e-12);
-    const double slope = (w.z[w.n - before.n + 2] - w.z[w.n - before.n + 1]) / (w.t[w.n - before.n + 2] - w.t[w.n - before.n + 1]);
+    const int32_t first = w.n - before.n + ACF_WARP_TAIL;
+    const double slope = (w.z[first + 1] - w.z[first]) / (w.t[first + 1] - w.t[first]);
     const double z = acf_warp_forward(&w, low + away / 9) - acf_warp_forward(&w, t[0]);
     assert_true(fabs(z / (slope * away * log(1.0 / 9)) - 1) < 0.05);
     acf_warp_free(&w);
@@ -257,6 +274,6 @@ static void tails_go_on_beyond_rounded_values(void **state) {
 }
 
 ACF_TESTS(warp, cmocka_unit_test(tails_go_on_beyond_rounded_values), cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends), cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
-          cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little), cmocka_unit_test(tails_go_on),
+          cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little), cmocka_unit_test(tails_go_on), cmocka_unit_test(tails_go_on_as_they_grow),
           cmocka_unit_test(what_needs_no_bending_stays),
           cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp), cmocka_unit_test(memory_may_run_out))

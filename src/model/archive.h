@@ -88,7 +88,8 @@ typedef struct acf_recall {
     double *variance; /* (coordinates) of what is expected where nothing is known; the end of row */
     acf_expect_desk desk;
     int64_t n;
-    double peak;      /* log mean e^{mean C - C}: how much nearer donors are than rows are */
+    double peak;      /* log(1 + log mean e^{mean C - C}): how much nearer donors are than rows are. C is scaled for rows of which all is known; of a row of which
+                       * little is, it would say that donors tell all */
     double alike;     /* log of how many times less donors differ in the column than rows do */
     double given;     /* log of the share of the distance that the known columns can tell; near 0 where all of the row is known */
 } acf_recall;

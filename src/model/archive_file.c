@@ -57,7 +57,7 @@ acf_status acf_archive_to_json(const acf_archive *m, json_t **out) {
     if (m->first[m->D] > ACF_ARCHIVE_VALUES)
         return acf_fail(ACF_EUSAGE, "an archive of rows has %lld different values; a file holds up to %d", (long long)m->first[m->D], ACF_ARCHIVE_VALUES);
     json_t *object = json_object(), *columns = json_array();
-    bool ok = json_object_set_new(object, "slope", json_real(m->slope)) == 0 && json_object_set_new(object, "agree", json_real(m->agree)) == 0;
+    bool ok = json_object_set_new(object, "nearness", json_real(m->slope)) == 0 && json_object_set_new(object, "agree", json_real(m->agree)) == 0;
     ok = json_object_set_new(object, "given", json_real(m->given)) == 0 && ok;
     ok = json_object_set_new(object, "columns", columns) == 0 && ok; /* takes columns, also when it fails */
     for (int64_t j = 0; ok && j < m->D; j++) ok = json_array_append_new(columns, column_to_json(m, j)) == 0;
@@ -280,7 +280,7 @@ acf_status acf_archive_from_file(acf_json_source from, const json_t *object, con
     ACF_TRY(acf_json_member(from, object, "columns", &columns));
     ACF_TRY(acf_json_member(from, object, "ids", &ids));
     ACF_TRY(make_room(from, columns, f, path, e, &m));
-    ACF_TRY_DONE(acf_json_real(from, object, "slope", &m->slope));
+    ACF_TRY_DONE(acf_json_real(from, object, "nearness", &m->slope));
     ACF_TRY_DONE(acf_json_real(from, object, "agree", &m->agree));
     if (json_object_get(object, "given")) ACF_TRY_DONE(acf_json_real(from, object, "given", &m->given)); /* files of version 0.1 may have none */
     ACF_TRY_DONE(read_columns(from, columns, e, m));

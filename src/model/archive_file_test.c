@@ -299,9 +299,9 @@ static void wrong_archives_get_a_sentence(void **state) {
         {.bare = true, .codes = CODES_DROPPED, .says = "tensor 'archive.expect' is no part of the network"},
         {NULL, "{", .says = ", archive"},
         {NULL, "[]", .says = ", archive: this is "},
-        {"\"slope\": 0.3", "\"slop\": 0.3", .says = ", archive: 'slope' is missing"},
-        {"\"slope\": 0.3", "\"slope\": \"0.3\"", .says = ", archive: 'slope' is "},
-        {"\"slope\": 0.3", "\"slope\": 1e999", .says = ", archive"},
+        {"\"nearness\": 0.3", "\"nearnes\": 0.3", .says = ", archive: 'nearness' is missing"},
+        {"\"nearness\": 0.3", "\"nearness\": \"0.3\"", .says = ", archive: 'nearness' is "},
+        {"\"nearness\": 0.3", "\"nearness\": 1e999", .says = ", archive"},
         {"\"agree\": 0.7", "\"agrees\": 0.7", .says = ", archive: 'agree' is missing"},
         {"\"agree\": 0.7", "\"agree\": [0.7]", .says = ", archive: 'agree' is "},
         {"\"columns\": ", "\"rows\": ", .says = ", archive: 'columns' is missing"},
@@ -454,7 +454,7 @@ static void check_finite(const acf_archive *a) {
 /* What a change may leave as it is: ids may be those of other rows, and a code of a missing cell. */
 static void other_archives_are_read(void **state) {
     (void)state;
-    static const change changes[] = {{"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1}, {"\"slope\": 0.3", "\"slope\": -3"},
+    static const change changes[] = {{"\"ids\": [900,", "\"ids\": [281474976710655,"}, {.codes = CODES_SET, .set = -1}, {"\"nearness\": 0.3", "\"nearness\": -3"},
                                      {"\"near\": [1.875, ", "\"near\": [1000000, "}, {"\"other\": [0.9375, ", "\"other\": [0, "}, {"\"agree\": 0.7", "\"agree\": -7"},
                                      {"\"apart\": 1.5", "\"apart\": 1000000"}, {.expect = EXPECT_MEAN, .set = 1e30}, {.expected = EXPECTED_NUMBER, .set = -1e6}};
     lab l;

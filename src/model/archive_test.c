@@ -358,7 +358,7 @@ static void check_look(lab *l, int64_t j, const double *x, uint64_t id) {
         /* A row at the very limit of what has a weight may have none. */
         for (int64_t i = 0; i < N; i++) near(found[i], weight[i] / sum, TIGHT * weight[i] / sum + (weight[i] < 1.01e-6 && found[i] * sum < 1.01e-6 ? 1.01e-6 / sum : 0));
         for (int64_t i = 0; i < N; i++) assert_true(!(cost[i] - least > log(1e6) + 0.01) || found[i] == 0);
-        near(l->r->peak, mean / rows - least + log(sum / rows), 4 * TIGHT + 3e-6);
+        near(l->r->peak, log1p(fmax(mean / rows - least + log(sum / rows), 0)), 4 * TIGHT + 3e-6);
         near(l->r->alike, likeness_of(l, j, found), 1e-4);
     } else assert_true(l->r->n == 0 && acf_recall_trust(l->r, j) == 0);
     free(cost);

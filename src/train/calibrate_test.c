@@ -83,6 +83,21 @@ static void few_cells_say_little(void **state) {
     acf_train_lab_close(&l);
 }
 
+/* A Gaussian mixture that no step was better than is not expected to be too sure, as a network is. */
+static void a_kept_mixture_is_as_sure_as_it_is(void **state) {
+    (void)state;
+    acf_train_lab l;
+    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "anchor=2", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
+    assert_true(acf_trainer_kept_mixture(l.tr));
+    l.hold->held = 1;
+    calibrate(&l);
+    acf_assert_close(l.tr->widen, 0, 0.03, "what is expected");
+    acf_train_lab_close(&l);
+    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "anchor=0", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
+    assert_false(acf_trainer_kept_mixture(l.tr));
+    acf_train_lab_close(&l);
+}
+
 static void sometimes_nothing_is_asked(void **state) {
     (void)state;
     static const struct {
@@ -124,5 +139,5 @@ static void kept_weights_are_calibrated(void **state) {
     acf_train_lab_close(&l);
 }
 
-ACF_TESTS(calibrate, cmocka_unit_test(both_are_where_it_is_least), cmocka_unit_test(few_cells_say_little), cmocka_unit_test(sometimes_nothing_is_asked),
+ACF_TESTS(calibrate, cmocka_unit_test(both_are_where_it_is_least), cmocka_unit_test(few_cells_say_little), cmocka_unit_test(a_kept_mixture_is_as_sure_as_it_is), cmocka_unit_test(sometimes_nothing_is_asked),
           cmocka_unit_test(kept_weights_are_calibrated))

@@ -334,7 +334,7 @@ static void worth_is_enough_and_more_than_chance(void **state) {
     static const struct {
         double won, chance;
         bool worth;
-    } some[] = {{0.0051, 0.001, true}, {0.0049, 0.001, false}, {0.05, 0.049, true}, {0.05, 0.051, false}, {-0.05, 0.01, false}, {0.5, 0, false}, {0, 0, false}};
+    } some[] = {{0.0051, 0.001, true}, {0.0049, 0.001, false}, {0.05, 0.0249, true}, {0.05, 0.0251, false}, {-0.05, 0.01, false}, {0.5, 0, false}, {0, 0, false}};
     for (size_t k = 0; k < sizeof some / sizeof *some; k++) {
         double v[ACF_RECALL_NUMBERS] = {0};
         v[ACF_RECALL_WON] = some[k].won, v[ACF_RECALL_CHANCE] = some[k].chance;

@@ -72,7 +72,7 @@ static void learn(double missing, double at_first, double most, const char *cons
     double before = gap(&l, "joint");
     if (acf_trainer_run(l.tr, NULL, NULL) || acf_trainer_finish(l.tr)) fail_msg("%s", acf_error());
     static const char *const masks[] = {"bernoulli:0.5", "uniform", "joint", "marginal:0.5"};
-    assert_true(before > at_first);
+    assert_true(at_first < 0 ? before < most : before > at_first); /* below 0: it knows before it has learned */
     for (int k = 0; k < 4; k++) {
         double g = gap(&l, masks[k]);
         print_message("%s: %.4f nats per column above the truth (%.2f before training)\n", masks[k], g, before);
@@ -98,10 +98,10 @@ static void half_of_the_cells_do_too(void **state) {
                                       "mlp-width=24", "likelihood-units=24", NULL});
 }
 
-/* With the anchor a Gaussian is known from the start, and the networks must leave it alone. */
+/* With the anchor a Gaussian is known from the start, as well as the rows tell it, and the networks must leave it alone. */
 static void the_anchor_knows_a_gaussian(void **state) {
     (void)state;
-    learn(0.5, -1, 0.01, (const char *[]){COMMON, "steps=300", "anchor=2", "mlp-width=24", "likelihood-units=24", NULL});
+    learn(0.5, -1, 0.012, (const char *[]){COMMON, "steps=300", "anchor=2", "mlp-width=24", "likelihood-units=24", NULL});
 }
 
 static void so_does_a_network_on_sets(void **state) {
