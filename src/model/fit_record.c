@@ -30,6 +30,7 @@ acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out) {
     if (ok && r->recall[ACF_RECALL_CHANCE] > 0)
         ok = !json_object_set_new(o, "recall", recall_to_json(r->recall)) &&
              !json_object_set_new(o, "recall_given", json_real(r->recall[ACF_RECALL_GIVEN]));
+    if (ok && r->ridge > 0) ok = !json_object_set_new(o, "ridge", json_real(r->ridge));
     if (ok && r->filled) ok = !json_object_set_new(o, "filled", json_true());
     if (ok && r->before) ok = !json_object_set_new(o, "before", json_integer(r->before));
     if (!ok) {
@@ -87,6 +88,8 @@ acf_status acf_fit_record_from_json(acf_json_source from, const json_t *o, acf_f
     }
     if (json_object_get(o, "recall")) ACF_TRY(read_recall(from, json_object_get(o, "recall"), r.recall));
     if (json_object_get(o, "recall_given")) ACF_TRY(acf_json_real(from, o, "recall_given", &r.recall[ACF_RECALL_GIVEN]));
+    if (json_object_get(o, "ridge")) ACF_TRY(acf_json_real(from, o, "ridge", &r.ridge));
+    if (r.ridge < 0) return acf_fail(from.status, "%s: 'ridge' is %g, expected 0 or more", from.name, r.ridge);
     if (json_object_get(o, "filled")) ACF_TRY(acf_json_bool(from, o, "filled", &r.filled));
     if (json_object_get(o, "before")) ACF_TRY(count(from, o, "before", &r.before));
     *out = r;

@@ -48,6 +48,7 @@ typedef struct acf_fit_record {
     double valid;            /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
     int64_t valid_step;      /* and its step */
     double widen, soften;    /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
+    double ridge;            /* that the Gaussian mixture was fitted with (train/anchor.h); 0: the usual one */
     double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (train/recall.h); chance 0: it was not asked for */
     acf_refit refit;
     bool filled;             /* the second pass learned from rows whose holes were filled in (train/fill.h) */
@@ -56,7 +57,7 @@ typedef struct acf_fit_record {
 } acf_fit_record;
 
 /* {"end", "rows", "held", "steps", "epochs", "skipped", "left_out", "refit", "seconds"} and, where there was a validation, {"valid",
- * "valid_step", "widen", "soften"}, where it was asked whether to look rows up {"recall"}, a list, where it was started from another model {"before"}, and where holes were filled in for the second pass {"filled"}: true. "left_out", "widen" and "soften" are 0 and "refit" none where a
+ * "valid_step", "widen", "soften"}, where it was asked whether to look rows up {"recall"}, a list, where the mixture has another ridge than the usual one {"ridge"}, where it was started from another model {"before"}, and where holes were filled in for the second pass {"filled"}: true. "left_out", "widen" and "soften" are 0 and "refit" none where a
  * file does not say.
  * r is known. Gives *out (json_decref). Fails: ACF_EMEMORY. */
 acf_status acf_fit_record_to_json(const acf_fit_record *r, json_t **out);

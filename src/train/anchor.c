@@ -22,7 +22,10 @@
 #define ROWS_MAX 20000
 #define ROWS_MIN 500
 #define WIDE_WORK 1e9     /* the same of factors, whose products run faster */
-#define PRIOR_VARIANCE 0.3 /* of the rows that a covariance begins with */
+#define SHARP_RIDGE 0.03  /* the other ridge that is tried, */
+#define SHARP_ROWS 5000   /* of fewer rows: more leave little of either */
+#define FRUITLESS 2       /* doublings of the components without a gain that end the search */
+#define CLEARLY 2.0       /* nats over all held-out cells, by which whatever else is tried must gain: the more is tried, the sooner chance has one that fits a few cells */
 #define LEAST_PIVOT 1e-12
 #define HALF_LOG_2PI 0.91893853320467274178
 
@@ -211,10 +214,15 @@ static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
     if (to > from) add_missing(d, sums);
 }
 
+static double ridge_of(const acf_sample *s) { return s->ridge > 0 ? s->ridge : ACF_ANCHOR_RIDGE; }
+
+/* Rows that the prior of a covariance is worth. */
+static double prior_rows(const acf_sample *s) { return 2 + 0.5 * (double)(s->D - s->hidden); }
+
 /* The next mixture from the sums of all rows. */
 static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *next, const double *sums) {
     const int64_t K = g->K, D = g->D, each = 1 + D + D * D;
-    const double prior = 2 + 0.5 * (double)D;
+    const double prior = prior_rows(s), ridge = prior * ridge_of(s);
     for (int64_t k = 0; k < K; k++) {
         const double *w = sums + k * each, *first = w + 1, *second = first + D;
         const double n = *w, by = 1 / fmax(n, 1e-300);
@@ -224,7 +232,7 @@ static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *nex
             for (int64_t j = 0; j <= i; j++) {
                 const double c = second[i * D + j] - first[i] * first[j] * by;
                 double *to = next->cov + k * D * D;
-                to[i * D + j] = to[j * D + i] = (c + (i == j ? prior * PRIOR_VARIANCE : 0)) / (n + prior);
+                to[i * D + j] = to[j * D + i] = (c + (i == j ? ridge : 0)) / (n + prior);
             }
     }
 }
@@ -354,15 +362,15 @@ static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_pla
 /* Mean and covariance of component k of `next` from the sums of its rows: a normal inverse Wishart distribution, noninformative but for the ridge that
  * maximise adds, too. A component of few rows is drawn as if it had twice as many as columns, and near what was fitted: heavier tails would not be
  * what the table says. */
-static void draw_component(const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums, double *room, acf_place at) {
+static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums, double *room, acf_place at) {
     const int64_t D = g->D;
     const double *first = sums + 1, *second = first + D, n = *sums, by = 1 / fmax(n, 1);
-    const double prior = 2 + 0.5 * (double)D, freedom = fmax(n - 1, 2 * (double)D + 2);
+    const double prior = prior_rows(s), ridge = prior * ridge_of(s), freedom = fmax(n - 1, 2 * (double)D + 2);
     const double shrink = fmin(1, MORE_THAN_FITTED * (freedom - (double)D - 1) / (n + prior));
     double *c = room, *b = room + D * D, *mean = next->mean + k * D, *cov = next->cov + k * D * D;
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++)
-            c[i * D + j] = shrink * (second[i * D + j] - first[i] * first[j] * by + (i == j ? prior * PRIOR_VARIANCE : 0));
+            c[i * D + j] = shrink * (second[i * D + j] - first[i] * first[j] * by + (i == j ? ridge : 0));
     memcpy(mean, g->mean + k * D, (size_t)D * sizeof *mean);
     memcpy(cov, g->cov + k * D * D, (size_t)(D * D) * sizeof *cov);
     if (acf_cholesky(c, D, LEAST_PIVOT) >= 0) return;
@@ -429,7 +437,7 @@ void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *ne
     }
     for (int64_t k = 0; k < K; k++) {
         acf_place place = {.seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR, .draw = at.chain << 16 | at.step};
-        draw_component(g, next, k, sums + k * each, room, place);
+        draw_component(s, g, next, k, sums + k * each, room, place);
         place.column = (uint32_t)((D * D + D) * TRIES);
         total += next->weight[k] = K > 1 ? gamma_variate(place, sums[k * each] + 1) : 1;
     }
@@ -521,10 +529,25 @@ static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mi
     return ACF_OK;
 }
 
-/* The best of 1, 2, 4, ... components, to best (K_max components of room); or as many as are wanted, where that is not 0. One component
- * comes first always: the others begin with its width. *its_score: of the held-out cells, or by the criterion without them. */
-static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, acf_mixture *best, double *its_score) {
-    double top = -INFINITY, cells = 0;
+/* A search for the best mixture: the best so far and its score. */
+typedef struct search {
+    acf_mixture *best;
+    double top, ridge;
+    double clearly; /* gain per cell of whatever else is tried than more components as long as they gain */
+} search;
+
+/* What is gained per cell when all held-out cells gain so many nats. */
+static double per_held(const acf_sample *s, double nats) {
+    int64_t held = 0;
+    for (int64_t i = 0; i < s->R * s->D; i++) held += s->seen[i] == ACF_ANCHOR_HELD;
+    return held ? nats / (double)held : 0;
+}
+
+/* The best of 1, 2, 4, ... components with this ridge, to best (its components of room) where it clearly is better than what is there; or as many as are
+ * wanted, where that is not 0. One component comes first always: the others begin with its width. */
+static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, search *to) {
+    double cells = 0;
+    int fruitless = 0;
     const bool held = acf_sample_held(s);
     acf_status status = ACF_OK;
     for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN;
@@ -532,23 +555,38 @@ static acf_status choose(const acf_device *dev, const acf_sample *s, uint64_t se
     acf_mixture one = {0};
     double *near = acf_alloc((size_t)s->R * sizeof *near, "distances of rows");
     if (!near) return ACF_EMEMORY;
-    for (int64_t K = 1; K <= best->K && !status; K = wanted > K ? wanted : 2 * K) {
+    for (int64_t K = 1; K <= to->best->K && fruitless < FRUITLESS && !status; K = wanted > K ? wanted : 2 * K) {
         acf_mixture g;
         double logp = 0, score = 0;
         ACF_TRY_DONE(acf_mixture_create(K, s->D, &g));
         begin(&g, s, K == 1 ? NULL : &one, seed, near);
         status = iterate(dev, s, &g, cells, &logp);
         if (!status) status = judge(dev, s, &g, logp, cells, held, &score);
-        const bool better = !status && (score > top + WORTH || K == 1 || wanted) && isfinite(score);
-        if (better) mixture_copy(best, &g), top = score;
+        const bool first = to->top == -INFINITY;
+        const double worth = fruitless || s->ridge > 0 ? fmax(WORTH, to->clearly) : WORTH;
+        const bool better = !status && isfinite(score) && (score > to->top + worth || first || wanted);
+        if (better) mixture_copy(to->best, &g), to->top = score, to->ridge = s->ridge;
+        fruitless = better ? 0 : fruitless + 1;
         if (K == 1 && !status) one = g;
         else acf_mixture_free(&g);
-        if (!better || K == wanted) break;
+        if (K == wanted) break;
     }
 done:
     acf_mixture_free(&one);
     acf_release(near);
-    *its_score = top;
+    return status;
+}
+
+/* The best of all numbers of components and of both ridges, or what `as` says; *score: of the held-out cells, or by the criterion without them. */
+static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_anchor_choice *as, acf_mixture *best, double *score, double *ridge) {
+    search to = {.best = best, .top = -INFINITY, .clearly = per_held(s, CLEARLY)};
+    s->ridge = as ? as->ridge : 0;
+    acf_status status = search_numbers(dev, s, seed, as ? as->components : 0, &to);
+    if (!status && !as && acf_sample_held(s) && s->R < SHARP_ROWS) {
+        s->ridge = SHARP_RIDGE;
+        status = search_numbers(dev, s, seed, 0, &to);
+    }
+    *score = to.top, *ridge = to.ridge;
     return status;
 }
 
@@ -563,16 +601,17 @@ void acf_mixture_detach(acf_mixture *g, int64_t from) {
 
 /* The mixture that is blind to the columns from `from` on, where that is what `as` says or clearly the better one; *best is replaced then. */
 static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_anchor_choice *as, int64_t from, double score,
-                            acf_mixture *best) {
+                            acf_mixture *best, double *ridge) {
     acf_mixture blind;
-    double other;
+    double other, its_ridge;
     if (from == s->D || (as ? !as->blind : !acf_sample_held(s))) return ACF_OK;
     ACF_TRY(acf_mixture_create(best->K, s->D, &blind));
     acf_sample_hide(s, from);
-    acf_status status = choose(dev, s, seed, as ? as->components : 0, &blind, &other);
+    acf_status status = choose(dev, s, seed, as, &blind, &other, &its_ridge);
     if (!status && (as || other > score + BLINDLY)) {
         acf_mixture_detach(&blind, from);
         mixture_copy(best, &blind);
+        *ridge = its_ridge;
     }
     acf_mixture_free(&blind);
     return status;
@@ -591,13 +630,13 @@ static acf_status store(acf_device *dev, acf_param *p, const double *x) {
 }
 
 /* The mixture of s, to the network. */
-static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s, int64_t reals, uint64_t seed, const acf_anchor_choice *as) {
+static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s, int64_t reals, uint64_t seed, const acf_anchor_choice *as, double *ridge) {
     acf_mixture best;
     double score = -INFINITY;
     acf_status status = ACF_OK;
     ACF_TRY(acf_mixture_create(acf_net_anchor_size(net), s->D, &best));
-    if (!(as && as->blind)) status = choose(dev, s, seed, as ? as->components : 0, &best, &score);
-    if (!status) status = try_blind(dev, s, seed, as, reals, score, &best);
+    if (!(as && as->blind)) status = choose(dev, s, seed, as, &best, &score, ridge);
+    if (!status) status = try_blind(dev, s, seed, as, reals, score, &best, ridge);
     const double *from[3] = {best.weight, best.mean, best.cov};
     for (int i = 0; i < 3 && !status; i++) status = store(dev, acf_net_anchor(net)[i], from[i]);
     acf_mixture_free(&best);
@@ -654,18 +693,24 @@ static int64_t sample_rows(const acf_net *net, int64_t D, int64_t rows) {
 }
 
 acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows, const acf_encoder *e, const acf_holdout *hold,
-                          uint64_t seed, const acf_anchor_choice *as) {
+                          uint64_t seed, const acf_anchor_choice *as, acf_anchor_choice *found) {
     const int32_t *of, *value;
     const int64_t most = acf_net_anchor_rank(net);
+    double ridge = 0;
     int64_t reals;
+    if (found) *found = (acf_anchor_choice){0};
     if (!acf_net_anchor_size(net)) return ACF_OK;
     acf_net_reals(net, &reals);
     const int64_t D = reals + acf_net_indicators(net, &of, &value);
     acf_device *dev = acf_net_params(net)->dev;
     acf_sample s = {.D = D, .R = sample_rows(net, D, rows->n)};
     acf_status status = acf_sample_take(net, dev, t, rows, e, hold, seed, &s);
-    if (!status) status = most ? fit_factors(net, dev, &s, most, reals, seed, as) : fit_mixture(net, dev, &s, reals, seed, as);
+    if (!status) status = most ? fit_factors(net, dev, &s, most, reals, seed, as) : fit_mixture(net, dev, &s, reals, seed, as, &ridge);
     acf_sample_free(&s);
+    if (!status && found) {
+        ACF_TRY(acf_anchor_chosen(net, found));
+        found->ridge = ridge;
+    }
     return status;
 }
 

@@ -12,6 +12,7 @@ bool acf_sample_held(const acf_sample *s) {
 }
 
 void acf_sample_hide(acf_sample *s, int64_t from) {
+    s->hidden = s->D - from;
     for (int64_t r = 0; r < s->R; r++) memset(s->seen + r * s->D + from, ACF_ANCHOR_MISSING, (size_t)(s->D - from));
 }
 

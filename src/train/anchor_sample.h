@@ -12,6 +12,8 @@ typedef struct acf_sample {
     double *x;     /* (R,D); 0 where missing */
     uint8_t *seen; /* (R,D) of acf_seen */
     uint64_t *id;  /* (R) of the rows; NULL in a sample made by hand: their places */
+    int64_t hidden; /* the last columns that are seen nowhere */
+    double ridge;   /* variance that a covariance begins with; 0: ACF_ANCHOR_RIDGE */
     double *weight; /* (R) of the rows in EM, R in sum; NULL: 1 each. Not owned */
 } acf_sample;
 

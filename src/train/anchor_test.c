@@ -228,7 +228,7 @@ static void categories_count_where_they_help(void **state) {
         assert_int_equal(as.blind, !moves);
         for (int k = 0; k < 4; k++) {
             const acf_anchor_choice wish = {1 + k % 2, k >= 2};
-            assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish), ACF_OK);
+            assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish, NULL), ACF_OK);
             assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
             assert_true(as.components == wish.components && as.blind == wish.blind);
             const acf_tensor *mean = &acf_net_anchor(l.net)[1]->t, *cov = &acf_net_anchor(l.net)[2]->t;

@@ -261,7 +261,7 @@ static void a_wide_table_has_factors(void **state) {
         assert_false(as.blind); /* one more column is not worth looking away from */
         for (int k = 0; k < 4; k++) {
             const acf_anchor_choice wish = {1 + 4 * (k % 2), k >= 2};
-            assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish), ACF_OK);
+            assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish, NULL), ACF_OK);
             assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
             assert_true(as.components == wish.components && as.blind == wish.blind);
         }
@@ -280,7 +280,7 @@ static void memory_may_run_out(void **state) {
     int failures = 0;
     for (int64_t n = 1; status; n += 1 + n / 6, failures++) {
         acf_alloc_fail_at(n);
-        status = acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, l.hold, 5, NULL);
+        status = acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, l.hold, 5, NULL, NULL);
         acf_alloc_fail_at(0);
         assert_true(status == ACF_OK || status == ACF_EMEMORY);
         assert_int_equal(acf_alloc_live(), live);

@@ -163,6 +163,7 @@ static acf_status draw_member(acf_model *one, const acf_table *t, int64_t n) {
     if (choice.components == 0 || steps * acf_fitted_members(one) > WORK) return ACF_OK;
     ACF_TRY(fitted(one, s.D, &from));
     acf_status status = acf_sample_take(one->net, one->dev, t, &rows, one->encoder, NULL, (uint64_t)acf_options_int(one->config, "seed"), &s);
+    s.ridge = one->record.ridge;
     if (!status) status = draw_sets(one, &s, &from, n, reals, choice.blind);
     acf_sample_free(&s);
     acf_mixture_free(&from);

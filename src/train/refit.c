@@ -55,15 +55,13 @@ static acf_status take_best(acf_trainer *tr) {
 }
 
 acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end) {
-    acf_anchor_choice as;
-    ACF_TRY(acf_anchor_chosen(tr->net, &as));
     ACF_TRY(take_best(tr));
     ACF_TRY(acf_calibrate(tr)); /* while there are cells to ask */
     ACF_TRY(acf_recall_fit(tr));
     const acf_fit_record first = acf_trainer_record(tr, end);
     ACF_TRY(acf_refit_enter(tr, &first));
     ACF_TRY(acf_net_restart(tr->net, tr->set.seed));
-    return acf_anchor_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, &as);
+    return acf_anchor_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, &tr->anchor, NULL);
 }
 
 acf_status acf_refit_check(acf_trainer *tr) {

@@ -154,7 +154,7 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
     tr->all_cells = count_all(tr);
     ACF_TRY_DONE(acf_trainer_settle(tr, o));
     ACF_TRY_DONE(acf_batch_create(capacity(tr), data->table->D, &tr->batch));
-    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, NULL));
+    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, NULL, &tr->anchor));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);
@@ -557,7 +557,7 @@ acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     if (tr->pass == 2) return record_second(tr, end);
     acf_fit_record r = {.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
                             .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped, .left_out = tr->left_out,
-                            .valid = tr->state.best, .valid_step = tr->state.best_step, .widen = tr->widen, .soften = tr->soften, .seconds = tr->seconds};
+                            .valid = tr->state.best, .valid_step = tr->state.best_step, .widen = tr->widen, .soften = tr->soften, .ridge = tr->anchor.ridge, .seconds = tr->seconds};
     memcpy(r.recall, tr->recall, sizeof r.recall);
     return r;
 }

@@ -21,6 +21,7 @@
 #include "data/images.h"
 #include "model/fit_record.h"
 #include "model/image_net.h"
+#include "train/anchor.h"
 #include "train/train_options.h"
 
 #include <signal.h>
@@ -103,6 +104,7 @@ struct acf_trainer {
     bool stream;    /* they do without the table in the GPU's memory, even if it has room; false at first */
     int member;                   /* which of a model's members this is, from 0, */
     const struct acf_model *done; /* and those before it that were kept: a checkpoint has them, too. NULL: none */
+    acf_anchor_choice anchor; /* what the first pass's cells chose */
     double widen, soften; /* by which the kept weights are made less sure (calibrate.h); 0 before, and where they are not */
     double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (recall.h); chance 0 before, and where it is not asked for */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
