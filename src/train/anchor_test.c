@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "harness/lab.h"
 #include "harness/train_lab.h"
+#include "ops/gaussian.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -240,5 +241,128 @@ static void categories_count_where_they_help(void **state) {
     }
 }
 
-ACF_TESTS(anchor, cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
+/* Four columns; the last follows from the first two, but for a little, or from nothing. */
+static acf_table *following_table(bool follows) {
+    enum { N = 500, COLS = 4 };
+    static double x[N * COLS];
+    for (int64_t i = 0; i < N; i++) {
+        for (int64_t j = 0; j < COLS; j++) x[i * COLS + j] = noise(i, 60 + j);
+        if (follows) x[i * COLS + 3] = x[i * COLS] - x[i * COLS + 1] + 0.02 * noise(i, 70);
+    }
+    acf_table *t;
+    assert_int_equal(acf_tab_create(x, NULL, N, COLS, NULL, &t), ACF_OK);
+    return t;
+}
+
+/* Variance of the last column given the others, by the fitted mixture's only component. */
+static double left_of_last(acf_train_lab *l) {
+    const acf_tensor *cov = &acf_net_anchor(l->net)[2]->t;
+    const int64_t W = cov->dim[1];
+    double a[4][4];
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) a[i][j] = (double)cov->data[i * W + j];
+    for (int p = 0; p < 3; p++)
+        for (int i = p + 1; i < 4; i++)
+            for (int j = 3; j >= p; j--) a[i][j] -= a[i][p] / a[p][p] * a[p][j];
+    return a[3][3];
+}
+
+/* Where a column follows from others the usual ridge would hide it, and held-out cells say so; the choice is followed when it is given, and recorded. */
+static void held_out_cells_choose_the_ridge(void **state) {
+    (void)state;
+    double left[2];
+    for (int follows = 0; follows < 2; follows++) {
+        acf_train_lab l;
+        acf_anchor_choice found;
+        acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "anchor=1", "valid=0.1", NULL});
+        acf_train_lab_ready(&l, following_table(follows));
+        assert_true(follows ? l.tr->anchor.ridge > 0 && l.tr->anchor.ridge < ACF_ANCHOR_RIDGE : l.tr->anchor.ridge == 0);
+        for (int k = 0; k < 2 && follows; k++) {
+            const acf_anchor_choice wish = {1, false, k ? l.tr->anchor.ridge : 0};
+            assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish, &found), ACF_OK);
+            assert_true(found.components == 1 && found.ridge == wish.ridge);
+            left[k] = left_of_last(&l);
+        }
+        json_t *text;
+        acf_fit_record r, again;
+        const acf_json_source from = {"a record", ACF_EMODEL};
+        if (acf_trainer_run(l.tr, NULL, NULL) || acf_trainer_finish(l.tr)) fail_msg("%s", acf_error());
+        r = acf_trainer_record(l.tr, ACF_END_STEPS);
+        assert_true(r.ridge == l.tr->anchor.ridge);
+        assert_int_equal(acf_fit_record_to_json(&r, &text), ACF_OK);
+        assert_int_equal(acf_fit_record_from_json(from, text, &again), ACF_OK);
+        assert_true(again.ridge == r.ridge && (json_object_get(text, "ridge") != NULL) == follows);
+        json_object_set_new(text, "ridge", json_real(-1));
+        assert_int_equal(acf_fit_record_from_json(from, text, &again), ACF_EMODEL);
+        json_decref(text);
+        acf_train_lab_close(&l);
+    }
+    assert_true(left[1] < 0.5 * left[0] && left[1] > 1e-5);
+}
+
+/* Before its first step a network is the mixture in front of it: here independent standard normal columns, whatever is given and whatever the seed. */
+static void networks_begin_as_their_mixture(void **state) {
+    (void)state;
+    static const char *const settings[3][2] = {{"likelihood=set", "seed=5"}, {"likelihood=ar", "seed=5"}, {"likelihood=set", "seed=6"}};
+    for (int k = 0; k < 3; k++) {
+        enum { ROWS = 200, COLS = 4 };
+        acf_train_lab l;
+        int64_t row[ROWS];
+        acf_batch *b;
+        acf_train_lab_open(&l, 1, (const char *[]){settings[k][0], settings[k][1], "steps=1", "anchor=1", "flow=", NULL});
+        acf_train_lab_ready(&l, following_table(false));
+        acf_param *const *p = acf_net_anchor(l.net);
+        for (int64_t i = 0; i < COLS; i++) {
+            p[1]->t.data[i] = 0;
+            for (int64_t j = 0; j < COLS; j++) p[2]->t.data[i * COLS + j] = i == j;
+        }
+        assert_int_equal(acf_batch_create(ROWS, COLS, &b), ACF_OK);
+        for (int64_t i = 0; i < ROWS; i++) row[i] = i;
+        acf_batch_fill(l.dev, b, l.table, l.encoder, NULL, ACF_BATCH_TRAIN, row, ROWS);
+        for (int64_t c = 0; c < ROWS * COLS; c++) b->m[c] = 1, b->b[c] = (c / COLS + c) % 3 == 0;
+        acf_tape_begin(l.tr->tape, false);
+        const acf_tensor *logp = acf_net_logp(l.tr->tape, acf_net_view(l.tr->tape, l.net, b, NULL));
+        assert_int_equal(acf_tape_check(l.tr->tape, logp), ACF_OK);
+        for (int64_t i = 0; i < ROWS; i++) {
+            double expected = 0, far = 0;
+            for (int64_t c = i * COLS; c < (i + 1) * COLS; c++) {
+                if (b->b[c]) continue;
+                expected -= 0.5 * (double)b->x[c] * (double)b->x[c] + ACF_HALF_LOG_2PI, far = fmax(far, fabs((double)b->x[c]));
+            }
+            if (far < 2.5) acf_assert_close((double)logp->data[i], expected, 0.02, "log p");
+        }
+        acf_batch_free(b);
+        acf_train_lab_close(&l);
+    }
+}
+
+/* Columns that nothing is seen of are worth no rows of the prior. */
+static void hidden_columns_have_no_prior(void **state) {
+    (void)state;
+    enum { WIDE = 9 };
+    acf_device *dev = device(1);
+    double var[2], logp;
+    for (int wide = 0; wide < 2; wide++) {
+        const int64_t W = wide ? WIDE : 2;
+        static double x[R * WIDE];
+        static uint8_t seen[R * WIDE];
+        acf_mixture g[2];
+        memset(seen, ACF_ANCHOR_SEEN, sizeof seen);
+        for (int64_t i = 0; i < 20; i++)
+            for (int64_t j = 0; j < W; j++) x[i * W + j] = noise(i, j);
+        acf_sample s = {20, W, x, seen};
+        if (wide) acf_sample_hide(&s, 2);
+        for (int k = 0; k < 2; k++) assert_int_equal(acf_mixture_create(1, W, &g[k]), ACF_OK);
+        g[0].weight[0] = 1;
+        for (int64_t j = 0; j < W; j++) g[0].cov[j * W + j] = 1;
+        assert_int_equal(acf_em_step(dev, &s, &g[0], &g[1], &logp), ACF_OK);
+        var[wide] = g[1].cov[0];
+        for (int k = 0; k < 2; k++) acf_mixture_free(&g[k]);
+    }
+    acf_assert_close(var[1], var[0], 1e-12, "variance");
+    acf_device_close(dev);
+}
+
+ACF_TESTS(anchor, cmocka_unit_test(held_out_cells_choose_the_ridge), cmocka_unit_test(hidden_columns_have_no_prior),
+          cmocka_unit_test(networks_begin_as_their_mixture), cmocka_unit_test(an_iteration_is_the_textbook_s), cmocka_unit_test(held_out_cells_are_scored_given_the_seen),
           cmocka_unit_test(em_climbs_on_any_threads), cmocka_unit_test(categories_count_where_they_help))

@@ -150,8 +150,8 @@ static void the_anchor_keeps_its_components(void **state) {
         acf_anchor_choice as;
         open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "anchor=4", NULL});
         acf_train_end end = run(&l);
-        acf_real *weight = acf_net_anchor(l.net)[0]->t.data;
-        for (int k = 0; k < 4; k++) weight[k] = k < wanted ? (acf_real)0.25 : 0;
+        const acf_real *weight = acf_net_anchor(l.net)[0]->t.data;
+        l.tr->anchor.components = wanted;
         begin(&l, end);
         assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
         assert_int_equal(as.components, wanted);
