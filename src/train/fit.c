@@ -81,12 +81,20 @@ static void save_when_due(run *r) {
 /* Members that come behind this one. */
 static double others_left(const run *r) { return (double)acf_max(r->how->members - r->how->member - 1, 0); }
 
+/* Seconds that this member's second pass takes at most. Behind the last step of the first its length is known, and whether there is one. */
+static double second_at_most(const run *r, const acf_train_progress *p) {
+    const acf_trainer *tr = r->tr;
+    if (!acf_refit_planned(tr)) return 0;
+    if (p->left > 0) return ACF_REFIT_STEPS * p->each * (double)tr->limit;
+    return acf_refit_due(tr, ACF_END_STEPS) ? ACF_REFIT_STEPS * p->each * (double)tr->state.best_step : 0;
+}
+
 /* Seconds to the last step that any pass of this member and of those behind it may take: a second pass has ACF_REFIT_STEPS for each that the first took
  * to its best, which may be its last. NaN: there is no limit. */
 static double left_at_most(const run *r, const acf_train_progress *p) {
     const acf_trainer *tr = r->tr;
     const double first = tr->limit ? p->each * (double)tr->limit : (double)NAN, second = acf_refit_planned(tr) ? ACF_REFIT_STEPS * first : 0;
-    const double here = tr->pass == 1 ? p->left + second : p->left;
+    const double here = tr->pass == 1 ? p->left + second_at_most(r, p) : p->left;
     return others_left(r) > 0 ? here + others_left(r) * (first + second) : here;
 }
 
