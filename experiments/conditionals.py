@@ -125,7 +125,7 @@ def scored(m, row, cols, j, drawn):
         v = lo + h * np.arange(-2, round((hi - lo) / h) + 3)
         p = density(v, 8) * h
         few = np.unique(own)
-        if np.isin(np.round(drawn[(drawn >= lo) & (drawn <= own.max())] / h), np.round(few / h)).all():
+        if np.isin(np.round(drawn[(drawn >= own.min()) & (drawn <= own.max())] / h), np.round(few / h)).all():
             p = to_nearest(v, p, few, h)
         return v + h / 2, np.cumsum(p) / p.sum()
     q = np.quantile(drawn, np.linspace(0, 1, 1500))
