@@ -220,23 +220,17 @@ static int32_t lead(double t, double z, double slope, double end, double *to_t, 
     return LEADING;
 }
 
-/* Knots between an end and the outermost one of the body, or, where there is no end, those that the line has beyond it: the nearest to the body last.
- * Returns their number. */
-static int32_t lead_or_keep(const acf_warp *w, bool upper, double t, double z, double slope, double end, double *to_t, double *to_z) {
+/* Knots beyond the outermost one of the body, at t and z with this slope: they lead to an end, or where there is none, are those that the line has, or go on
+ * as it stands where w is the identity. The farthest comes first. Returns their number. */
+static int32_t beyond(const acf_warp *w, bool upper, double t, double z, double slope, double end, double *to_t, double *to_z) {
     static const acf_tail_fit none = {0};
-    if (isfinite(end)) {
-        const int32_t n = lead(t, z, slope, end, to_t, to_z);
-        if (n) return n;
-    }
-    if (!w->n) go_on(t, z, &none, upper, to_t, to_z);
-    for (int k = 0; k < ACF_WARP_TAIL && w->n; k++) {
-        const int32_t from = upper ? w->n - ACF_WARP_TAIL + k : ACF_WARP_TAIL - 1 - k;
-        to_t[k] = w->t[from], to_z[k] = w->z[from];
-    }
-    for (int k = 0; k < ACF_WARP_TAIL / 2; k++) {
-        const double at = to_t[k], za = to_z[k];
-        to_t[k] = to_t[ACF_WARP_TAIL - 1 - k], to_z[k] = to_z[ACF_WARP_TAIL - 1 - k];
-        to_t[ACF_WARP_TAIL - 1 - k] = at, to_z[ACF_WARP_TAIL - 1 - k] = za;
+    double near_t[ACF_WARP_TAIL], near_z[ACF_WARP_TAIL];
+    const int32_t led = isfinite(end) ? lead(t, z, slope, end, to_t, to_z) : 0;
+    if (led) return led;
+    if (!w->n) go_on(t, z, &none, upper, near_t, near_z);
+    for (int32_t k = 0; k < ACF_WARP_TAIL; k++) {
+        const int32_t at = upper ? w->n - 1 - k : k, nearest = ACF_WARP_TAIL - 1 - k;
+        to_t[k] = w->n ? w->t[at] : near_t[nearest], to_z[k] = w->n ? w->z[at] : near_z[nearest];
     }
     return ACF_WARP_TAIL;
 }
@@ -251,9 +245,9 @@ acf_status acf_warp_bend(acf_warp *w, const acf_warp_ends *ends) {
     if ((!low && !high) || !(body_t[0] < body_t[last])) return ACF_OK;
     const double first_slope = (body_z[1] - body_z[0]) / (body_t[1] - body_t[0]);
     const double last_slope = (body_z[last] - body_z[last - 1]) / (body_t[last] - body_t[last - 1]);
-    int32_t n = lead_or_keep(w, false, body_t[0], body_z[0], first_slope, ends->low, t, z);
+    int32_t n = beyond(w, false, body_t[0], body_z[0], first_slope, ends->low, t, z);
     for (int32_t k = 0; k < body; k++, n++) t[n] = body_t[k], z[n] = body_z[k];
-    int32_t top = lead_or_keep(w, true, body_t[last], body_z[last], last_slope, ends->high, top_t, top_z);
+    int32_t top = beyond(w, true, body_t[last], body_z[last], last_slope, ends->high, top_t, top_z);
     while (top > 0) top--, t[n] = top_t[top], z[n] = top_z[top], n++;
     ACF_TRY(acf_warp_create(n, &out));
     memcpy(out.t, t, (size_t)n * sizeof *t), memcpy(out.z, z, (size_t)n * sizeof *z);
