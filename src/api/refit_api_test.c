@@ -40,6 +40,7 @@ typedef struct watch {
     int64_t calls, stop_at; /* ends training at this call */
     int64_t last_of_first;  /* calls of the first pass */
     acf_fit_report fifth;   /* of the fifth step of the first pass */
+    acf_fit_report second;  /* of the first step of the second pass */
     acf_fit_report last[2]; /* of each pass */
 } watch;
 
@@ -48,6 +49,7 @@ static int look(void *ctx, const acf_fit_report *r) {
     assert_in_range(r->pass, 1, 2);
     w->last[r->pass - 1] = *r;
     if (r->pass == 1 && r->step == 5) w->fifth = *r;
+    if (r->pass == 2 && r->step == 1) w->second = *r;
     w->calls++;
     if (r->pass == 1) w->last_of_first = w->calls;
     return w->calls == w->stop_at;
@@ -95,9 +97,24 @@ static void what_is_left_counts_both_passes(void **state) {
     assert_true(w.fifth.best_step == 3 && fabs(w.fifth.eta_early - step * (7 + 2 * 3)) < 0.2 * w.fifth.eta_early + 1e-3); /* patience would last longer than the limit */
     const acf_fit_report *a = &w.last[0];
     assert_true(a->eta > 0 && fabs(a->eta_early - a->elapsed / 12 * 2 * (double)a->best_step) < 0.2 * a->eta_early + 1e-3);
+    assert_true(fabs(a->eta - a->eta_early) < 0.01 * a->eta); /* by now it is known how long the second takes */
+    assert_true(w.second.eta > 0 && w.second.eta < a->eta + a->elapsed);
     if (fit(options("false", "1", false), &one, &m)) fail_msg("%s", acf_error());
     acf_model_free(m);
     assert_true(one.last[0].eta == 0 && one.last[0].eta_early == 0);
+}
+
+/* Members that keep their mixtures have no second pass: nothing is left behind the last step of the first. */
+static void a_pass_that_will_not_be_is_not_waited_for(void **state) {
+    (void)state;
+    watch w = {0};
+    acf_model *m;
+    acf_options *o = options("true", "1", false);
+    assert_true(!acf_options_set(o, "anchor", "2") && !acf_options_set(o, "members", "2") && !acf_options_set(o, "lr", "1e-9"));
+    if (fit(o, &w, &m)) fail_msg("%s", acf_error());
+    acf_model_free(m);
+    assert_true(w.last[0].member == 2 && w.last[0].step == 12 && w.last[0].best_step == 0 && w.last[1].pass == 0);
+    assert_true(w.last[0].eta == 0 && w.last[0].eta_early == 0);
 }
 
 /* After every step of either pass, on another number of threads each time. */
@@ -172,5 +189,6 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
-ACF_TESTS(refit_api, cmocka_unit_test(reports_tell_the_passes_apart), cmocka_unit_test(what_is_left_counts_both_passes), WITH_PATH(interrupted_anywhere_it_ends_the_same),
+ACF_TESTS(refit_api, cmocka_unit_test(reports_tell_the_passes_apart), cmocka_unit_test(what_is_left_counts_both_passes),
+          cmocka_unit_test(a_pass_that_will_not_be_is_not_waited_for), WITH_PATH(interrupted_anywhere_it_ends_the_same),
           WITH_PATH(the_model_says_so), WITH_PATH(survives_without_memory))
