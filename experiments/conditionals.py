@@ -98,22 +98,9 @@ def step_of(values):
     return d if d and np.all(np.abs(k - np.round(k)) < 1e-3) else 0
 
 
-def to_nearest(v, p, few, h):
-    """Mass of steps between the values that a column of few values takes, moved to the nearest of them, as draws are; halves where two are as near."""
-    out, place = p.copy(), np.round((few - v[0]) / h).astype(int)
-    for a, b in zip(place[:-1], place[1:]):
-        for k in range(a + 1, b):
-            share = .5 if k - a == b - k else float(k - a < b - k)
-            out[a] += share * p[k]
-            out[b] += (1 - share) * p[k]
-            out[k] = 0
-    return out
-
-
 def scored(m, row, cols, j, drawn):
     """(values, P(X <= value)) by scores, between the values that column j may have; of a class its probability. A cell that was rounded has the
-    density of one point of its step: eight rows with points of their own stand for each. Draws of a column of few values are the nearest of these
-    (docs/columns.md), and so the mass between them counts. Values of donors are atoms of the density."""
+    density of one point of its step: eight rows with points of their own stand for each. Values of donors are atoms of the density."""
     D, own = m.x.shape[1], m.x[~np.isnan(m.x[:, j]), j]
     density = lambda v, copies=1: np.exp(m.logp(*question(D, row, cols, j, np.repeat(v, copies)))).reshape(-1, copies).mean(1)
     if m.classes[j]:
@@ -124,9 +111,6 @@ def scored(m, row, cols, j, drawn):
     if h and (hi - lo) / h < 1500 and len(np.unique(drawn)) < 0.5 * len(drawn):
         v = lo + h * np.arange(-2, round((hi - lo) / h) + 3)
         p = density(v, 8) * h
-        few = np.unique(own)
-        if np.isin(np.round(drawn[(drawn >= own.min()) & (drawn <= own.max())] / h), np.round(few / h)).all():
-            p = to_nearest(v, p, few, h)
         return v + h / 2, np.cumsum(p) / p.sum()
     q = np.quantile(drawn, np.linspace(0, 1, 1500))
     grid = np.unique(np.concatenate([q, np.linspace(q[0], q[-1], 1000)]))

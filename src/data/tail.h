@@ -1,9 +1,12 @@
-/* What lies beyond the outermost observed values of a column: a generalised Pareto distribution of the outer tenth, 10 to 100 values.
+/* The tail of a column beyond its observed values: a generalised Pareto distribution, fitted to the outer tenth, 10 to
+ * 100 values.
  *
- *     excess over u  ~  GPD(shape, scale)       P(X > u) = share       value that a share p of all is beyond:  u + scale/shape ((share/p)^shape - 1)
+ *     excess over u  ~  GPD(shape, scale)       P(X > u) = share
+ *     a share p of all is beyond u + scale/shape ((share/p)^shape - 1)
  *
- * By L-moments of the excesses, which one outlier moves little; the shape is held near 0, an exponential tail, by what 10 values are worth, and is 0.5 at most:
- * heavier tails have no variance, and a few rows cannot tell. The mean of what is beyond u is that of the observed values. */
+ * It is fitted by L-moments of the excesses, which one outlier moves little. A prior worth 10 values holds the shape
+ * near 0, an exponential tail. The shape is 0.5 at most: heavier tails have no variance, and a few rows cannot tell.
+ * The mean excess is that of the observed values. */
 #ifndef ACF_DATA_TAIL_H
 #define ACF_DATA_TAIL_H
 

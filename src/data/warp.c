@@ -173,8 +173,8 @@ static int cut(const curve *c, span *list, int room) {
     return n;
 }
 
-/* Knots for what is beyond the outermost one, at t and z: as the tail of the values goes on, the nearest knot first. Not steeper than standardising does, or
- * a value just outside a bound would seem impossible rather than rare. */
+/* Knots beyond the outermost one, at t and z, along the fitted tail, the nearest first. Not steeper than standardising,
+ * or a value just outside a bound would seem impossible rather than rare. */
 static void go_on(double t, double z, const acf_tail_fit *tail, bool upper, double *to_t, double *to_z) {
     static const double at[ACF_WARP_TAIL] = {0.25, 0.5, 1, 1.5, 2.25, 3};
     const double sign = upper ? 1 : -1, here = tail->scale > 0 ? acf_tail_beyond(tail, acf_normal_tail(z, upper)) : 0;
@@ -220,8 +220,8 @@ static int32_t lead(double t, double z, double slope, double end, double *to_t, 
     return LEADING;
 }
 
-/* Knots beyond the outermost one of the body, at t and z with this slope: they lead to an end, or where there is none, are those that the line has, or go on
- * as it stands where w is the identity. The farthest comes first. Returns their number. */
+/* Knots beyond the outermost one of the body, at t and z with this slope, the farthest first: towards an end; where
+ * there is none, those that w has; where w is the identity, straight on. Returns their number. */
 static int32_t beyond(const acf_warp *w, bool upper, double t, double z, double slope, double end, double *to_t, double *to_z) {
     static const acf_tail_fit none = {0};
     double near_t[ACF_WARP_TAIL], near_z[ACF_WARP_TAIL];

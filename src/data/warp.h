@@ -8,7 +8,8 @@
  *
  * What is stored is a line through at most ACF_WARP_CURVE points of that curve. A knot is put where the line misses most, until it
  * misses nowhere by more than 0.02 and half the curve's own standard error. So forward, inverse and slope are exact, each
- * other's inverse to rounding, and cost a binary search; beyond the observed values it goes on by six knots as their tail does (tail.h), and then for ever. On the observed values of a tail a
+ * other's inverse to rounding, and cost a binary search; beyond the observed
+ * values it follows their tail by six knots (tail.h), and then its last piece goes on for ever. On the observed values of a tail a
  * line and a smooth curve give the same density within 1 %. */
 #ifndef ACF_DATA_WARP_H
 #define ACF_DATA_WARP_H

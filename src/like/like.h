@@ -32,13 +32,14 @@ struct acf_like {
     acf_set_net set;     /* of `set`: as many blocks as gru_layers; the context begins with x·b (D) and b (D) */
     acf_param *slots;    /* of `set`, (F,2D): what values modelled before add, where they live in another space than given ones */
     bool apart;          /* they do: something was done to the modelled values before */
-    bool normal;         /* `ar`, `set`: initialised as the standard normal density, whatever is given (acf_like_fill) */
+    bool normal;         /* `ar`, `set`: initialised as the standard normal density (acf_like_fill) */
     acf_tensor *head;    /* of `ar` and `set`, (3K): the bias of their mixture's parameters */
     acf_flow linear;     /* of `gaussian` */
 };
 
-/* Where k->normal, fills the head: K components of one scale, with means at quantiles of N(0, 0.09), which together are the standard normal density
- * (log p within 0.01 up to 3 deviations). Its weights begin at 0, so that is the density of every cell. Fails: ACF_EMEMORY, ACF_EDEVICE. */
+/* Where k->normal, fills the head: K components of one scale with means at quantiles of N(0, 0.09). Together they are
+ * the standard normal density (log p within 0.01 up to 3 deviations). The head's weights are 0, so every cell has it.
+ * Fails: ACF_EMEMORY, ACF_EDEVICE. */
 acf_status acf_like_fill(const acf_like *k, acf_device *dev);
 
 extern const acf_like_kind acf_like_ar, acf_like_gaussian, acf_like_set;

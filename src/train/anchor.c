@@ -25,7 +25,7 @@
 #define SHARP_RIDGE 0.03  /* the other ridge that is tried, */
 #define SHARP_ROWS 5000   /* of fewer rows: more leave little of either */
 #define FRUITLESS 2       /* doublings of the components without a gain that end the search */
-#define CLEARLY 2.0       /* nats over all held-out cells, by which whatever else is tried must gain: the more is tried, the sooner chance has one that fits a few cells */
+#define CLEARLY 2.0       /* nats over all held-out cells that any further candidate must gain: of many, one fits a few cells by chance */
 #define LEAST_PIVOT 1e-12
 #define HALF_LOG_2PI 0.91893853320467274178
 
@@ -362,7 +362,8 @@ static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_pla
 /* Mean and covariance of component k of `next` from the sums of its rows: a normal inverse Wishart distribution, noninformative but for the ridge that
  * maximise adds, too. A component of few rows is drawn as if it had twice as many as columns, and near what was fitted: heavier tails would not be
  * what the table says. */
-static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums, double *room, acf_place at) {
+static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums,
+                           double *room, acf_place at) {
     const int64_t D = g->D;
     const double *first = sums + 1, *second = first + D, n = *sums, by = 1 / fmax(n, 1);
     const double prior = prior_rows(s), ridge = prior * ridge_of(s), freedom = fmax(n - 1, 2 * (double)D + 2);
@@ -543,8 +544,8 @@ static double per_held(const acf_sample *s, double nats) {
     return held ? nats / (double)held : 0;
 }
 
-/* The best of 1, 2, 4, ... components with this ridge, to best (its components of room) where it clearly is better than what is there; or as many as are
- * wanted, where that is not 0. One component comes first always: the others begin with its width. */
+/* Tries 1, 2, 4, ... components with this ridge, or as many as are wanted, where that is not 0. A mixture that is clearly
+ * better than to->best replaces it. One component always comes first: the others begin with its width. */
 static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, search *to) {
     double cells = 0;
     int fruitless = 0;
@@ -577,8 +578,10 @@ done:
     return status;
 }
 
-/* The best of all numbers of components and of both ridges, or what `as` says; *score: of the held-out cells, or by the criterion without them. */
-static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_anchor_choice *as, acf_mixture *best, double *score, double *ridge) {
+/* The best of all numbers of components and of both ridges, or what `as` says; *score: of the held-out cells, or by the
+ * criterion without them. */
+static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_anchor_choice *as, acf_mixture *best,
+                         double *score, double *ridge) {
     search to = {.best = best, .top = -INFINITY, .clearly = per_held(s, CLEARLY)};
     s->ridge = as ? as->ridge : 0;
     acf_status status = search_numbers(dev, s, seed, as ? as->components : 0, &to);

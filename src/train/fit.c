@@ -81,7 +81,7 @@ static void save_when_due(run *r) {
 /* Members that come behind this one. */
 static double others_left(const run *r) { return (double)acf_max(r->how->members - r->how->member - 1, 0); }
 
-/* Seconds that this member's second pass takes at most. Behind the last step of the first its length is known, and whether there is one. */
+/* Seconds that this member's second pass takes at most. After the last step of the first pass its length is known. */
 static double second_at_most(const run *r, const acf_train_progress *p) {
     const acf_trainer *tr = r->tr;
     if (!acf_refit_planned(tr)) return 0;

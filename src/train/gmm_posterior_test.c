@@ -97,9 +97,11 @@ static void weights_are_repetitions(void **state) {
     }
     for (int k = 0; k < 3; k++) g[k] = (acf_mixture){1, D, number[k], number[k] + 1, number[k] + 1 + D};
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
-    const acf_sample weighted = {.R = R, .D = D, .x = x[0], .seen = seen[0], .weight = weight}, twice = {.R = R, .D = D, .x = x[1], .seen = seen[1]};
+    const acf_sample weighted = {.R = R, .D = D, .x = x[0], .seen = seen[0], .weight = weight};
+    const acf_sample twice = {.R = R, .D = D, .x = x[1], .seen = seen[1]};
     assert_int_equal(acf_em_step(dev, &weighted, &g[0], &g[1], &logp[0]), ACF_OK);
     assert_int_equal(acf_em_step(dev, &twice, &g[0], &g[2], &logp[1]), ACF_OK);
+    acf_assert_close(logp[0], logp[1], 1e-9, "log p");
     for (int i = 0; i < SIZE; i++) acf_assert_close(number[1][i], number[2][i], 1e-9, "parameters");
     acf_device_close(dev);
 }
