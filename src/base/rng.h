@@ -37,6 +37,7 @@ typedef enum acf_stream_id {
     ACF_STREAM_LEVEL,     /* which of the levels that share a class is written */
     ACF_STREAM_AUGMENT,   /* missing cells that parameter draws are made with */
     ACF_STREAM_POSTERIOR, /* parameter draws */
+    ACF_STREAM_ORDER,     /* order of a row's cells in a sequence */
     ACF_STREAM_TEST = 0x7fff,
     ACF_STREAM_DROPOUT = 0x8000 /* and the 4095 that follow: a stream for each place in a model */
 } acf_stream_id;

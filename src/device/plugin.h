@@ -18,7 +18,7 @@
 #include <stdarg.h>
 
 /* Counted up when a struct that both sides use changes while the version stays. */
-#define ACF_PLUGIN_ABI 4
+#define ACF_PLUGIN_ABI 5
 #define ACF_MARKS 2
 #define ACF_PLUGIN_FILE "libacflow_cuda.so"
 #define ACF_PLUGIN_ENTRY "acflow_cuda_plugin"
@@ -27,6 +27,7 @@
 typedef struct acf_tape acf_tape;
 typedef struct acf_tensor acf_tensor;
 typedef struct acf_subset acf_subset;
+typedef struct acf_order acf_order;
 typedef struct acf_kernel acf_kernel;
 typedef struct acf_op acf_op;
 typedef struct acf_params acf_params;
@@ -84,6 +85,8 @@ typedef struct acf_plugin {
     /* tensor/subset.h: fills what N, D and T (a capacity) leave open, from masks in device memory; and a half from its whole. */
     acf_status (*subset_build)(acf_tape *t, const uint8_t *b, const uint8_t *m, acf_subset *u);
     acf_status (*subset_split)(acf_tape *t, acf_subset *half);
+    /* A sequence of all present cells (acf_subset_order); fills what N, D and T leave open, `place` too. */
+    acf_status (*subset_order)(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, acf_subset *u);
     /* Rows that found no room in a subset since this was last asked. Waits for the device. */
     acf_status (*take_left_out)(acf_device *dev, int64_t *out);
 

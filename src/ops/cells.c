@@ -103,3 +103,26 @@ void acf_put_codes(acf_tape *t, int32_t *codes, const int32_t *made, const acf_s
     *(acf_put_codes_attrs *)n->attr = (acf_put_codes_attrs){codes, made, u};
     acf_node_run(t, n);
 }
+
+static acf_status reals_put_forward(acf_tape *t, acf_node *n) {
+    const acf_cells at = ((const acf_put_reals_attrs *)n->attr)->at;
+    const acf_tensor *x = n->in[0], *made = n->in[1];
+    (void)t;
+    for (int64_t p = 0; p < made->dim[0]; p++)
+        if (at.row[p] >= 0) x->data[at.row[p] * x->dim[1] + at.column[p]] = made->data[p];
+    return ACF_OK;
+}
+
+const acf_op acf_op_put_reals = {"put_reals", ACF_OP_put_reals, {reals_put_forward, NULL}};
+
+void acf_put_reals(acf_tape *t, acf_tensor *x, acf_tensor *made, acf_cells at) {
+    char sx[ACF_SHAPE_TEXT], sm[ACF_SHAPE_TEXT];
+    acf_node *n = acf_node_new(t, &acf_op_put_reals, sizeof(acf_put_reals_attrs), 2, (acf_tensor *[]){x, made});
+    if (!n) return;
+    if (x->ndim != 2 || made->ndim != 1) {
+        acf_reject(t, n->op, "values %s into x %s; expected (n) into (N, K)", acf_tensor_shape(made, sm), acf_tensor_shape(x, sx));
+        return;
+    }
+    *(acf_put_reals_attrs *)n->attr = (acf_put_reals_attrs){at};
+    acf_node_run(t, n);
+}

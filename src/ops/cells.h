@@ -3,6 +3,7 @@
 #ifndef ACF_OPS_CELLS_H
 #define ACF_OPS_CELLS_H
 
+#include "ops/draw.h"
 #include "ops/ops.h"
 
 /* All cells of a batch (data/batches.h), in device memory. */
@@ -31,6 +32,9 @@ acf_tensor *acf_mask_numbers(acf_tape *t, const uint8_t *mask, int64_t N, int64_
 /* codes (N,D), in device memory: the modelled cells = made (T), packed over u. Fails: ACF_EDEVICE. */
 void acf_put_codes(acf_tape *t, int32_t *codes, const int32_t *made, const acf_subset *u);
 
+/* The same for reals: cells at.row·K + at.column of x (N,K) = made (n), in place; at (n) in device memory, a row below 0: none. */
+void acf_put_reals(acf_tape *t, acf_tensor *x, acf_tensor *made, acf_cells at);
+
 /* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
 
 typedef struct acf_take_attrs {
@@ -50,5 +54,9 @@ typedef struct acf_put_codes_attrs {
     const int32_t *made;
     const acf_subset *u;
 } acf_put_codes_attrs;
+
+typedef struct acf_put_reals_attrs {
+    acf_cells at;
+} acf_put_reals_attrs;
 
 #endif

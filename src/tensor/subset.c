@@ -2,6 +2,8 @@
  * elements; a few microseconds for a batch, so nothing here is threaded. */
 #include "tensor/subset.h"
 
+#include "base/rng.h"
+
 #include <string.h>
 
 /* The arrays, writable while they are being built. */
@@ -108,6 +110,52 @@ acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, 
         w.size[i] = n;
     }
     ACF_TRY(finish(mem, &w, u));
+    *out = u;
+    return ACF_OK;
+}
+
+/* What a row is sorted by: the stage in the high half, 0 for given cells, and what shuffles it in the low one. */
+static void keys_of(uint64_t *key, uint32_t *word, const uint8_t *b, const acf_order *o, int64_t i, int64_t D) {
+    const acf_place at = {.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .draw = o->now ? *o->now : o->draw};
+    if (o->shuffle) acf_rng_words(at, D, word);
+    for (int64_t j = 0; j < D; j++)
+        key[j] = (uint64_t)(b && b[i * D + j] ? 0 : 1 + o->stage[j]) << 32 | (o->shuffle ? word[j] : (uint32_t)j);
+}
+
+/* cols (n) by key, ties by column; n is some dozens, and the columns are in order where nothing shuffles them. */
+static void sort_columns(int32_t *cols, const uint64_t *key, int64_t n) {
+    for (int64_t k = 1; k < n; k++) {
+        const int32_t col = cols[k];
+        int64_t at = k;
+        for (; at > 0 && key[cols[at - 1]] > key[col]; at--) cols[at] = cols[at - 1];
+        cols[at] = col;
+    }
+}
+
+acf_status acf_subset_order(acf_arena *mem, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N, int64_t D,
+                            const acf_subset **out) {
+    builder w = {0};
+    acf_subset *u;
+    ACF_TRY(start(mem, N, D, &w, &u));
+    int32_t *place = ints(mem, N * D);
+    const acf_mark mark = acf_arena_mark(mem);
+    uint64_t *key = acf_arena_alloc(mem, (size_t)(D + 1) * sizeof *key);
+    uint32_t *word = acf_arena_alloc(mem, (size_t)(D + 1) * sizeof *word);
+    if (!place || !key || !word) return ACF_EMEMORY;
+    for (int64_t i = 0; i < N; i++) {
+        int32_t n = 0;
+        keys_of(key, word, b, o, i, D);
+        for (int64_t j = 0; j < D; j++) {
+            place[i * D + j] = -1;
+            if (!m || m[i * D + j]) w.cols[i * D + n++] = (int32_t)j;
+        }
+        sort_columns(w.cols + i * D, key, n);
+        w.size[i] = n;
+    }
+    acf_arena_release(mem, mark);
+    ACF_TRY(finish(mem, &w, u));
+    for (int64_t p = 0; p < u->T; p++) place[u->cell[p]] = (int32_t)p;
+    u->place = place;
     *out = u;
     return ACF_OK;
 }

@@ -323,6 +323,21 @@ const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *
     return NULL;
 }
 
+const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N, int64_t D) {
+    const acf_subset *u = NULL;
+    if (t->failure.status) return NULL;
+    acf_status status = acf_subset_fits(N, D);
+    if (!status && !t->dev->plugin) status = acf_subset_order(t->mem, b, m, o, N, D, &u);
+    if (!status && t->dev->plugin) {
+        acf_subset *made = new_subset(t, N, D, N * D);
+        status = made ? t->dev->plugin->subset_order(t, b, m, o, made) : ACF_EMEMORY;
+        u = made;
+    }
+    if (!status) return u;
+    acf_tape_fail(t, NULL);
+    return NULL;
+}
+
 const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity) {
     const acf_subset *half = NULL;
     acf_status status;
