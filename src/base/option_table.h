@@ -80,15 +80,16 @@
       "factors at most of the one Gaussian that stands in its place in a table too wide for it (57 columns and more); 0 is none there") \
     X("anchor-width", INT, 0, 1024, "32", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "columns up to which that mixture also takes indicators of the categories' classes, categories with few of them first")  \
-    X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set", NULL, ACF_OPTION_RECORDED,                                  \
-      "density behind the transformations: a GRU, one Gaussian, or a network on the set of what is known")             \
+    X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set|attention", NULL, ACF_OPTION_RECORDED,                        \
+      "density behind the transformations: a GRU, one Gaussian, deep sets, or a causal transformer over the cells of a row")  \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \
       "units of a hidden layer in the networks of linear, affine, coupling")                                           \
     X("mlp-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "their hidden layers")                            \
     X("coupling-units", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED, "units of the GRU in an RNN coupling")    \
     X("coupling-layers", INT, 1, 8, "1", NULL, NULL, ACF_OPTION_RECORDED, "its layers")                                \
     X("likelihood-units", INT, 1, 8192, "96", NULL, NULL, ACF_OPTION_RECORDED, "units of a layer of the likelihood")   \
-    X("likelihood-layers", INT, 1, 8, "2", NULL, NULL, ACF_OPTION_RECORDED, "its layers; for set, its blocks")         \
+    X("likelihood-layers", INT, 1, 24, "2", NULL, NULL, ACF_OPTION_RECORDED,                                           \
+      "its layers, at most 8 of ar; for set (at most 8) and attention, its blocks")                                    \
     X("components", INT, 1, 1024, "20", NULL, NULL, ACF_OPTION_RECORDED, "Gaussians in the mixture of each column")    \
     X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
       "rank of conditional matrices; 0 is full; unless set, 16 above 32 columns")                                      \

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
+const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set, NULL};
 
 /* Means that are the same for all components would stay the same for ever: their gradients are equal. */
 #define MEANS_DEVIATION 0.3

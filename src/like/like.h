@@ -33,7 +33,7 @@ struct acf_like {
     acf_param *slots;    /* of `set`, (F,2D): what values modelled before add, where they live in another space than given ones */
     bool apart;          /* they do: something was done to the modelled values before */
     bool normal;         /* `ar`, `set`: initialised as the standard normal density (acf_like_fill) */
-    acf_tensor *head;    /* of `ar` and `set`, (3K): the bias of their mixture's parameters */
+    acf_tensor *head;    /* (3K): the bias of the mixtures' parameters; NULL: there are none */
     acf_flow linear;     /* of `gaussian` */
 };
 
@@ -43,6 +43,6 @@ struct acf_like {
 acf_status acf_like_fill(const acf_like *k, acf_device *dev);
 
 extern const acf_like_kind acf_like_ar, acf_like_gaussian, acf_like_set;
-extern const acf_like_kind *const acf_like_kinds[]; /* in the order of the option `likelihood` */
+extern const acf_like_kind *const acf_like_kinds[]; /* in the order of the option `likelihood`; NULL: attention, which is no part's own (attention_like.h) */
 
 #endif

@@ -6,6 +6,8 @@
  *     categories    x·b, b, m of the reals | b, m of the categories    | embeddings of the given ones | what the anchor expects
  *     reals         x·b, b, m of the reals | b, seen of the categories | embeddings of those given or modelled
  *
+ * The attention likelihood (like/attention_like.h) is one network for both parts: the reals' vector is then read by transformations alone.
+ *
  * With context-width W, a network reads that vector once per row and puts W numbers of its own beside it. The recurrent networks run
  * once per modelled cell, so what depends on the row alone is cheaper to work out here than in each of them.
  */
@@ -47,7 +49,9 @@ static bool deal(acf_net *net, const acf_column *column) {
     net->category.column = acf_alloc(bytes, "a list of columns");
     net->first = acf_alloc(bytes, "a list of classes");
     net->count = acf_alloc(bytes, "a list of classes");
-    if (!net->real.column || !net->category.column || !net->first || !net->count) return false;
+    net->kind = acf_alloc(bytes, "a list of columns");
+    net->stage = acf_alloc_zero(2 * bytes, "a list of columns"); /* and as many zeros behind it */
+    if (!net->real.column || !net->category.column || !net->first || !net->count || !net->kind || !net->stage) return false;
     int32_t classes = 0;
     for (int64_t j = 0; j < net->D; j++) {
         bool is_real = !column || column[j].classes == 0;
@@ -56,6 +60,7 @@ static bool deal(acf_net *net, const acf_column *column) {
             net->first[p->D] = classes, net->count[p->D] = column[j].classes;
             classes += column[j].classes;
         }
+        net->kind[j] = is_real ? (int32_t)p->D : -1 - (int32_t)p->D, net->stage[j] = is_real;
         p->column[p->D++] = (int32_t)j;
     }
     net->classes = (acf_classes){net->category.D, net->first, net->count};
@@ -155,10 +160,14 @@ static acf_status fill_anchor(acf_net *net) {
     return status;
 }
 
+/* NULL: attention, which is one for both parts. */
 static const acf_like_kind *likelihood(const acf_options *o) { return acf_like_kinds[acf_options_choice(o, "likelihood")]; }
 
 /* Categories follow the likelihood: a set, or else a GRU. */
-bool acf_net_recurrent(const acf_options *o) { return likelihood(o) != &acf_like_set || strstr(acf_options_text(o, "flow"), acf_flow_rnn.name); }
+bool acf_net_recurrent(const acf_options *o) {
+    const acf_like_kind *k = likelihood(o);
+    return (k && k != &acf_like_set) || strstr(acf_options_text(o, "flow"), acf_flow_rnn.name);
+}
 
 /* Declares the part's reader; *context is widened by what it adds. */
 static acf_status declare_reader(acf_net *net, acf_part *p, const char *name, const acf_options *o, uint32_t site, int64_t *context) {
@@ -170,19 +179,20 @@ static acf_status declare_reader(acf_net *net, acf_part *p, const char *name, co
 }
 
 static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t context) {
+    const char *flow = acf_options_text(o, "flow");
     ACF_TRY(declare_anchor(net, o));
-    ACF_TRY(declare_reader(net, &net->real, "context", o, READER_SITE, &context));
+    if (!net->attends || *flow) ACF_TRY(declare_reader(net, &net->real, "context", o, READER_SITE, &context));
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
-    ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
-    ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", acf_options_text(o, "flow"), &size));
+    if (!net->attends || *flow) ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
+    ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", flow, &size));
     net->like = (acf_like){.kind = likelihood(o), .size = size, .apart = net->chain.n > 0 || net->anchor_size > 0};
     net->like.size.units = acf_options_int(o, "likelihood-units");
     net->like.size.gru_layers = (int)acf_options_int(o, "likelihood-layers");
     net->like.components = acf_options_int(o, "components");
-    net->like.normal = net->anchor_size > 0;
+    net->like.normal = net->anchor_size > 0 || net->attends;
     net->like.lo = LOG_SCALE_MIN, net->like.hi = LOG_SCALE_MAX;
-    ACF_TRY(net->like.kind->declare(&net->like, net->ps, "likelihood"));
-    if (!net->category.D) return ACF_OK;
+    if (!net->attends) ACF_TRY(net->like.kind->declare(&net->like, net->ps, "likelihood"));
+    if (!net->category.D || (net->attends && !net->chain.n)) return ACF_OK; /* `seen` is for networks that are told a context */
     net->seen = acf_category_table(net->ps, "seen", &net->classes, acf_options_int(o, "embedding"));
     return net->seen ? ACF_OK : acf_error_status();
 }
@@ -207,11 +217,27 @@ static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t
     return acf_categories_declare(&net->categories, net->ps, "categories", &shape);
 }
 
+/* Behind the transformations, for all columns. */
+static acf_status declare_attention(acf_net *net, const acf_options *o) {
+    acf_attention_like *k = &net->attention;
+    const acf_attention_like_shape shape = {net->D, net->like.components, acf_options_int(o, "likelihood-units"),
+                                            (int)acf_options_int(o, "likelihood-layers")};
+    k->columns = (acf_token_columns){.reals = net->real.D, .apart = net->like.apart, .classes = net->classes};
+    k->lo = LOG_SCALE_MIN, k->hi = LOG_SCALE_MAX;
+    if (acf_options_real(o, "guess-weight") > 0)
+        return acf_fail(ACF_EUSAGE, "the option 'guess-weight' is %g, but the attention likelihood has no derivative of its best guess; expected 0, or "
+                        "another likelihood", acf_options_real(o, "guess-weight"));
+    ACF_TRY(acf_attention_like_declare(k, net->ps, "attention", &shape));
+    net->like.head = net->real.D ? acf_p(k->mixture.b) : NULL;
+    return ACF_OK;
+}
+
 static acf_status declare(acf_net *net, const acf_options *o) {
     int64_t context = context_width(net, acf_options_int(o, "embedding"));
+    net->attends = !likelihood(o);
     if (net->real.D) ACF_TRY(declare_reals(net, o, context));
-    if (net->category.D) ACF_TRY(declare_categories(net, o, context));
-    return ACF_OK;
+    if (net->attends) return declare_attention(net, o);
+    return net->category.D ? declare_categories(net, o, context) : ACF_OK;
 }
 
 acf_status acf_net_declare(acf_device *dev, const acf_column *column, int64_t D, const acf_options *o, acf_net **out) {
@@ -244,7 +270,7 @@ static bool put_ints(acf_net *net, int32_t *to, const int32_t *x, int64_t n) {
 static acf_status place_lists(acf_net *net) {
     const int64_t R = net->real.D, D = net->category.D, n = net->anchor_size ? net->indicators : 0;
     if (net->there) return ACF_OK;
-    const size_t bytes = (size_t)(R + 3 * D + 2 * n) * sizeof(int32_t);
+    const size_t bytes = (size_t)(R + 3 * D + 2 * n + 3 * net->D) * sizeof(int32_t);
     ACF_TRY(acf_arena_create(&net->dev->memory, bytes, &net->there));
     int32_t *to = acf_arena_alloc(net->there, bytes);
     if (!to) return ACF_EMEMORY;
@@ -254,12 +280,15 @@ static acf_status place_lists(acf_net *net) {
         int64_t n;
     } part[] = {{&net->real_column, net->real.column, R}, {&net->category_column, net->category.column, D}, {&net->classes.there, net->first, D},
                 {NULL, net->count, D}, /* behind the first ones: that is where `there` has them */
-                {&net->indicator_of, net->of, n}, {&net->indicator_value, net->value, n}};
+                {&net->indicator_of, net->of, n}, {&net->indicator_value, net->value, n}, {&net->kind_there, net->kind, net->D},
+                {&net->stage_there, net->stage, net->D}, {&net->mixed_there, net->stage + net->D, net->D}};
     for (size_t k = 0; k < sizeof part / sizeof *part; to += part[k++].n) {
         if (part[k].there) *part[k].there = to;
         if (part[k].n && !put_ints(net, to, part[k].list, part[k].n)) return acf_error_status();
     }
-    net->categories.classes = net->classes;
+    net->categories.classes = net->attention.columns.classes = net->classes;
+    net->attention.columns.kind = net->kind_there;
+    net->attention.real_column = net->real_column, net->attention.category_column = net->category_column;
     return acf_device_sync(net->dev);
 }
 
@@ -300,6 +329,8 @@ void acf_net_free(acf_net *net) {
     acf_release(net->of);
     acf_release(net->at);
     acf_release(net->value);
+    acf_release(net->kind);
+    acf_release(net->stage);
     acf_arena_free(net->there);
     acf_release(net);
 }

@@ -9,6 +9,7 @@
 #include "ops/concat.h"
 #include "ops/factors.h"
 #include "ops/gather.h"
+#include "ops/mixture.h"
 #include "ops/mog.h"
 #include "ops/reduce.h"
 #include "ops/sqerr.h"
@@ -31,6 +32,7 @@ struct acf_view {
     int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
     const uint64_t *id;  /* (N) on the device */
     const acf_gmm_draws *gmm; /* parameters in the place of the fitted mixture's; NULL: none */
+    acf_attention_rows rows;  /* what the attention likelihood sees */
 };
 
 /* n bytes on the device, copied from the host; NULL, and a failed tape, when that did not work. */
@@ -70,6 +72,17 @@ static void see_categories(acf_tape *t, acf_view *v, const acf_grid *g) {
         v->classes = (acf_mog_classes){v->net->indicators, D, v->net->indicator_of, v->net->indicator_value, v->code, v->seen};
 }
 
+/* In training a new order of every row's cells each step; in a query always the same. */
+static void see_sequences(acf_tape *t, acf_view *v, const acf_grid *g) {
+    const acf_net *net = v->net;
+    const acf_pass *pass = v->trains ? &v->pass : NULL;
+    acf_order order = {.stage = net->stage_there};
+    if (pass)
+        order = (acf_order){net->attention.columns.apart ? net->stage_there : net->mixed_there, true, pass->seed, pass->step, pass->now, v->id};
+    v->rows = (acf_attention_rows){.s = acf_tape_sequence(t, g->b, g->m, &order, g->N, g->D), .u_real = net->real.D ? v->u_real : NULL,
+                                   .u_category = v->u_category, .given = g->b, .x = net->real.D ? v->x : NULL, .codes = v->code, .pass = pass};
+}
+
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {
     if (t->failure.status) return NULL;
     ACF_ASSERT(batch->D == net->D);
@@ -83,6 +96,7 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
     if (pass) v->pass = *pass, v->pass.row_id = v->id;
     see_reals(t, v, &g); /* also without real columns: width 0, so that `common` is always there */
     if (net->category.D) see_categories(t, v, &g);
+    if (net->attends) see_sequences(t, v, &g);
     return t->failure.status ? NULL : v;
 }
 
@@ -191,6 +205,18 @@ static acf_tensor *forward(acf_tape *t, const acf_view *v, const acf_cond *c, ac
     return z;
 }
 
+/* The context is for the transformations; without any, none is made. */
+static acf_cond chain_cond(acf_tape *t, const acf_view *v) {
+    return v->net->attends && !v->net->chain.n ? (acf_cond){.u = v->u_real} : real_cond(t, v);
+}
+
+static acf_tensor *logp_attention(acf_tape *t, const acf_view *v) {
+    if (!v->net->real.D) return acf_attention_like_logp(t, &v->net->attention, &v->rows, NULL);
+    const acf_cond c = chain_cond(t, v);
+    acf_tensor *logdet, *z = forward(t, v, &c, &logdet);
+    return acf_add(t, acf_attention_like_logp(t, &v->net->attention, &v->rows, z), logdet);
+}
+
 static acf_tensor *logp_reals(acf_tape *t, const acf_view *v) {
     acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     acf_tensor *logdet, *z = forward(t, v, &c, &logdet);
@@ -206,19 +232,20 @@ acf_tensor *acf_net_shares(acf_tape *t, const acf_view *v, bool per_column) {
 acf_tensor *acf_net_forward(acf_tape *t, acf_view *v, acf_tensor **logdet) {
     if (!v) return &t->empty;
     if (!v->net->real.D) return NULL;
-    acf_cond c = real_cond(t, v);
+    acf_cond c = chain_cond(t, v);
     return forward(t, v, &c, logdet);
 }
 
 acf_tensor *acf_net_inverse(acf_tape *t, acf_view *v, acf_tensor *z) {
     if (!v) return &t->empty;
     if (!v->net->real.D) return NULL;
-    acf_cond c = real_cond(t, v);
+    acf_cond c = chain_cond(t, v);
     return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
 }
 
 acf_tensor *acf_net_logp(acf_tape *t, acf_view *v) {
     if (!v) return &t->empty;
+    if (v->net->attends) return logp_attention(t, v);
     if (!v->net->category.D) return logp_reals(t, v);
     acf_cond c = category_cond(t, v);
     acf_tensor *classes = acf_categories_logp(t, &v->net->categories, v->code, &c);
@@ -258,6 +285,10 @@ static const acf_real *reals_on_host(acf_tape *t, const acf_view *v, acf_tensor 
 
 /* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. */
 static void draw_categories(acf_tape *t, acf_view *v, const acf_draw *d) {
+    if (v->net->attends) {
+        acf_attention_like_draw(t, &v->net->attention, &v->rows, d);
+        return;
+    }
     acf_cond c = category_cond(t, v);
     const int32_t *made = acf_categories_draw(t, &v->net->categories, &c, d);
     if (made) acf_put_codes(t, v->code, made, v->u_category);
@@ -270,10 +301,22 @@ static acf_tensor *draw_reals(acf_tape *t, const acf_view *v, const acf_draw *d)
     return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
 }
 
+/* Categories and reals by one walk over the row's cells. */
+static acf_answer attention_answer(acf_tape *t, acf_view *v, const acf_draw *d) {
+    acf_answer a = {.codes = v->code};
+    acf_tensor *z = acf_attention_like_draw(t, &v->net->attention, &v->rows, d);
+    if (!v->net->real.D || !z) return a;
+    const acf_cond c = chain_cond(t, v);
+    acf_tensor *x = before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
+    if (!acf_tape_check(t, x)) a.reals = acf_scatter_cells(t, x, v->u_real, NULL)->data;
+    return a;
+}
+
 acf_answer acf_net_answer(acf_tape *t, acf_view *v, const acf_draw *d) {
     acf_answer a = {0};
     if (!v) return a;
     const acf_draw here = d ? (acf_draw){.seed = d->seed, .draw = d->draw, .now = d->now, .row_id = v->id} : (acf_draw){0};
+    if (v->net->attends) return attention_answer(t, v, d ? &here : NULL);
     if (v->net->category.D) {
         draw_categories(t, v, d ? &here : NULL);
         a.codes = v->code;
@@ -333,11 +376,28 @@ static acf_status put_spread(acf_tape *t, const acf_view *v, int n, acf_tensor *
     return acf_tape_status(t);
 }
 
+/* As the spread of a likelihood (like.h). */
+static void spread_attention(acf_tape *t, const acf_view *v, int n, acf_tensor **z) {
+    const acf_attention_like *k = &v->net->attention;
+    acf_tensor *p = acf_attention_like_mixtures(t, k, &v->rows);
+    for (int i = 0; i < n; i++)
+        z[i] = acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
+}
+
+/* (T,M): class probabilities of the modelled categories, the first of each row. */
+static acf_tensor *class_probs(acf_tape *t, acf_view *v) {
+    if (v->net->attends) return acf_attention_like_probs(t, &v->net->attention, &v->rows);
+    draw_categories(t, v, NULL); /* an asked cell holds no class that could be read; which one it is does not matter to a row's first */
+    const acf_cond c = category_cond(t, v);
+    return acf_categories_probs(t, &v->net->categories, v->code, &c);
+}
+
 static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
     acf_tensor **z = acf_arena_alloc(t->host, (size_t)n * sizeof *z);
     if (!z) return acf_tape_fail(t, NULL);
-    acf_cond c = real_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
-    v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
+    acf_cond c = chain_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
+    if (v->net->attends) spread_attention(t, v, n, z);
+    else v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
     acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
     values_before_anchor(t, v, n, z);
     ACF_TRY(acf_tape_status(t));
@@ -368,9 +428,7 @@ int64_t acf_net_classes(const acf_net *net) {
 acf_status acf_net_class_probs(acf_tape *t, acf_view *v, acf_real *out) {
     if (!v || !v->net->category.D) return acf_tape_status(t);
     const int64_t M = acf_net_classes(v->net), T = v->u_category->T;
-    draw_categories(t, v, NULL); /* an asked cell holds no class that could be read; which one it is does not matter to a row's first */
-    acf_cond c = category_cond(t, v);
-    acf_tensor *probs = acf_categories_probs(t, &v->net->categories, v->code, &c);
+    acf_tensor *probs = class_probs(t, v);
     ACF_TRY(acf_tape_check(t, probs));
     const acf_real *p = to_host(t, probs->data, (size_t)(T * M) * sizeof *p);
     const int32_t *row = to_host(t, v->u_category->row_of, (size_t)T * sizeof *row);

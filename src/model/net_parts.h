@@ -2,6 +2,7 @@
 #ifndef ACF_MODEL_NET_PARTS_H
 #define ACF_MODEL_NET_PARTS_H
 
+#include "like/attention_like.h"
 #include "like/categories.h"
 #include "model/net.h"
 #include "nn/mlp.h"
@@ -30,9 +31,13 @@ struct acf_net {
     acf_like like;
     acf_categories categories;
     acf_param *seen; /* (W,E): what known categories tell the reals' networks */
+    bool attends;    /* the attention likelihood stands in the place of `like` and `categories`; of `like` head, components and bounds are its own */
+    acf_attention_like attention;
+    int32_t *kind, *stage; /* (D), owned: acf_token_columns.kind; 0 of a category, 1 of a real */
     acf_arena *there; /* device memory, owned: classes, and these lists: */
     const int32_t *real_column, *category_column;  /* (real.D), (category.D) */
     const int32_t *indicator_of, *indicator_value; /* (indicators) */
+    const int32_t *kind_there, *stage_there, *mixed_there; /* (D); mixed: all 0 */
 };
 
 #endif

@@ -7,10 +7,16 @@
 #include <math.h>
 
 /* What the reals' network adds to its outputs, (3K): logits, means, log-scales. NULL: it describes no mixtures. */
-static acf_tensor *mixture_bias(const acf_net *net) {
-    if (!net->real.D) return NULL;
-    if (net->like.kind == &acf_like_set) return acf_p(net->like.set.bias);
-    return net->like.kind == &acf_like_ar ? net->like.rnn.b2 : NULL;
+static acf_tensor *mixture_bias(const acf_net *net) { return net->real.D ? net->like.head : NULL; }
+
+/* The last layer of the categories' network. */
+static acf_tensor *class_weights(const acf_net *net) {
+    if (net->attends) return acf_p(net->attention.classes.w);
+    return net->categories.by_set ? acf_p(net->categories.set.w) : net->categories.net.w2;
+}
+static acf_tensor *class_bias(const acf_net *net) {
+    if (net->attends) return acf_p(net->attention.classes.b);
+    return net->categories.by_set ? acf_p(net->categories.set.bias) : net->categories.net.b2;
 }
 
 bool acf_net_widens(const acf_net *net) { return mixture_bias(net) != NULL; }
@@ -33,9 +39,8 @@ static acf_status change(const acf_net *net, const acf_tensor *x, int64_t first,
 
 acf_status acf_net_temper(acf_net *net, double widen, double soften) {
     const acf_tensor *bias = mixture_bias(net);
-    const acf_categories *c = &net->categories;
     if (bias && widen != 0) ACF_TRY(change(net, bias, 2 * net->like.components, 1, widen));
     if (!acf_net_softens(net) || soften == 0) return ACF_OK;
-    ACF_TRY(change(net, c->by_set ? acf_p(c->set.w) : c->net.w2, 0, exp(-soften), 0));
-    return change(net, c->by_set ? acf_p(c->set.bias) : c->net.b2, 0, exp(-soften), 0);
+    ACF_TRY(change(net, class_weights(net), 0, exp(-soften), 0));
+    return change(net, class_bias(net), 0, exp(-soften), 0);
 }

@@ -30,9 +30,9 @@ static void open_bench(bench *b, const char *likelihood, const char *flow, int64
 static void close_bench(bench *b) { acf_net_lab_close(b); }
 static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NULL, false); }
 
-/* What the tests below run through: both autoregressive likelihoods. */
-static const char *const likelihoods[] = {"ar", "set"};
-enum { LIKELIHOODS = 2 };
+/* What the tests below run through: the autoregressive likelihoods. */
+static const char *const likelihoods[] = {"ar", "set", "attention"};
+enum { LIKELIHOODS = 3 };
 
 static void set(acf_options *o, const char *name, const char *value) {
     if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
@@ -167,6 +167,53 @@ static void check_mixed_draws(const char *likelihood) {
 static void mixed_draws_fill_what_is_modelled(void **state) {
     (void)state;
     for (int k = 0; k < LIKELIHOODS; k++) check_mixed_draws(likelihoods[k]);
+}
+
+/* Mean and deviation of column j of draws (N,D). */
+static void moments(const acf_real *draws, int64_t N, int64_t D, int j, double *mean, double *deviation) {
+    double sum = 0, square = 0;
+    for (int64_t i = 0; i < N; i++) sum += (double)draws[i * D + j];
+    for (int64_t i = 0; i < N; i++) square += pow((double)draws[i * D + j] - sum / (double)N, 2);
+    *mean = sum / (double)N, *deviation = sqrt(square / (double)N);
+}
+
+static double normal_logp(double x, double mean, double deviation) {
+    return -0.5 * pow((x - mean) / deviation, 2) - log(deviation) - 0.5 * log(2 * M_PI);
+}
+
+/* Draws x of a class and two reals given a class have the density p of scores: the mean of q(x) / p(x) is 1 for any density q, here one as narrow
+ * as half of the draws'. */
+static void check_density_of_draws(const char *likelihood) {
+    enum { N = 20000 };
+    bench b;
+    double mean[4], deviation[4], sum = 0, square = 0;
+    open_columns(&b, likelihood, "linear leaky", N, 4, mixed);
+    for (int64_t i = 0; i < N; i++)
+        for (int j = 0; j < 4; j++) set_cell(&b, i, j, j == 2 ? 1 : 2, j == 2 ? 1 : 0, mixed[j].classes > 0);
+    acf_real *draws = calloc(N * 4, sizeof *draws);
+    assert_non_null(draws);
+    acf_tape_begin(b.t, false);
+    assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 5}, draws), ACF_OK);
+    for (int j = 1; j < 4; j += 2) moments(draws, N, 4, j, &mean[j], &deviation[j]);
+    for (int64_t i = 0; i < N; i++)
+        for (int j = 0; j < 4; j++)
+            if (j != 2) set_cell(&b, i, j, 2, (double)draws[i * 4 + j], mixed[j].classes > 0);
+    const acf_real *lp = log_likelihoods(&b);
+    for (int64_t i = 0; i < N; i++) {
+        double lq = log(0.5);
+        for (int j = 1; j < 4; j += 2) lq += normal_logp((double)draws[i * 4 + j], mean[j], deviation[j] / 2);
+        sum += exp(lq - (double)lp[i]), square += exp(2 * (lq - (double)lp[i]));
+    }
+    const double average = sum / N, error = sqrt((square / N - average * average) / N);
+    assert_true(error < 0.05);
+    if (fabs(average - 1) > 4 * error) fail_msg("%s: the mean of q/p over draws is %.3f ± %.3f", likelihood, average, error);
+    free(draws);
+    close_bench(&b);
+}
+
+static void draws_have_the_density_of_scores(void **state) {
+    (void)state;
+    for (int k = 0; k < LIKELIHOODS; k++) check_density_of_draws(likelihoods[k]);
 }
 
 /* What is missing is never read: NaN and 1e30 there give the same bits. */
@@ -339,7 +386,7 @@ static void agrees_with_pytorch_without_a_flow(void **state) {
 
 ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(mixed_questions_sum_to_one),
           cmocka_unit_test(categories_alone_sum_to_one), cmocka_unit_test(mixed_draws_fill_what_is_modelled),
-          cmocka_unit_test(missing_cells_are_never_read),
+          cmocka_unit_test(draws_have_the_density_of_scores), cmocka_unit_test(missing_cells_are_never_read),
           cmocka_unit_test(draws_belong_to_their_row), cmocka_unit_test(presets_build),
           cmocka_unit_test(refuses_an_unknown_flow), cmocka_unit_test(agrees_with_pytorch),
           cmocka_unit_test(agrees_with_pytorch_without_a_flow))

@@ -20,7 +20,8 @@ enum {
     ACF_SITE_AR = 48,        /* the GRU layers of the autoregressive likelihood, or the layers of the set's network */
     ACF_SITE_CLASS_SET = 56, /* the layers of the categories' set */
     ACF_SITE_FLOW = 64,      /* transformation i of a chain: its MLPs or GRU layers, from 64 + 16 i on */
-    ACF_SITE_FLOW_APART = 16
+    ACF_SITE_FLOW_APART = 16,
+    ACF_SITE_TRANSFORMER = 2048 /* two for each block of a transformer */
 };
 
 /* What is dropped at a site: nothing in inference. */

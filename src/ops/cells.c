@@ -91,17 +91,22 @@ acf_tensor *acf_mask_numbers(acf_tape *t, const uint8_t *mask, int64_t N, int64_
 static acf_status put_forward(acf_tape *t, acf_node *n) {
     const acf_put_codes_attrs *a = n->attr;
     (void)t;
-    for (int64_t p = 0; p < a->u->T; p++) a->codes[a->u->cell[p]] = a->made[p];
+    for (int64_t p = 0; p < a->n; p++)
+        if (a->cell[p] >= 0) a->codes[a->cell[p]] = a->made[p];
     return ACF_OK;
 }
 
 const acf_op acf_op_put_codes = {"put_codes", ACF_OP_put_codes, {put_forward, NULL}};
 
-void acf_put_codes(acf_tape *t, int32_t *codes, const int32_t *made, const acf_subset *u) {
+void acf_put_codes_at(acf_tape *t, int32_t *codes, const int32_t *made, const int32_t *cell, int64_t count) {
     acf_node *n = acf_node_new(t, &acf_op_put_codes, sizeof(acf_put_codes_attrs), 0, NULL);
     if (!n) return;
-    *(acf_put_codes_attrs *)n->attr = (acf_put_codes_attrs){codes, made, u};
+    *(acf_put_codes_attrs *)n->attr = (acf_put_codes_attrs){codes, made, cell, count};
     acf_node_run(t, n);
+}
+
+void acf_put_codes(acf_tape *t, int32_t *codes, const int32_t *made, const acf_subset *u) {
+    if (!t->failure.status) acf_put_codes_at(t, codes, made, u->cell, u->T);
 }
 
 static acf_status reals_put_forward(acf_tape *t, acf_node *n) {

@@ -52,7 +52,7 @@ static __global__ void put_fwd(int32_t *__restrict__ codes, const int32_t *__res
 
 static acf_status put_forward(acf_tape *t, acf_node *n) {
     const acf_put_codes_attrs *a = (const acf_put_codes_attrs *)n->attr;
-    put_fwd<<<acf_each_blocks(a->u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(a->codes, a->made, a->u->cell, a->u->T);
+    put_fwd<<<acf_each_blocks(a->n), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(a->codes, a->made, a->cell, a->n);
     return ACF_LAUNCHED("put_codes");
 }
 

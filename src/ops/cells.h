@@ -31,6 +31,8 @@ acf_tensor *acf_mask_numbers(acf_tape *t, const uint8_t *mask, int64_t N, int64_
 
 /* codes (N,D), in device memory: the modelled cells = made (T), packed over u. Fails: ACF_EDEVICE. */
 void acf_put_codes(acf_tape *t, int32_t *codes, const int32_t *made, const acf_subset *u);
+/* codes[cell[p]] = made[p] for n of its cells; -1: none. cell (n) in device memory. */
+void acf_put_codes_at(acf_tape *t, int32_t *codes, const int32_t *made, const int32_t *cell, int64_t n);
 
 /* The same for reals: cells at.row·K + at.column of x (N,K) = made (n), in place; at (n) in device memory, a row below 0: none. */
 void acf_put_reals(acf_tape *t, acf_tensor *x, acf_tensor *made, acf_cells at);
@@ -51,8 +53,8 @@ typedef struct acf_mask_numbers_attrs {
 
 typedef struct acf_put_codes_attrs {
     int32_t *codes;
-    const int32_t *made;
-    const acf_subset *u;
+    const int32_t *made, *cell; /* (n) */
+    int64_t n;
 } acf_put_codes_attrs;
 
 typedef struct acf_put_reals_attrs {

@@ -174,6 +174,14 @@ acf_tensor *acf_gather(acf_tape *t, acf_tensor *x, const int32_t *index, int64_t
     return run(t, node, a, x, n, NULL);
 }
 
+acf_tensor *acf_gather_packed(acf_tape *t, acf_tensor *x, const int32_t *index, const acf_subset *u) {
+    char sx[ACF_SHAPE_TEXT];
+    acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(acf_gather_attrs), 1, &x);
+    if (!n) return &t->empty;
+    if (!is_list(x)) return acf_reject(t, n->op, "rows of x %s; expected (R) or (R, C)", acf_tensor_shape(x, sx));
+    return run(t, n, map_of_subset(u, index, x, 0), x, u->T, u);
+}
+
 acf_tensor *acf_gather_cells(acf_tape *t, acf_tensor *x, const acf_subset *u) {
     char sx[ACF_SHAPE_TEXT];
     acf_node *n = acf_node_new(t, &acf_op_gather, sizeof(acf_gather_attrs), 1, &x);

@@ -18,6 +18,9 @@
  * outside -1..R-1; the sentence names its place). */
 acf_tensor *acf_gather(acf_tape *t, acf_tensor *x, const int32_t *index, int64_t n, double fill);
 
+/* y (T[,C]), packed over u, = rows index[p] of x (R[,C]) for an index (T) without repeats that an operation made; 0 where it is -1. */
+acf_tensor *acf_gather_packed(acf_tape *t, acf_tensor *x, const int32_t *index, const acf_subset *u);
+
 /* y (R[,C]) = base, or `fill` without one, with rows index[p] replaced by rows p of v (n[,C]); a row with index -1 goes
  * nowhere. base (R[,C]) may be NULL; its gradient passes where nothing was replaced. Fails: ACF_EDATA (an index outside
  * -1..R-1, or twice the same). */

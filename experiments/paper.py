@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""One row of the paper's tables of real data: makes the data, trains, evaluates, appends the row. experiments/paper.sh calls it.
+
+  python3 experiments/paper.py NAME RATE MODEL [--quick] [--data DIR] [--out FILE] [--seed N] [--until T] [NAME=VALUE ...]
+  python3 experiments/paper.py --show FILE            the rows of FILE as tables in Markdown
+
+NAME is power, gas, hepmass, miniboone or bsds. RATE is the part of the training cells that is missing, completely at random: 0, 0.1
+or 0.5 in the paper. MODEL is ar, acflow or acflow-bg-L, where L is the weight of the best guess in the loss. NAME=VALUE are options
+of acflow; they replace those of OPTIONS and STEPS below.
+
+A row that FILE has (same set, rate, model and seed) is not made again. A training that is interrupted (^C) leaves a checkpoint beside
+FILE, and the same command goes on from there. --until: seconds of the epoch; a training still running then is ended, evaluated and
+marked "cut"; one that would begin later is left out. --quick: few rows and steps, to see that all of it works on two cores.
+
+Data: docs/paper.md. Every value is standardised by the mean and deviation of the complete training rows. NLL: -log p(x_u | x_o) in
+nats a row, NRMSE: of the best guess of x_u, the error of a column in deviations of its test values, mean over columns. Both on the
+first 10,000 test rows, u by Bernoulli(1/2) from five fixed seeds: mean and standard deviation of the five.
+"""
+import argparse, csv, ctypes, fcntl, json, os, signal, subprocess, sys, time
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from density import Lib, Report, pointer
+
+# The paper's table: NLL and NRMSE of AR, ACFlow and ACFlow+BG (weight 1) for each part of missing cells.
+PAPER = {
+    'bsds': {'0': (-1.73, .652, -5.269, .603, -4.841, .572), '0.1': (3.233, .752, -4.225, .610, -3.187, .586),
+             '0.5': (11.348, .879, 1.508, .667, 3.497, .645)},
+    'gas': {'0': (-7.646, .457, -8.086, .567, -7.593, .369), '0.1': (-7.536, .472, -7.568, .588, -7.212, .384),
+            '0.5': (-5.723, .483, -5.405, .488, -4.818, .421)},
+    'hepmass': {'0': (6.428, .903, 8.197, .909, 6.833, .861), '0.1': (7.824, .915, 7.784, .908, 9.670, .863),
+                '0.5': (9.760, .937, 10.538, .938, 10.975, .890)},
+    'miniboone': {'0': (-.057, .460, .972, .478, 1.098, .442), '0.1': (5.409, .539, 5.150, .533, 3.577, .468),
+                  '0.5': (11.024, .644, 9.892, .614, 10.849, .582)},
+    'power': {'0': (-.399, .877, -.561, .877, -.528, .833), '0.1': (-.466, .876, -.557, .877, -.510, .836),
+              '0.5': (-.363, .882, -.458, .890, -.417, .843)},
+}
+HEAD = ['set', 'missing', 'model', 'paper_nll', 'paper_nrmse', 'nll', 'nll_sd', 'nrmse', 'nrmse_sd', 'nll_250k', 'seed', 'rows_seen', 'steps',
+        'seconds', 'device', 'options']
+
+# How long and how is ours: the paper says what the models are, not how they are trained.
+OPTIONS = {'lr': '0.001', 'warmup': '100', 'decay': 'cosine', 'halve-every': '0', 'loss-per': 'row', 'average': '0.998',
+           'valid-every': '250'}
+OF_SET = {'power': {'batch': '1024'}, 'gas': {'batch': '512'}, 'hepmass': {'batch': '512', 'dropout': '0.2'},
+          'miniboone': {'batch': '512', 'dropout': '0.2'}, 'bsds': {'batch': '2048', 'valid-every': '1000'}}
+STEPS = {'power': 4000, 'gas': 4000, 'hepmass': 2000, 'miniboone': 2000, 'bsds': 14000}
+QUICK = {'steps': '20', 'batch': '64', 'valid-every': '10', 'mlp-width': '64', 'coupling-units': '64', 'likelihood-units': '64'}
+MASKS = range(1, 6)
+
+
+# ---- data: (training, validation or None, test) ----------------------------------------------------------------------------------
+
+def table(name, data):
+    """Power, gas, hepmass and miniboone: complete rows, split as docs/paper.md says."""
+    get = lambda file: np.load(os.path.join(data, name, file + '.npy')).astype('f8')
+    if name == 'hepmass':
+        return get('train'), get('test')
+    x = get('data')
+    if name == 'gas':
+        return x[:20000], x[-10000:]
+    if name == 'power':     # as MAF's code: shuffled, two columns left out, noise of each column's resolution
+        random = np.random.RandomState(42)
+        random.shuffle(x)
+        x = x[:, [0, 2, 4, 5, 6, 7]]
+        n = len(x)
+        noise = [width * random.rand(n, columns) for width, columns in ((.001, 1), (.01, 1), (1, 3))]
+        x = x + np.hstack(noise + [np.zeros((n, 1))])
+    tenth = len(x) // 10
+    return x[:-tenth], x[-tenth:]
+
+
+def patches(images, n, seed):
+    """n patches of 8 x 8 grey levels as the literature has them: noise added, /256, less their mean, the last pixel left out."""
+    random = np.random.RandomState(seed)
+    which = random.randint(len(images), size=n)
+    x = np.empty((n, 8, 8), 'f4')
+    for k, image in enumerate(images):
+        rows = np.flatnonzero(which == k)
+        windows = np.lib.stride_tricks.sliding_window_view(image, (8, 8))
+        top, left = (random.randint(size, size=len(rows)) for size in windows.shape[:2])
+        x[rows] = windows[top, left]
+    x = (x.reshape(n, 64) + random.rand(n, 64).astype('f4')) / 256
+    return (x - x.mean(1, keepdims=True))[:, :63]
+
+
+def bsds(data, quick):
+    """A million training patches of the first 180 training images, 5,000 of the other 20 for validation, and the test images'."""
+    images = {part: [image for shape in ('landscape', 'portrait')
+                     for image in np.load(os.path.join(data, 'bsds300', f'{part}_{shape}.npy'))] for part in ('train', 'test')}
+    n = (2000, 200, 200, 400) if quick else (1000000, 5000, 20000, 250000)
+    return {'x': patches(images['train'][:180], n[0], 1), 'valid': patches(images['train'][180:], n[1], 2),
+            'test': patches(images['test'], n[2], 3), 'more': patches(images['test'], n[3], 4)}
+
+
+def make(name, rate, data, quick, keep):
+    """Standardised arrays: x to train on, of bsds also valid, both with missing cells; test; of bsds also more, all test patches.
+    Patches take a while and are kept in the file `keep`."""
+    if name != 'bsds':
+        t = dict(zip(('x', 'test'), table(name, data)))
+    elif not quick and os.path.exists(keep):
+        t = dict(np.load(keep))
+    else:
+        t = bsds(data, quick)
+        if not quick:
+            np.savez(f'{keep}.{os.getpid()}.npz', **t)
+            os.replace(f'{keep}.{os.getpid()}.npz', keep)
+    mean, deviation = t['x'].mean(0, dtype='f8'), t['x'].std(0, dtype='f8')
+    t = {k: (v - mean) / deviation for k, v in t.items()}
+    random = np.random.default_rng(round(1000 * rate))
+    for k in ('x', 'valid'):
+        if rate and k in t:
+            t[k][random.random(t[k].shape, 'f4') < rate] = np.nan
+    if quick:
+        t['x'] = t['x'][:2000]
+    t['test'] = t['test'][:100 if quick else 10000]
+    return t
+
+
+# ---- training and evaluation -----------------------------------------------------------------------------------------------------
+
+stopped = []                # signals that came: training ends at its next step
+
+
+def options_of(lib, settings):
+    o = lib.make('acf_options_create')
+    for name, value in settings.items():
+        lib.call('acf_options_set', o, name.encode(), str(value).encode())
+    return o
+
+
+def fit(lib, t, settings, until):
+    """A model, the last report of its training, and whether the time was over before its steps were."""
+    o, last, cut = options_of(lib, settings), {}, []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Report))
+    def report(_, r):
+        last.setdefault('begun', (r[0].step, time.time()))
+        last.update(step=r[0].step, loss=r[0].mean_loss, valid=r[0].best, now=time.time())
+        if time.time() > until:
+            cut.append(True)
+        return bool(stopped or cut)
+    x, valid = lib.table(t['x']), lib.table(t['valid']) if 'valid' in t else None
+    model = ctypes.c_void_p()
+    status = lib.lib.acf_model_fit_validated(x, valid, o, report, None, ctypes.byref(model))
+    if stopped:
+        sys.exit(130)
+    if status and not cut:
+        sys.exit(f'paper.py: {lib.lib.acf_error().decode()}')
+    lib.lib.acf_table_free(x)
+    lib.lib.acf_table_free(valid)
+    lib.lib.acf_options_free(o)
+    return model, last, bool(cut)
+
+
+def hide(x, mask):
+    """u: half of the cells, from the seed `mask`."""
+    return np.random.default_rng(mask).random(x.shape) < .5
+
+
+class Model:
+    """A model file opened with options such as answers=bf16."""
+
+    def __init__(self, lib, path, settings):
+        o = options_of(lib, settings)
+        self.lib, self.model = lib, lib.make('acf_model_load', path.encode(), o)
+        self.session = lib.make('acf_session_create', self.model)
+        lib.lib.acf_options_free(o)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.lib.lib.acf_session_free(self.session)
+        self.lib.lib.acf_model_free(self.model)
+
+    def ask(self, what, x, u, out):
+        t, asked = self.lib.table(x), np.ascontiguousarray(u, 'u1')
+        self.lib.call(what, self.session, t, None, pointer(asked), pointer(out))
+        self.lib.lib.acf_table_free(t)
+        return out
+
+    def nll(self, x, u):
+        return -self.ask('acf_session_logp', x, u, np.empty(len(x))).mean()
+
+    def nrmse(self, x, u):
+        y = self.ask('acf_session_guess', x, u, np.empty(x.shape))
+        return np.mean(np.sqrt(np.where(u, (y - x) ** 2, 0).sum(0) / u.sum(0)) / x.std(0))
+
+
+def evaluate(lib, path, device, t):
+    """NLL and NRMSE under each mask; NLL of all test patches under the first. A GPU answers in float where it decides about the
+    first; the loops of the best guess and the many patches are asked in bf16 and tf32."""
+    answers = lambda which: {'device': device, 'answers': which if device != 'cpu' else 'float'}
+    test, more = t['test'], t.get('more')
+    with Model(lib, path, answers('float')) as m:
+        nll = [m.nll(test, hide(test, mask)) for mask in MASKS]
+    with Model(lib, path, answers('bf16')) as m:
+        nrmse = [m.nrmse(test, hide(test, mask)) for mask in MASKS]
+    if more is None:
+        return nll, nrmse, None
+    with Model(lib, path, answers('tf32')) as m:
+        return nll, nrmse, m.nll(more, hide(more, 1))
+
+
+def device_name(device):
+    """cpu, or what the GPU is called."""
+    if device == 'cpu':
+        return f'cpu, {os.cpu_count()} cores'
+    asked = subprocess.run(['nvidia-smi', '--query-gpu=name', '--format=csv,noheader'], capture_output=True, text=True)
+    return asked.stdout.split('\n')[0].strip() or device
+
+
+def rows_seen(lib, model, steps, batch):
+    """An epoch is cut into equal steps of at most `batch` rows."""
+    info, needed = ctypes.create_string_buffer(1 << 20), ctypes.c_size_t()
+    lib.call('acf_model_info', model, info, ctypes.c_size_t(len(info)), ctypes.byref(needed))
+    rows = json.loads(info.value)['training']['rows']
+    return round(steps * rows / -(-rows // batch))
+
+
+# ---- the table of results --------------------------------------------------------------------------------------------------------
+
+def read(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, newline='') as f:
+        return list(csv.DictReader(f))
+
+
+def append(path, row):
+    with open(path, 'a', newline='') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        w = csv.writer(f)
+        if f.tell() == 0:
+            w.writerow(HEAD)
+        w.writerow(row)
+
+
+def paper_figures(name, rate, model):
+    """The paper's best guess has weight 1; it says that 0.1 and 10 have much the same likelihood and gives no figures."""
+    at = {'ar': 0, 'acflow': 2, 'acflow-bg-1': 4}.get(model)
+    figures = PAPER[name].get(rate)
+    return ('', '') if at is None or figures is None else figures[at:at + 2]
+
+
+def show(path):
+    print('| set | missing | model | NLL: paper | ours | NRMSE: paper | ours | rows seen, millions | steps | seconds |')
+    print('|---|---|---|---|---|---|---|---|---|---|')
+    rows = read(path)
+    rows.sort(key=lambda r: (list(PAPER).index(r['set']), float(r['missing']), r['model'] != 'ar', r['model']))
+    for r in rows:
+        print(f"| {r['set']} | {r['missing']} | {r['model']} | {r['paper_nll']} | {float(r['nll']):.3f} ± {float(r['nll_sd']):.3f} | "
+              f"{r['paper_nrmse']} | {float(r['nrmse']):.3f} ± {float(r['nrmse_sd']):.3f} | {int(r['rows_seen']) / 1e6:.2f} | "
+              f"{r['steps']} | {float(r['seconds']):.0f} |")
+    for how in sorted({(r['set'], r['device'], r['seed'], r['options']) for r in rows}):
+        print('; '.join(how))
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument('job', nargs='*', metavar='NAME RATE MODEL [NAME=VALUE ...]')
+    a.add_argument('--data', default='../shared/data/density')
+    a.add_argument('--lib', default=os.path.join(HERE, '../build/libacflow.so'))
+    a.add_argument('--out', default='build/paper/results.csv')
+    a.add_argument('--device', default='cpu', choices=['cpu', 'cuda'])
+    a.add_argument('--seed', default='1')
+    a.add_argument('--until', type=float, default=float('inf'))
+    a.add_argument('--quick', action='store_true')
+    a.add_argument('--show', metavar='FILE')
+    a = a.parse_args()
+    if a.show:
+        return show(a.show)
+    name, rate, kind = a.job[:3]
+    if name not in PAPER or not (kind in ('ar', 'acflow') or kind.startswith('acflow-bg-')):
+        sys.exit(f'paper.py: {name} {kind}: expected one of {", ".join(PAPER)} and ar, acflow or acflow-bg-L')
+    if not os.path.isdir(a.data):
+        sys.exit(f'paper.py: skipped: there is no {a.data}')
+    if any((r['set'], r['missing'], r['model'], r['seed']) == (name, rate, kind, a.seed) for r in read(a.out)):
+        return print(f'{name} {rate} {kind}: is in {a.out}')
+    if time.time() > a.until:
+        return print(f'{name} {rate} {kind}: not begun, the time is over')
+
+    signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
+    folder = os.path.dirname(os.path.abspath(a.out))
+    os.makedirs(folder, exist_ok=True)
+    begun = time.time()
+    t = make(name, float(rate), a.data, a.quick, os.path.join(folder, 'bsds.npz'))
+    path = os.path.join(folder, f'{name}-{rate}-{kind}-{a.seed}.safetensors')
+    settings = {'preset': 'ar' if kind == 'ar' else 'paper', **OPTIONS, **OF_SET[name], 'steps': str(STEPS[name])}
+    if a.device == 'cuda':
+        settings['precision'] = 'bf16'
+    if kind.startswith('acflow-bg-'):
+        settings['guess-weight'] = kind[len('acflow-bg-'):]
+    settings.update({**(QUICK if a.quick else {}), **dict(o.split('=', 1) for o in a.job[3:]), 'seed': a.seed})
+    lib, checkpoint = Lib(a.lib), path + '.checkpoint'
+    work = {'device': a.device, 'checkpoint': checkpoint, 'resume': 'true'}
+    ready = time.time()
+    model, last, cut = fit(lib, t, {**settings, **work}, a.until)
+    trained = time.time()
+    lib.call('acf_model_save', model, path.encode())
+    seen = rows_seen(lib, model, last['step'], int(settings['batch']))
+    lib.lib.acf_model_free(model)
+    if os.path.exists(checkpoint):
+        os.remove(checkpoint)
+    nll, nrmse, more = evaluate(lib, path, a.device, t)
+    mean_of = [f'{f(v):.4f}' for v in (nll, nrmse) for f in (np.mean, np.std)]
+    steps = f"{last['step']} of {settings['steps']}, cut" if cut else str(last['step'])
+    append(a.out, [name, rate, kind, *paper_figures(name, rate, kind), *mean_of, '' if more is None else f'{more:.4f}', a.seed, seen,
+                   steps, f'{trained - ready:.1f}', device_name(a.device), ' '.join(f'{k}={v}' for k, v in settings.items())])
+    each = 1000 * (last['now'] - last['begun'][1]) / max(last['step'] - last['begun'][0], 1)
+    print(f'{name} {rate} {kind}: NLL {mean_of[0]} ± {mean_of[1]}, NRMSE {mean_of[2]}; {steps} steps of {each:.2f} ms, validation '
+          f'{last["valid"]:.4f}; seconds: data {ready - begun:.1f}, training {trained - ready:.1f}, '
+          f'evaluation {time.time() - trained:.1f}', flush=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,58 @@
+/* The attention likelihood: one causal transformer (nn/transformer.h) for numbers and categories alike, which says of every cell of a row
+ * what it may be, given all cells before it in the row's sequence.
+ *
+ *     sequence     given cells | modelled ones, each once: for a query in a fixed order, in training in a new random one each step
+ *     a real       a mixture of K Gaussians        w h + b, (3K)
+ *     a class      softmax over its column's       class_w h + class_b
+ *
+ * log p(x_u | x_o) is the sum over the modelled cells, by the chain rule: exact in any order. One pass over a row teaches as many
+ * conditionals as it models cells. A missing cell is no part of the sequence.
+ *
+ * Behind transformations or a Gaussian mixture the modelled reals are z and not x: they have slots of their own, and come after the modelled
+ * categories, on which their transformation may depend. Without any, all modelled cells are shuffled together. */
+#ifndef ACF_LIKE_ATTENTION_LIKE_H
+#define ACF_LIKE_ATTENTION_LIKE_H
+
+#include "nn/transformer.h"
+
+typedef struct acf_attention_like {
+    acf_transformer net;
+    acf_token_columns columns;
+    const int32_t *stage;     /* (D) in device memory: the part of the sequence where a column's modelled cells are */
+    const int32_t *real_column, *category_column; /* in device memory: places of the parts' columns among the D */
+    int64_t components;       /* K */
+    double lo, hi;            /* bounds of log-scales */
+    acf_dense_layer mixture;  /* (3K,W) */
+    acf_dense_layer classes;  /* (Σ count,W) */
+} acf_attention_like;
+
+typedef struct acf_attention_like_shape {
+    int64_t columns, components, width;
+    int blocks;
+} acf_attention_like_shape;
+
+/* k->columns is there already. Declares "name....", and "name.mixture.w", "name.classes.w" where there are reals, categories. Fails: ACF_EMEMORY, ACF_EUSAGE. */
+acf_status acf_attention_like_declare(acf_attention_like *k, acf_params *ps, const char *name, const acf_attention_like_shape *shape);
+
+/* A batch as its transformer sees it. */
+typedef struct acf_attention_rows {
+    const acf_subset *s;                   /* the sequences */
+    const acf_subset *u_real, *u_category; /* what is modelled, over the reals and over the categories; NULL: there are none */
+    const uint8_t *given;                  /* (N,D) in device memory */
+    acf_tensor *x;                         /* (N,K) values of the reals, or NULL */
+    int32_t *codes;                        /* (N,categories); a draw writes the modelled ones */
+    const acf_pass *pass;                  /* NULL: inference */
+} acf_attention_rows;
+
+/* (N): log p of all modelled cells; z (T), packed over u_real, are the modelled reals behind the transformations, NULL without any reals. */
+acf_tensor *acf_attention_like_logp(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z);
+
+/* Draws what is modelled, cell by cell, or with d NULL takes each cell's mean or most probable class: codes get the classes, and z (T) comes
+ * back, NULL without reals. On a tape that does not record. */
+acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, const acf_draw *d);
+
+/* For rows that model one cell each: (T,3K) the mixtures of the reals; (T,M) the probabilities of the categories' classes. No derivative. */
+acf_tensor *acf_attention_like_mixtures(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r);
+acf_tensor *acf_attention_like_probs(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r);
+
+#endif
