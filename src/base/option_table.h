@@ -19,6 +19,8 @@
       "what to compute on: auto (a GPU where there is one), cpu, cuda or cuda:N")                                      \
     X("answers", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, 0,                                                    \
       "numbers that questions to a model multiply; on a GPU models with GRUs answer several times as fast in tf32 or bf16, to some 0.01 nats a row") \
+    X("orders", INT, 1, 64, "1", NULL, NULL, 0,                                                                        \
+      "orders of a row's cells in a model with the attention likelihood: log p averages the densities of so many, and draws take them in turn") \
     X("image-temperature", REAL, 0.05, 2, "1", NULL, NULL, 0,                                                           \
       "draws of images: 1 is what the model holds possible, as often as it does; less keeps to what is most probable, for pictures to look at") \
     X("image-at-once", BOOL, 0, 0, "false", NULL, NULL, 0,                                                             \

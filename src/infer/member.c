@@ -3,6 +3,8 @@
 
 #include "data/resident.h"
 
+#include <math.h>
+
 #define SCORE_SEED 0 /* of the noise that stands in for what rounding took away (data/encode.h): scores are reproducible */
 
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out) {
@@ -10,7 +12,7 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
     const int64_t D = m->encoder->D;
     acf_member *s = acf_alloc_zero(sizeof *s, "a session");
     if (!s) return ACF_EMEMORY;
-    s->dev = dev, s->m = m;
+    s->dev = dev, s->m = m, s->orders = 1;
     ACF_TRY_DONE(acf_tape_create(dev, NULL, &s->t));
     ACF_TRY_DONE(acf_batch_stage(dev, rows, D, &s->batch));
     if (m->draws) {
@@ -21,7 +23,8 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * D) * sizeof *s->cells, "a session") : NULL;
     s->spread = s->cells ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->spread, "a session") : NULL;
-    if (!s->spread) status = ACF_EMEMORY;
+    s->sum = s->spread ? acf_alloc((size_t)rows * sizeof *s->sum, "a session") : NULL;
+    if (!s->sum) status = ACF_EMEMORY;
     else *out = s;
 done:
     if (status) acf_member_free(s);
@@ -37,6 +40,7 @@ void acf_member_free(acf_member *s) {
     acf_release(s->row);
     acf_release(s->cells);
     acf_release(s->spread);
+    acf_release(s->sum);
     acf_release(s);
 }
 
@@ -89,9 +93,11 @@ void acf_member_load_cells(acf_member *s, const acf_table *t, acf_question q, co
 }
 
 /* A view of the loaded batch on a fresh, not recording tape. */
-static acf_view *view(acf_member *s) {
+static acf_view *view(acf_member *s, uint32_t order) {
     acf_tape_begin(s->t, false);
-    return acf_net_view(s->t, s->m->net, s->batch, NULL);
+    acf_view *v = acf_net_view(s->t, s->m->net, s->batch, NULL);
+    acf_net_view_order(s->t, v, order);
+    return v;
 }
 
 /* ---- scores ---------------------------------------------------------------------------------------------------------------- */
@@ -108,15 +114,29 @@ static double slopes(const acf_member *s, const acf_table *t, int64_t i) {
     return sum;
 }
 
-/* s->cells (n): log p of the loaded rows, encoded. */
-static acf_status ask_logp(acf_member *s) {
+/* s->cells (n): log p of the loaded rows, encoded, in one order. */
+static acf_status ask_order(acf_member *s, uint32_t order) {
     bool by_hand = true;
-    if (s->replayed) ACF_TRY(acf_replayed_logp(s->replayed, s->batch, s->cells, &by_hand));
+    if (s->replayed && !order) ACF_TRY(acf_replayed_logp(s->replayed, s->batch, s->cells, &by_hand));
     if (!by_hand) return ACF_OK;
-    acf_tensor *lp = acf_net_logp(s->t, view(s));
+    acf_tensor *lp = acf_net_logp(s->t, view(s, order));
     ACF_TRY(acf_tape_check(s->t, lp));
     ACF_TRY(acf_device_copy(s->dev, s->cells, lp->data, (size_t)s->batch->N * sizeof *s->cells, ACF_TO_HOST));
     return acf_device_sync(s->dev);
+}
+
+/* s->sum (n): the log of the mean of the orders' densities. */
+static acf_status ask_logp(acf_member *s) {
+    const int64_t n = s->batch->N;
+    for (uint32_t k = 0; k < s->orders; k++) {
+        ACF_TRY(ask_order(s, k));
+        for (int64_t i = 0; i < n; i++) {
+            const double p = (double)s->cells[i], most = k ? fmax(s->sum[i], p) : p;
+            s->sum[i] = k ? most + log(exp(s->sum[i] - most) + exp(p - most)) : p;
+        }
+    }
+    for (int64_t i = 0; i < n; i++) s->sum[i] -= log((double)s->orders);
+    return ACF_OK;
 }
 
 acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
@@ -124,9 +144,11 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     acf_batch_dequantise(s->dev, s->batch, t, s->m->encoder, s->row, SCORE_SEED, ACF_NOISE_FIXED);
     bring_near(s->batch);
     ACF_TRY(ask_logp(s));
-    for (int64_t i = 0; i < batch->N; i++) out[i] = (double)s->cells[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
+    for (int64_t i = 0; i < batch->N; i++) out[i] = s->sum[i] + slopes(s, t, i); /* of encoded values, and the encoder's slopes */
     return ACF_OK;
 }
+
+void acf_member_orders(acf_member *s, uint32_t orders) { s->orders = orders; }
 
 /* ---- answers --------------------------------------------------------------------------------------------------------------- */
 
@@ -135,14 +157,15 @@ acf_status acf_member_use(acf_member *s, uint32_t i) {
 }
 
 acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
+    const uint32_t order = d ? d->draw % s->orders : 0;
     bool by_hand = true;
-    if (s->replayed) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
+    if (s->replayed && !order) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
     if (!by_hand) return ACF_OK;
-    acf_view *v = view(s);
+    acf_view *v = view(s, order);
     if (d) acf_net_view_gmm(v, s->gmm);
     return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
 }
 
-acf_status acf_member_spread(acf_member *s) { return acf_net_spread(s->t, view(s), ACF_MEAN_VALUES, s->spread); }
+acf_status acf_member_spread(acf_member *s) { return acf_net_spread(s->t, view(s, 0), ACF_MEAN_VALUES, s->spread); }
 
-acf_status acf_member_classes(acf_member *s, acf_real *out) { return acf_net_class_probs(s->t, view(s), out); }
+acf_status acf_member_classes(acf_member *s, acf_real *out) { return acf_net_class_probs(s->t, view(s, 0), out); }

@@ -47,6 +47,7 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
         ACF_TRY_DONE(acf_member_create(s->dev, one, rows, &s->member[s->K]));
     if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, s->dev->threads, &s->looked_up));
     if (m->archive) ACF_TRY_DONE(acf_in_turn_order(m->encoder, &s->order));
+    ACF_TRY_DONE(acf_ask_orders(s, acf_max(m->orders, 1)));
     ACF_TRY_DONE(find_leading(s));
     ACF_TRY_DONE(make_memory(s));
     *out = s;
@@ -74,6 +75,12 @@ acf_status acf_ask_precision(acf_session *s, acf_precision precision) {
     if (!acf_device_multiplies(s->dev, precision)) return acf_fail(ACF_EDEVICE, "this device does not multiply in that precision; use precision float");
     s->dev->precision = precision;
     for (int k = 0; k < s->K; k++) acf_replayed_forget(s->member[k]->replayed);
+    return ACF_OK;
+}
+
+acf_status acf_ask_orders(acf_session *s, int64_t orders) {
+    if (orders < 1 || orders > UINT32_MAX) return acf_fail(ACF_EUSAGE, "%lld orders; expected at least 1", (long long)orders);
+    for (int k = 0; k < s->K; k++) acf_member_orders(s->member[k], acf_net_attends(s->m->net) ? (uint32_t)orders : 1);
     return ACF_OK;
 }
 

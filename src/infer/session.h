@@ -27,6 +27,10 @@ void acf_ask_free(acf_session *s); /* NULL is allowed */
  * about 1e-2 nats a row) or bf16. Fails: ACF_EDEVICE (the device cannot). */
 acf_status acf_ask_precision(acf_session *s, acf_precision precision);
 
+/* From now on log p is that of the mean density of so many orders of the attention likelihood (model/net.h), and draw k is of order k mod orders; 1 at
+ * first. Models with other likelihoods have one. Fails: ACF_EUSAGE (below 1). */
+acf_status acf_ask_orders(acf_session *s, int64_t orders);
+
 /* Which cells are given and which are asked for, (N,D), zero or not; a cell that is both is asked for. Only present cells can be
  * given. NULL given: every present cell that is not asked for. Cells in neither take no part: that is how marginals are asked. */
 typedef struct acf_question {

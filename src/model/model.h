@@ -33,6 +33,7 @@ typedef struct acf_model {
     acf_image_map *map;   /* of the levels of these images; else NULL */
     acf_image_seen seen;  /* what is known of these images besides their shape */
     acf_precision answers; /* what questions multiply: float at first */
+    int64_t orders;        /* that sessions ask the attention likelihood in (acf_ask_orders); 0: one */
     double log_temperature; /* of draws of images: 0 at first */
     bool at_once;           /* hidden pixels are asked for in one round, whatever was learned */
     acf_fit_record record; /* how it was trained, where that is known */

@@ -25,6 +25,7 @@
 #define READER_SITE 3968u /* of dropout: behind all the sites of flows and likelihoods */
 
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
+bool acf_net_attends(const acf_net *net) { return net->attends; }
 int64_t acf_net_columns(const acf_net *net) { return net->D; }
 int64_t acf_net_anchor_size(const acf_net *net) { return net->anchor_size; }
 int64_t acf_net_anchor_rank(const acf_net *net) { return net->anchor_rank; }

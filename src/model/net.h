@@ -32,6 +32,7 @@ acf_status acf_net_restart(acf_net *net, uint64_t seed);
 void acf_net_free(acf_net *net);
 /* Would a network with these options have GRUs? Known before there is one, so that a device can be chosen for it (ops/devices.h). */
 bool acf_net_recurrent(const acf_options *o);
+bool acf_net_attends(const acf_net *net); /* its likelihood is attention */
 acf_params *acf_net_params(acf_net *net);
 int64_t acf_net_columns(const acf_net *net);
 
@@ -56,6 +57,10 @@ bool acf_net_softens(const acf_net *net);
 typedef struct acf_view acf_view;
 /* Borrows the batch until the next begin; answers that come back to the host (draw, guess, spread) want one in host memory. pass NULL: inference. NULL after a failure, which the calls below accept. */
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass);
+
+/* The attention likelihood goes through a row's cells in another order than that of its columns; order 0 is that one, and changes nothing. Each
+ * order is a density of its own. Not while training. */
+void acf_net_view_order(acf_tape *t, acf_view *v, uint32_t order);
 
 /* The view answers with this set of parameters, the only one of g, in the place of its fitted mixture. Keeps g. v or g NULL: nothing changes. */
 void acf_net_view_gmm(acf_view *v, const acf_gmm_draws *g);

@@ -32,6 +32,7 @@ struct acf_view {
     int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
     const uint64_t *id;  /* (N) on the device */
     const acf_gmm_draws *gmm; /* parameters in the place of the fitted mixture's; NULL: none */
+    acf_grid cells;           /* of the batch, where operations can read them */
     acf_attention_rows rows;  /* what the attention likelihood sees */
 };
 
@@ -72,15 +73,23 @@ static void see_categories(acf_tape *t, acf_view *v, const acf_grid *g) {
         v->classes = (acf_mog_classes){v->net->indicators, D, v->net->indicator_of, v->net->indicator_value, v->code, v->seen};
 }
 
+static void see_sequences(acf_tape *t, acf_view *v, const acf_order *o) {
+    const acf_grid *g = &v->cells;
+    const bool reals = v->net->real.D > 0;
+    v->rows = (acf_attention_rows){.s = acf_tape_sequence(t, g->b, g->m, o, g->N, g->D), .u_real = reals ? v->u_real : NULL,
+                                   .u_category = v->u_category, .given = g->b, .x = reals ? v->x : NULL, .codes = v->code,
+                                   .pass = v->trains ? &v->pass : NULL};
+}
+
 /* In training a new order of every row's cells each step; in a query always the same. */
-static void see_sequences(acf_tape *t, acf_view *v, const acf_grid *g) {
+static acf_order order_of(const acf_view *v) {
     const acf_net *net = v->net;
-    const acf_pass *pass = v->trains ? &v->pass : NULL;
-    acf_order order = {.stage = net->stage_there};
-    if (pass)
-        order = (acf_order){net->attention.columns.apart ? net->stage_there : net->mixed_there, true, pass->seed, pass->step, pass->now, v->id};
-    v->rows = (acf_attention_rows){.s = acf_tape_sequence(t, g->b, g->m, &order, g->N, g->D), .u_real = net->real.D ? v->u_real : NULL,
-                                   .u_category = v->u_category, .given = g->b, .x = net->real.D ? v->x : NULL, .codes = v->code, .pass = pass};
+    if (!v->trains) return (acf_order){.stage = net->stage_there};
+    return (acf_order){net->attention.columns.apart ? net->stage_there : net->mixed_there, true, v->pass.seed, v->pass.step, v->pass.now, v->id};
+}
+
+void acf_net_view_order(acf_tape *t, acf_view *v, uint32_t order) {
+    if (v && v->net->attends && order) see_sequences(t, v, &(acf_order){.stage = v->net->stage_there, .shuffle = true, .draw = order});
 }
 
 acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, const acf_pass *pass) {
@@ -92,11 +101,14 @@ acf_view *acf_net_view(acf_tape *t, const acf_net *net, const acf_batch *batch, 
         return NULL;
     }
     *v = (acf_view){.net = net, .batch = batch, .trains = pass};
-    const acf_grid g = grid_of(t, batch, &v->id);
+    const acf_grid g = v->cells = grid_of(t, batch, &v->id);
     if (pass) v->pass = *pass, v->pass.row_id = v->id;
     see_reals(t, v, &g); /* also without real columns: width 0, so that `common` is always there */
     if (net->category.D) see_categories(t, v, &g);
-    if (net->attends) see_sequences(t, v, &g);
+    if (net->attends) {
+        const acf_order order = order_of(v);
+        see_sequences(t, v, &order);
+    }
     return t->failure.status ? NULL : v;
 }
 

@@ -13,24 +13,27 @@
 
 /* ---- one row and head ----------------------------------------------------------------------------------------------------- */
 
+#define LANES 16 /* scores that are made side by side; rooms are multiples */
+
 /* What a thread works on: L tokens of H numbers, matrices (L,H) or turned (H,room). */
 typedef struct desk {
     int64_t L, H, room;
     acf_real scale;
-    acf_real *kt, *vt, *k, *v, *dk, *dv; /* kt, vt turned */
-    acf_real *p, *dp;                    /* (room) of one query */
+    acf_real *kt, *vt, *k, *v; /* kt, vt turned */
+    acf_real *p, *dp;          /* (L,room) probabilities, and the gradients of scores; the forward has one row of p */
 } desk;
 
-static int64_t desk_room(const acf_attention_shape *p) { return acf_ceil_div(acf_max(p->steps, 1), 16) * 16; }
+static int64_t desk_room(const acf_attention_shape *p) { return acf_ceil_div(acf_max(p->steps, 1), LANES) * LANES; }
 
-int64_t acf_attention_scratch(const acf_attention_shape *p) { return (6 * (p->W / p->heads) + 2) * desk_room(p); }
+int64_t acf_attention_scratch(const acf_attention_shape *p) {
+    return (4 * (p->W / p->heads) + 2 * acf_max(p->steps, 1)) * desk_room(p);
+}
 
 static desk desk_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
     const int64_t H = p->W / p->heads, room = desk_room(p), part = H * room;
     desk d = {.L = L, .H = H, .room = room, .scale = (acf_real)(1 / sqrt((double)H))};
-    acf_real **const at[] = {&d.kt, &d.vt, &d.k, &d.v, &d.dk, &d.dv};
-    for (int i = 0; i < 6; i++) *at[i] = memory + i * part;
-    d.p = memory + 6 * part, d.dp = d.p + room;
+    d.kt = memory, d.vt = d.kt + part, d.k = d.vt + part, d.v = d.k + part;
+    d.p = d.v + part, d.dp = d.p + acf_max(p->steps, 1) * room;
     return d;
 }
 
@@ -40,6 +43,8 @@ static inline int64_t at(const acf_attention_shape *p, int64_t t, int64_t k) { r
 static void load_turned(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
     for (int64_t t = 0; t < d->L; t++)
         for (int64_t c = 0; c < d->H; c++) to[c * d->room + t] = from[at(p, t, k) * 3 * p->W + c];
+    for (int64_t c = 0; c < d->H; c++)
+        for (int64_t t = d->L; t < d->room; t++) to[c * d->room + t] = 0;
 }
 
 static void load(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
@@ -47,22 +52,37 @@ static void load(acf_real *to, const desk *d, const acf_real *from, const acf_at
         for (int64_t c = 0; c < d->H; c++) to[t * d->H + c] = from[at(p, t, k) * 3 * p->W + c];
 }
 
-/* to (n) = Σ_c x_c turned (H,n), times scale. */
-static void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_real scale, int64_t n, int64_t H, int64_t room) {
-    for (int64_t j = 0; j < n; j++) to[j] = 0;
-    for (int64_t c = 0; c < H; c++) {
-        const acf_real a = scale * x[c];
+/* The functions that are inlined have H written into them by their callers, so that sums stay in registers. */
+#define INLINED static inline __attribute__((always_inline))
+#define MOST 64 /* numbers of a head that have such a caller, and at most */
+
+/* to (n, and up to LANES - 1 more) = scale Σ_c x_c turned (H,n). */
+INLINED void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_real scale, int64_t n, int64_t H, int64_t room) {
+    for (int64_t j = 0; j < n; j += LANES) {
+        acf_real sum[LANES] = {0};
+        for (int64_t c = 0; c < H; c++) {
+            ACF_SIMD
+            for (int l = 0; l < LANES; l++) sum[l] += x[c] * turned[c * room + j + l];
+        }
         ACF_SIMD
-        for (int64_t j = 0; j < n; j++) to[j] += a * turned[c * room + j];
+        for (int l = 0; l < LANES; l++) to[j + l] = scale * sum[l];
     }
 }
 
-/* to (H) += Σ_j a_j x (n,H). */
-static void weigh(acf_real *to, const acf_real *a, const acf_real *x, int64_t n, int64_t H) {
+/* to (H) += Σ_j a_j x_j, with a_j apart numbers and x_j by rows of `stride`. */
+INLINED void weigh(acf_real *to, const acf_real *a, int64_t apart, const acf_real *x, int64_t stride, int64_t n, int64_t H) {
+    if (H > MOST) {
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t c = 0; c < H; c++) to[c] += a[j * apart] * x[j * stride + c];
+        return;
+    }
+    acf_real sum[MOST];
+    for (int64_t c = 0; c < H; c++) sum[c] = 0;
     for (int64_t j = 0; j < n; j++) {
         ACF_SIMD
-        for (int64_t c = 0; c < H; c++) to[c] += a[j] * x[j * H + c];
+        for (int64_t c = 0; c < H; c++) sum[c] += a[j * apart] * x[j * stride + c];
     }
+    for (int64_t c = 0; c < H; c++) to[c] += sum[c];
 }
 
 /* Scores p (n) to probabilities; their log-sum-exp. A NaN stays one. */
@@ -76,77 +96,107 @@ static acf_real softmax(acf_real *p, int64_t n) {
     return most + (acf_real)log((double)sum);
 }
 
-/* out (H) of a query that sees n tokens. */
-static acf_real answer(acf_real *out, const desk *d, const acf_real *q, int64_t n) {
-    dots(d->p, q, d->kt, d->scale, n, d->H, d->room);
-    const acf_real lse = softmax(d->p, n);
-    for (int64_t c = 0; c < d->H; c++) out[c] = 0;
-    weigh(out, d->p, d->v, n, d->H);
-    return lse;
+/* ---- all tokens -------------------------------------------------------------------------------------------------------------- */
+
+/* What the passes read and write, at the head's numbers. */
+typedef struct pass {
+    const acf_attention_shape *p;
+    const acf_real *qkv, *dout, *saved; /* (T,3W), (T,W); saved: the forward's output */
+    acf_real *out, *dqkv;
+    acf_real *lse; /* (T,heads), at the head */
+} pass;
+
+static pass at_head(const pass *a, int64_t h) {
+    const int64_t from = h * (a->p->W / a->p->heads);
+    pass x = *a;
+    x.qkv += from;
+    if (x.lse) x.lse += h;
+    if (x.out) x.out += from;
+    if (x.dqkv) x.dqkv += from, x.dout += from, x.saved += from;
+    return x;
 }
 
-/* ---- all tokens -------------------------------------------------------------------------------------------------------------- */
+INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
+    const int64_t W = a->p->W;
+    load_turned(d->kt, d, a->qkv + W, a->p, k);
+    load(d->v, d, a->qkv + 2 * W, a->p, k);
+    for (int64_t t = 0; t < d->L; t++) {
+        const int64_t e = at(a->p, t, k);
+        acf_real *out = a->out + e * W;
+        dots(d->p, a->qkv + e * 3 * W, d->kt, d->scale, t + 1, H, d->room);
+        const acf_real lse = softmax(d->p, t + 1);
+        if (a->lse) a->lse[e * a->p->heads] = lse;
+        for (int64_t c = 0; c < H; c++) out[c] = 0;
+        weigh(out, d->p, 1, d->v, H, t + 1, H);
+    }
+}
+
+/* d->p gets the probabilities of token t's query, d->dp the gradients of its scores before the scale. */
+INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse, int64_t t, int64_t H) {
+    acf_real *p = d->p + t * d->room, *dp = d->dp + t * d->room, dot = 0;
+    for (int64_t c = 0; c < H; c++) dot += out[c] * dout[c];
+    dots(p, q, d->kt, d->scale, t + 1, H, d->room);
+    dots(dp, dout, d->vt, 1, t + 1, H, d->room);
+    ACF_SIMD
+    for (int64_t j = 0; j <= t; j++) {
+        p[j] = acf_exp(p[j] - lse);
+        dp[j] = p[j] * (dp[j] - dot) * d->scale;
+    }
+}
+
+/* Tokens of a row are neither neighbours nor evenly apart: queries and gradients of outputs are copied together, too, where d->v and d->vt were. */
+INLINED void backward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
+    const int64_t W = a->p->W, heads = a->p->heads;
+    load_turned(d->kt, d, a->qkv + W, a->p, k);
+    load_turned(d->vt, d, a->qkv + 2 * W, a->p, k);
+    load(d->k, d, a->qkv + W, a->p, k);
+    for (int64_t t = 0; t < d->L; t++) {
+        const int64_t e = at(a->p, t, k);
+        scores_back(d, a->qkv + e * 3 * W, a->saved + e * W, a->dout + e * W, a->lse[e * heads], t, H);
+        weigh(a->dqkv + e * 3 * W, d->dp + t * d->room, 1, d->k, H, t + 1, H);
+    }
+    acf_real *q = d->v, *dout = d->vt;
+    load(q, d, a->qkv, a->p, k);
+    for (int64_t t = 0; t < d->L; t++)
+        for (int64_t c = 0; c < H; c++) dout[t * H + c] = a->dout[at(a->p, t, k) * W + c];
+    for (int64_t j = 0; j < d->L; j++) {
+        acf_real *to = a->dqkv + at(a->p, j, k) * 3 * W;
+        weigh(to + W, d->dp + j * d->room + j, d->room, q + j * H, H, d->L - j, H);
+        weigh(to + 2 * W, d->p + j * d->room + j, d->room, dout + j * H, H, d->L - j, H);
+    }
+}
+
+#define BY_HEAD(function, d, a, k)                                                                                     \
+    switch ((d)->H) {                                                                                                  \
+    case 16: function(d, a, k, 16); break;                                                                             \
+    case 32: function(d, a, k, 32); break;                                                                             \
+    case 64: function(d, a, k, 64); break;                                                                             \
+    default: function(d, a, k, (d)->H);                                                                                \
+    }
 
 static int64_t work_of(const acf_attention_shape *p) { return p->T * (p->steps * 2 + 16) * p->W; }
 
 void acf_attention_fwd_cpu(const acf_device *dev, acf_real *out, acf_real *lse, const acf_real *qkv, const acf_attention_shape *p,
                            acf_real *scratch) {
-    const int64_t W = p->W, H = W / p->heads;
+    const pass all = {.p = p, .qkv = qkv, .out = out, .lse = lse};
     ACF_PARALLEL_UNEVEN(dev, work_of(p))
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
-        const int64_t k = i / p->heads, h = i % p->heads;
+        const int64_t k = i / p->heads;
+        const pass one = at_head(&all, i % p->heads);
         const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
-        load_turned(d.kt, &d, qkv + W + h * H, p, k);
-        load(d.v, &d, qkv + 2 * W + h * H, p, k);
-        for (int64_t t = 0; t < d.L; t++) {
-            const int64_t e = at(p, t, k);
-            const acf_real sum = answer(out + e * W + h * H, &d, qkv + e * 3 * W + h * H, t + 1);
-            if (lse) lse[e * p->heads + h] = sum;
-        }
-    }
-}
-
-/* One query's part of the gradients: dq (H) is added to, dk and dv are the desk's. */
-static void back_query(const desk *d, acf_real *dq, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse, int64_t n) {
-    acf_real dot = 0;
-    for (int64_t c = 0; c < d->H; c++) dot += out[c] * dout[c];
-    dots(d->p, q, d->kt, d->scale, n, d->H, d->room);
-    dots(d->dp, dout, d->vt, 1, n, d->H, d->room);
-    ACF_SIMD
-    for (int64_t j = 0; j < n; j++) {
-        d->p[j] = acf_exp(d->p[j] - lse);
-        d->dp[j] = d->p[j] * (d->dp[j] - dot) * d->scale; /* of the score before the scale */
-    }
-    weigh(dq, d->dp, d->k, n, d->H);
-    for (int64_t j = 0; j < n; j++) {
-        ACF_SIMD
-        for (int64_t c = 0; c < d->H; c++) {
-            d->dk[j * d->H + c] += d->dp[j] * q[c];
-            d->dv[j * d->H + c] += d->p[j] * dout[c];
-        }
+        BY_HEAD(forward_row, &d, &one, k)
     }
 }
 
 void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse,
                            const acf_real *qkv, const acf_attention_shape *p, acf_real *scratch) {
-    const int64_t W = p->W, H = W / p->heads;
+    const pass all = {.p = p, .qkv = qkv, .dout = dout, .saved = out, .dqkv = dqkv, .lse = (acf_real *)lse};
     ACF_PARALLEL_UNEVEN(dev, 3 * work_of(p))
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
-        const int64_t k = i / p->heads, h = i % p->heads;
+        const int64_t k = i / p->heads;
+        const pass one = at_head(&all, i % p->heads);
         const desk d = desk_in(acf_row_scratch(scratch, acf_attention_scratch(p)), p, p->size[p->row[k]]);
-        load_turned(d.kt, &d, qkv + W + h * H, p, k);
-        load_turned(d.vt, &d, qkv + 2 * W + h * H, p, k);
-        load(d.k, &d, qkv + W + h * H, p, k);
-        for (int64_t j = 0; j < d.L * H; j++) d.dk[j] = d.dv[j] = 0;
-        for (int64_t t = 0; t < d.L; t++) {
-            const int64_t e = at(p, t, k), here = e * W + h * H, q = e * 3 * W + h * H;
-            back_query(&d, dqkv + q, qkv + q, out + here, dout + here, lse[e * p->heads + h], t + 1);
-        }
-        for (int64_t t = 0; t < d.L; t++)
-            for (int64_t c = 0, e = at(p, t, k) * 3 * W + h * H; c < H; c++) {
-                dqkv[e + W + c] += d.dk[t * H + c];
-                dqkv[e + 2 * W + c] += d.dv[t * H + c];
-            }
+        BY_HEAD(backward_row, &d, &one, k)
     }
 }
 
@@ -223,7 +273,11 @@ static void answer_from_cache(acf_real *out, const desk *d, const acf_real *cach
     }
     softmax(d->p, n);
     for (int64_t c = 0; c < d->H; c++) out[c] = 0;
-    for (int64_t j = 0; j < n; j++) weigh(out, d->p + j, cache + at(p, j, k) * 3 * W + 2 * W, 1, d->H);
+    for (int64_t j = 0; j < n; j++) {
+        const acf_real *value = cache + at(p, j, k) * 3 * W + 2 * W;
+        ACF_SIMD
+        for (int64_t c = 0; c < d->H; c++) out[c] += d->p[j] * value[c];
+    }
 }
 
 void acf_attention_step_cpu(const acf_device *dev, acf_real *out, const int32_t *token, int64_t n, const acf_real *cache,
