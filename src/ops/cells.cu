@@ -57,3 +57,17 @@ static acf_status put_forward(acf_tape *t, acf_node *n) {
 }
 
 ACF_CUDA_OP(put_codes, put_forward, NULL);
+
+static __global__ void put_reals_fwd(acf_real *__restrict__ x, const acf_real *__restrict__ made, acf_cells at, int64_t n, int64_t K) {
+    ACF_EACH(p, n)
+    if (at.row[p] >= 0) x[at.row[p] * K + at.column[p]] = made[p];
+}
+
+static acf_status put_reals_forward(acf_tape *t, acf_node *n) {
+    const acf_tensor *x = n->in[0], *made = n->in[1];
+    put_reals_fwd<<<acf_each_blocks(made->dim[0]), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        x->data, made->data, ((const acf_put_reals_attrs *)n->attr)->at, made->dim[0], x->dim[1]);
+    return ACF_LAUNCHED("put_reals");
+}
+
+ACF_CUDA_OP(put_reals, put_reals_forward, NULL);

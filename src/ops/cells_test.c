@@ -1,4 +1,4 @@
-/* Cells of a table: cases for the harness. */
+/* Cells of a table: cases for the harness, refusals. */
 #include "ops/cells.h"
 
 #include "harness/lab.h"
@@ -22,6 +22,26 @@ static void build_put(acf_lab *l) {
 static void naive_put(const acf_lab *l, double *const *out) {
     for (int64_t k = 0; k < l->N * l->D; k++) out[0][k] = l->leaf[1].ints[k];
     for (int64_t p = 0; p < l->u->T; p++) out[0][l->u->row_of[p] * l->D + l->u->col_of[p]] = l->leaf[0].ints[p];
+}
+
+enum { PUT_COLUMNS = 3 };
+static int32_t put_row(const acf_lab *l, int64_t p) { return p % 3 == 1 ? -1 : (int32_t)(l->N - 1 - p); }
+static int32_t put_column(int64_t p) { return (int32_t)((2 * p + 1) % PUT_COLUMNS); }
+
+/* Two rows of three get one number each; the others stay as they were. */
+static void build_put_reals(acf_lab *l) {
+    acf_tensor *x = acf_leaf_fixed(l, "x", -1, 1, 2, (int64_t[]){l->N, PUT_COLUMNS}), *made = acf_leaf_fixed(l, "made", 2, 3, 1, &l->N);
+    int32_t *row = acf_lab_ints(l->N), *column = acf_lab_ints(l->N);
+    for (int64_t p = 0; p < l->N; p++) row[p] = put_row(l, p), column[p] = put_column(p);
+    const int32_t *rows = acf_lab_give_ints(l, row, l->N), *columns = acf_lab_give_ints(l, column, l->N);
+    acf_put_reals(l->t, x, made, (acf_cells){rows, columns});
+    acf_result(l, x);
+}
+
+static void naive_put_reals(const acf_lab *l, double *const *out) {
+    for (int64_t k = 0; k < l->N * PUT_COLUMNS; k++) out[0][k] = (double)l->leaf[0].value[k];
+    for (int64_t p = 0; p < l->N; p++)
+        if (put_row(l, p) >= 0) out[0][put_row(l, p) * PUT_COLUMNS + put_column(p)] = (double)l->leaf[1].value[p];
 }
 
 /* Every second column, from the last one on. */
@@ -81,5 +101,29 @@ static const acf_case cases[] = {
     {"columns of categories", build_classes, naive_classes, .no_grad = true, .hides_nonfinite = true},
     {"masks as numbers", build_mask, naive_mask, .no_grad = true},
     {"codes put back", build_put, naive_put, .no_grad = true, .hides_nonfinite = true},
+    {"reals put back", build_put_reals, naive_put_reals, .no_grad = true, .hides_nonfinite = true, .big_N = 5000},
 };
 ACF_CASES(cells, cases)
+
+static void refused(acf_lab *l, const char *sentence) {
+    assert_int_equal(acf_tape_status(l->t), ACF_ESHAPE);
+    assert_string_equal(acf_error(), sentence);
+    acf_lab_begin(l, false);
+}
+
+static void refuses_values_of_other_shapes(void **state) {
+    (void)state;
+    static const int32_t zero[6] = {0};
+    const acf_cells at = {zero, zero};
+    acf_lab l;
+    acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
+    acf_tensor *list = acf_tensor_const(l.t, NULL, 1, 1, (int64_t[]){6});
+    acf_put_reals(l.t, list, list, at);
+    refused(&l, "put_reals: values (6) into x (6); expected (n) into (N, K)");
+    acf_tensor *table = acf_tensor_const(l.t, NULL, 1, 2, (int64_t[]){2, 3});
+    acf_put_reals(l.t, table, table, at);
+    refused(&l, "put_reals: values (2, 3) into x (2, 3); expected (n) into (N, K)");
+    acf_lab_close(&l);
+}
+
+ACF_TESTS(cells, cmocka_unit_test(refuses_values_of_other_shapes))

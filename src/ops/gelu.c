@@ -5,6 +5,12 @@
 
 static inline acf_real gate(acf_real x) { return acf_sigmoid(ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x)); }
 
+/* Farther out the gate is 0 or 1 to the last bit, and where squares overflow its slope must be 0 still. A NaN stays one. */
+static inline acf_real bounded(acf_real x) {
+    x = x < -ACF_GELU_FAR ? -ACF_GELU_FAR : x;
+    return x > ACF_GELU_FAR ? ACF_GELU_FAR : x;
+}
+
 void acf_gelu_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *x, int64_t n) {
     ACF_PARALLEL(dev, 8 * n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
@@ -18,8 +24,8 @@ void acf_gelu_bwd_cpu(const acf_device *dev, acf_real *dx, const acf_real *dy, c
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
         ACF_SIMD
         for (int64_t i = c; i < acf_min(c + ACF_CHUNK, n); i++) {
-            const acf_real s = gate(x[i]);
-            dx[i] += dy[i] * (s + x[i] * s * (1 - s) * ACF_GELU_SLOPE * (1 + 3 * ACF_GELU_CUBE * x[i] * x[i]));
+            const acf_real s = gate(x[i]), a = bounded(x[i]);
+            dx[i] += dy[i] * (s + a * s * (1 - s) * ACF_GELU_SLOPE * (1 + 3 * ACF_GELU_CUBE * a * a));
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #define ACF_GELU_SLOPE ACF_R(1.5957691216057308) /* 2 sqrt(2/pi) */
 #define ACF_GELU_CUBE ACF_R(0.044715)
+#define ACF_GELU_FAR 32 /* from here on y is x or 0 */
 
 /* Any shape. */
 acf_tensor *acf_gelu(acf_tape *t, acf_tensor *x);

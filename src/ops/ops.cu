@@ -15,8 +15,8 @@ static acf_status open_device(int n, acf_device **out);
 
 static const acf_plugin plugin = {
     ACF_PLUGIN_ABI, ACF_VERSION, (int)sizeof(acf_real),  ACF_OP_COUNT,          kernels,               acf_cuda_count,
-    acf_cuda_facts, open_device, acf_cuda_subset_build, acf_cuda_subset_split, acf_cuda_take_left_out, acf_cuda_norm,
-    acf_cuda_adam,  acf_cuda_average, acf_cuda_capture_begin, acf_cuda_capture_end, acf_cuda_graph_run, acf_cuda_graph_free,
+    acf_cuda_facts, open_device, acf_cuda_subset_build, acf_cuda_subset_split, acf_cuda_subset_order, acf_cuda_take_left_out,
+    acf_cuda_norm,  acf_cuda_adam,  acf_cuda_average, acf_cuda_capture_begin, acf_cuda_capture_end, acf_cuda_graph_run, acf_cuda_graph_free,
     acf_cuda_join,  acf_cuda_pinned_alloc, acf_cuda_pinned_free, acf_cuda_mark, acf_cuda_wait,
 };
 

@@ -3,7 +3,7 @@
  *
  *     embed_p = v · a[slot] + b[slot]        v: the value before, where that is a real; 0 else
  *
- *     slot  0                                nothing: the row's first token, and where the class before is not known (-1)
+ *     slot  0                                nothing: the row's first token, and where the class before is not known (-1, or none of its column)
  *           1 .. K                           a real that is given, by its place among the K reals
  *           K+1 .. 2K                        a real that is modelled, where such values live in another space (apart)
  *           behind them                      a class, by its row (class_rows.h)

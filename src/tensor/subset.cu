@@ -1,7 +1,7 @@
 /* Ragged masks to the packed layout, on the GPU: see subset.h.
  *
  * Workload: N = 512 to 65,536 rows, D = 2 to 1,000 columns, at the beginning of every training step, and a split for every coupling. Three
- * launches, whose shapes depend on N, D and the capacity T alone:
+ * launches (four for a sequence), whose shapes depend on N, D and the capacity T alone:
  *
  *     list     a warp a row: how many columns it models, and which
  *     rank     one block: a counting sort by size, ties by row
@@ -9,6 +9,8 @@
  *
  * One block sorts, because what it does is short (a batch has some thousand rows) and every row's rank depends on all others. */
 #include "tensor/subset.cuh"
+
+#include "base/rng.cuh"
 
 extern "C" {
 #include "tensor/tape.h"
@@ -51,6 +53,41 @@ static __global__ void list_half(builder w, const int32_t *size, const int32_t *
     if (t < n) w.cols[at] = cols[i * w.D + 2 * t + parity];
     if (t == 0) w.size[i] = n;
     w.place[at] = -1;
+}
+
+/* ---- sequences ----------------------------------------------------------------------------------------------------------- */
+
+#define ABSENT UINT64_MAX /* behind all other keys: a stage is below 2^31 */
+
+/* What the cells of a row are sorted by (acf_subset_order), and ABSENT where there is none; a thread for four columns, whose words are one
+ * block of bits. */
+static __global__ void order_keys(builder w, uint64_t *__restrict__ key, const uint8_t *__restrict__ b, const uint8_t *__restrict__ m, acf_order o) {
+    const int64_t blocks = (w.D + 3) / 4, n = acf_thread();
+    if (n >= w.N * blocks) return;
+    const int64_t i = n / blocks, j0 = n % blocks * 4;
+    philox4x32_ctr_t word = {};
+    if (o.shuffle) word = acf_rng_bits_cuda({o.seed, o.row_id ? o.row_id[i] : 0, ACF_STREAM_ORDER, (uint32_t)(j0 / 4), o.now ? *o.now : o.draw});
+    for (int q = 0; q < 4 && j0 + q < w.D; q++) {
+        const int64_t j = j0 + q, at = i * w.D + j;
+        const uint64_t stage = b && b[at] ? 0 : (uint64_t)(1 + o.stage[j]);
+        key[at] = m && !m[at] ? ABSENT : stage << 32 | (o.shuffle ? word.v[q] : (uint32_t)j);
+        w.place[at] = -1;
+    }
+}
+
+/* cols by key, ties by column: each cell counts those before it. A thread a cell, as rows have some dozens. */
+static __global__ void list_ordered(builder w, const uint64_t *__restrict__ key) {
+    const int64_t at = acf_thread();
+    if (at >= w.N * w.D) return;
+    const int64_t i = at / w.D, j = at % w.D;
+    const uint64_t own = key[at], *row = key + i * w.D;
+    int32_t before = 0, present = 0;
+    for (int64_t q = 0; q < w.D; q++) {
+        before += row[q] < own || (row[q] == own && q < j);
+        present += row[q] != ABSENT;
+    }
+    if (own != ABSENT) w.cols[i * w.D + before] = (int32_t)j;
+    if (j == 0) w.size[i] = present;
 }
 
 /* ---- rank ---------------------------------------------------------------------------------------------------------------- */
@@ -212,6 +249,20 @@ acf_status acf_cuda_subset_build(acf_tape *t, const uint8_t *b, const uint8_t *m
     builder w;
     ACF_TRY(start(t, u, &w));
     list_columns<<<acf_blocks(32 * u->N, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(w, b, m);
+    return finish(t, &w, u);
+}
+
+acf_status acf_cuda_subset_order(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, acf_subset *u) {
+    cudaStream_t stream = acf_cuda_stream(t->dev);
+    builder w;
+    ACF_TRY(start(t, u, &w));
+    acf_mark mark = acf_arena_mark(t->mem);
+    uint64_t *key = (uint64_t *)acf_tape_ints(t, 2 * u->N * u->D);
+    ACF_TRY(acf_tape_status(t));
+    order_keys<<<acf_blocks(u->N * acf_ceil_div(u->D, 4), ACF_THREADS), ACF_THREADS, 0, stream>>>(w, key, b, m, *o);
+    list_ordered<<<acf_blocks(u->N * u->D, ACF_THREADS), ACF_THREADS, 0, stream>>>(w, key);
+    acf_arena_release(t->mem, mark);
+    if (u->D == 0) ACF_CUDA(cudaMemsetAsync(w.size, 0, (size_t)u->N * sizeof *w.size, stream));
     return finish(t, &w, u);
 }
 

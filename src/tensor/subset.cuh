@@ -8,6 +8,9 @@
  * are counted by acf_cuda_left_out. Fails: ACF_EMEMORY, ACF_EDEVICE. */
 acf_status acf_cuda_subset_build(acf_tape *t, const uint8_t *b, const uint8_t *m, acf_subset *u);
 
+/* The same for a sequence of all present cells (acf_subset_order). */
+acf_status acf_cuda_subset_order(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, acf_subset *u);
+
 /* N, D, T, whole and parity are set. */
 acf_status acf_cuda_subset_split(acf_tape *t, acf_subset *half);
 

@@ -1,0 +1,33 @@
+/* The Gaussian error linear unit on the GPU: see gelu.h. One pass each way, bound by memory. */
+#include "ops/ops.cuh"
+
+extern "C" {
+#include "ops/gelu.h"
+}
+
+static __device__ acf_real gate(acf_real x) { return 1 / (1 + expf(-ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x))); }
+
+static __global__ void gelu_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, int64_t n) { ACF_EACH(i, n) y[i] = x[i] * gate(x[i]); }
+
+static __global__ void gelu_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ x, int64_t n) {
+    ACF_EACH(i, n) {
+        const acf_real v = x[i], s = gate(v);
+        dx[i] += dy[i] * (s + v * s * (1 - s) * ACF_GELU_SLOPE * (1 + 3 * ACF_GELU_CUBE * v * v));
+    }
+}
+
+static acf_status forward(acf_tape *t, acf_node *n) {
+    const int64_t count = acf_tensor_count(n->in[0]);
+    gelu_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[0]->data, count);
+    return ACF_LAUNCHED("gelu");
+}
+
+static acf_status backward(acf_tape *t, acf_node *n) {
+    const int64_t count = acf_tensor_count(n->in[0]);
+    acf_real *dx = acf_grad(t, n->in[0]);
+    if (!dx) return acf_tape_status(t);
+    gelu_bwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad, n->in[0]->data, count);
+    return ACF_LAUNCHED("gelu");
+}
+
+ACF_CUDA_OP(gelu, forward, backward);
