@@ -44,7 +44,7 @@ OPTIONS = {'lr': '0.001', 'warmup': '100', 'decay': 'cosine', 'halve-every': '0'
            'valid-every': '250'}
 OF_SET = {'power': {'batch': '1024'}, 'gas': {'batch': '512'}, 'hepmass': {'batch': '512', 'dropout': '0.2'},
           'miniboone': {'batch': '512', 'dropout': '0.2'}, 'bsds': {'batch': '2048', 'valid-every': '1000'}}
-STEPS = {'power': 4000, 'gas': 4000, 'hepmass': 2000, 'miniboone': 2000, 'bsds': 14000}
+STEPS = {'power': 4000, 'gas': 5000, 'hepmass': 3000, 'miniboone': 2400, 'bsds': 14000}
 QUICK = {'steps': '20', 'batch': '64', 'valid-every': '10', 'mlp-width': '64', 'coupling-units': '64', 'likelihood-units': '64'}
 MASKS = range(1, 6)
 
@@ -198,12 +198,18 @@ def evaluate(lib, path, device, t):
     return asked('tf32', 'nll', t['test'], MASKS), asked('bf16', 'nrmse', t['test'], MASKS), more
 
 
-def device_name(device):
-    """cpu, or what the GPU is called."""
-    if device == 'cpu':
-        return f'cpu, {os.cpu_count()} cores'
-    asked = subprocess.run(['nvidia-smi', '--query-gpu=name', '--format=csv,noheader'], capture_output=True, text=True)
-    return asked.stdout.split('\n')[0].strip() or device
+def device_name(lib, settings):
+    """What is computed on. Who asks for a GPU gets one here, or no row."""
+    name, needed = ctypes.create_string_buffer(256), ctypes.c_size_t()
+    o = options_of(lib, settings)
+    lib.call('acf_device_used', o, name, ctypes.c_size_t(len(name)), ctypes.byref(needed))
+    lib.lib.acf_options_free(o)
+    name = name.value.decode()
+    if settings['device'] == 'cuda' and not name.startswith('cuda'):
+        text = ctypes.create_string_buffer(4096)
+        lib.call('acf_devices_text', text, ctypes.c_size_t(len(text)), ctypes.byref(needed))
+        sys.exit('paper.py: no GPU: ' + text.value.decode())
+    return f'{os.cpu_count()} cores' if name == 'cpu' else name[name.find('(') + 1:-1]
 
 
 def rows_seen(lib, model, steps, batch):
@@ -288,8 +294,9 @@ def main():
     if kind.startswith('acflow-bg-'):
         settings['guess-weight'] = kind[len('acflow-bg-'):]
     settings.update({**(QUICK if a.quick else {}), **dict(o.split('=', 1) for o in a.job[3:]), 'seed': a.seed})
-    lib, checkpoint = Lib(a.lib), path + '.checkpoint'
+    lib, checkpoint = Lib(os.path.abspath(a.lib)), path + '.checkpoint'
     work = {'device': a.device, 'checkpoint': checkpoint, 'resume': 'true'}
+    device = device_name(lib, {**settings, **work})
     ready = time.time()
     model, last, cut = fit(lib, t, {**settings, **work}, a.until)
     trained = time.time()
@@ -302,7 +309,7 @@ def main():
     mean_of = [f'{f(v):.4f}' for v in (nll, nrmse) for f in (np.mean, np.std)]
     steps = f"{last['step']} of {settings['steps']}, cut" if cut else str(last['step'])
     append(a.out, [name, rate, kind, *paper_figures(name, rate, kind), *mean_of, '' if more is None else f'{more:.4f}', a.seed, seen,
-                   steps, f'{trained - ready:.1f}', device_name(a.device), ' '.join(f'{k}={v}' for k, v in settings.items())])
+                   steps, f'{trained - ready:.1f}', device, ' '.join(f'{k}={v}' for k, v in settings.items())])
     each = 1000 * (last['now'] - last['begun'][1]) / max(last['step'] - last['begun'][0], 1)
     print(f'{name} {rate} {kind}: NLL {mean_of[0]} ± {mean_of[1]}, NRMSE {mean_of[2]}; {steps} steps of {each:.2f} ms, validation '
           f'{last["valid"]:.4f}; seconds: data {ready - begun:.1f}, training {trained - ready:.1f}, '

@@ -12,7 +12,7 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
     const int64_t D = m->encoder->D;
     acf_member *s = acf_alloc_zero(sizeof *s, "a session");
     if (!s) return ACF_EMEMORY;
-    s->dev = dev, s->m = m, s->orders = 1;
+    s->dev = dev, s->m = m, s->orders = s->turns = 1;
     ACF_TRY_DONE(acf_tape_create(dev, NULL, &s->t));
     ACF_TRY_DONE(acf_batch_stage(dev, rows, D, &s->batch));
     if (m->draws) {
@@ -148,7 +148,7 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out) {
     return ACF_OK;
 }
 
-void acf_member_orders(acf_member *s, uint32_t orders) { s->orders = orders; }
+void acf_member_orders(acf_member *s, uint32_t orders, uint32_t turns) { s->orders = orders, s->turns = turns; }
 
 /* ---- answers --------------------------------------------------------------------------------------------------------------- */
 
@@ -157,7 +157,7 @@ acf_status acf_member_use(acf_member *s, uint32_t i) {
 }
 
 acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
-    const uint32_t order = d ? d->draw % s->orders : 0;
+    const uint32_t order = d ? d->draw / s->turns % s->orders : 0;
     bool by_hand = true;
     if (s->replayed && !order) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
     if (!by_hand) return ACF_OK;

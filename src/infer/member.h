@@ -21,7 +21,8 @@ typedef struct acf_member {
     acf_real *spread; /* (rows, ACF_MEAN_VALUES) the same of single cells */
     acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
     acf_gmm_draws *gmm; /* the parameters that draws use; NULL: fitted ones */
-    uint32_t orders;    /* of the attention likelihood (acf_net_view_order): scores average them, and draws take them in turn */
+    uint32_t orders;    /* of the attention likelihood (acf_net_view_order): scores average them, and draws take them in turn, */
+    uint32_t turns;     /* so many draws each, as many as the model has members: every member draws in every order */
     double *sum;        /* (rows) while they are averaged */
 } acf_member;
 
@@ -45,8 +46,8 @@ acf_status acf_member_score(acf_member *s, const acf_table *t, double *out);
 /* Draws use parameter set i, modulo their number, from now on; the first at first. Nothing happens where the model has none. */
 acf_status acf_member_use(acf_member *s, uint32_t i);
 
-/* From now on so many orders, at least 1; 1 at first. */
-void acf_member_orders(acf_member *s, uint32_t orders);
+/* From now on so many orders, at least 1; 1 at first. turns as above, at least 1. */
+void acf_member_orders(acf_member *s, uint32_t orders, uint32_t turns);
 
 /* Into `cells`: a draw of the loaded rows, or with d NULL the best guess. */
 acf_status acf_member_answer(acf_member *s, const acf_draw *d);

@@ -105,6 +105,59 @@ static void the_mixture_integrates_to_one(void **state) {
     close_bench(&b);
 }
 
+/* ---- orders ---------------------------------------------------------------------------------------------------------------- */
+
+/* Sum over the classes and integral over the last column of a row's joint density, the other columns being missing. */
+static double joint_integral(acf_session *s, const bench *b, const acf_encoder *e) {
+    enum { GRID = 4001, N = 3 * GRID };
+    static double x[N * COLS], lp[N];
+    const double step = 40 * e->scale[3] / (GRID - 1);
+    double sum = 0;
+    acf_table *grid;
+    for (int i = 0; i < N; i++) {
+        x[i * COLS] = x[i * COLS + WHOLE] = (double)NAN;
+        x[i * COLS + CLASS] = i % 3, x[i * COLS + 3] = e->mean[3] - 20 * e->scale[3] + step * (i / 3);
+    }
+    assert_int_equal(acf_tab_create(x, NULL, N, COLS, b->table->column, &grid), ACF_OK);
+    if (acf_ask_logp(s, grid, all, lp)) fail_msg("%s", acf_error());
+    for (int i = 0; i < N; i++) sum += exp(lp[i]) * step;
+    acf_tab_free(grid);
+    return sum;
+}
+
+/* The mean of so many densities, each another one; draws are of each in turn. */
+static void orders_are_averaged(void **state) {
+    (void)state;
+    bench b;
+    double lp[4][ROWS], out[2][CELLS], plain[2][CELLS];
+    int other = 0;
+    open_bench(&b, 16);
+    acf_model *m = acf_lab_fitted(b.dev, b.table, "attention", NULL, 3, 0.3);
+    acf_session *s;
+    assert_int_equal(acf_ask_create(b.dev, m, 512, &s), ACF_OK);
+    for (uint32_t d = 0; d < 2; d++) assert_int_equal(acf_ask_draw(s, b.table, all, 1, d, plain[d]), ACF_OK);
+    for (int k = 1; k <= 3; k++) {
+        assert_int_equal(acf_ask_orders(s, k), ACF_OK);
+        assert_int_equal(acf_ask_logp(s, b.table, all, lp[k]), ACF_OK);
+        acf_assert_close(joint_integral(s, &b, m->encoder), 1, 3e-3, "integral over an average of orders");
+    }
+    for (int i = 0; i < ROWS; i++) { /* what the second and the third order say of the row */
+        const double one = exp(lp[1][i]), two = 2 * exp(lp[2][i]) - one, three = 3 * exp(lp[3][i]) - one - two;
+        assert_true(two > 0 && three > 0);
+        other += fabs(log(two / one)) > 1e-3 && fabs(log(three / two)) > 1e-3;
+    }
+    assert_true(other > ROWS / 4);
+    assert_int_equal(acf_ask_orders(s, 2), ACF_OK);
+    for (uint32_t d = 0; d < 2; d++) assert_int_equal(acf_ask_draw(s, b.table, all, 1, d, out[d]), ACF_OK);
+    assert_memory_equal(out[0], plain[0], sizeof out[0]);
+    assert_memory_not_equal(out[1], plain[1], sizeof out[1]);
+    assert_int_equal(acf_ask_orders(s, 0), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "0 orders; expected at least 1");
+    acf_ask_free(s);
+    acf_fitted_free(m);
+    close_bench(&b);
+}
+
 /* ---- draws ----------------------------------------------------------------------------------------------------------------- */
 
 /* Which member a row was drawn by; -1: none of them. */
@@ -271,6 +324,6 @@ static void survives_without_memory(void **state) {
 }
 
 ACF_TESTS(member, cmocka_unit_test(densities_are_averaged), cmocka_unit_test(densities_far_away_are_numbers),
-          cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
+          cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(orders_are_averaged), cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(means_are_those_of_the_mixture), cmocka_unit_test(guesses_are_put_together),
           cmocka_unit_test(survives_without_memory))

@@ -27,7 +27,7 @@ void acf_ask_free(acf_session *s); /* NULL is allowed */
  * about 1e-2 nats a row) or bf16. Fails: ACF_EDEVICE (the device cannot). */
 acf_status acf_ask_precision(acf_session *s, acf_precision precision);
 
-/* From now on log p is that of the mean density of so many orders of the attention likelihood (model/net.h), and draw k is of order k mod orders; 1 at
+/* From now on log p is that of the mean density of so many orders of the attention likelihood (model/net.h), and draws take the orders in turn; 1 at
  * first. Models with other likelihoods have one. Fails: ACF_EUSAGE (below 1). */
 acf_status acf_ask_orders(acf_session *s, int64_t orders);
 
