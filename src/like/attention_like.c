@@ -91,6 +91,7 @@ typedef struct walk {
     const acf_attention_like *k;
     const acf_attention_rows *r;
     const acf_draw *draw; /* NULL: means and most probable classes */
+    const acf_attention_value *value;
     acf_tensor *x;        /* (N,K) as told */
     acf_transformer_cache cache;
     acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
@@ -130,9 +131,10 @@ static void real_step(acf_tape *t, const walk *w, const step *s, acf_tensor *z) 
     acf_tensor *p = head(t, hidden_at(t, w, s), &k->mixture);
     const acf_draw d = w->draw ? draw_at(w, s) : (acf_draw){0};
     acf_tensor *made = w->draw ? acf_mixture_sample(t, p, k->components, k->lo, k->hi, &d) : acf_mixture_mean(t, p, k->components);
-    acf_put_reals(t, w->x, made, s->at);
     if (t->failure.status) return;
     if (acf_device_copy(t->dev, z->data + s->first, made->data, (size_t)s->n * sizeof(acf_real), ACF_ON_DEVICE)) acf_tape_fail(t, NULL);
+    acf_tensor *told = w->value ? w->value->of(t, w->value->ctx, z) : NULL;
+    if (!t->failure.status) acf_put_reals(t, w->x, told ? acf_tensor_wrap(t, told->data + s->first, 1, &s->n) : made, s->at);
 }
 
 /* All steps of a part. */
@@ -165,14 +167,15 @@ static bool begin(acf_tape *t, walk *w) {
     return t->failure.status == ACF_OK;
 }
 
-acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, const acf_draw *d) {
+acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, const acf_draw *d,
+                                    const acf_attention_value *value) {
     if (t->failure.status) return NULL;
     if (t->record) {
         acf_fail(ACF_EUSAGE, "the attention likelihood draws on a tape that does not record");
         acf_tape_fail(t, NULL);
         return NULL;
     }
-    walk w = {.k = k, .r = r, .draw = d};
+    walk w = {.k = k, .r = r, .draw = d, .value = value};
     acf_tensor *z = r->u_real ? acf_tensor_const(t, r->u_real, 0, 1, &r->u_real->T) : NULL;
     if (!begin(t, &w)) return NULL;
     if (r->u_category) walk_part(t, &w, r->u_category, k->category_column, NULL, class_step);

@@ -8,8 +8,9 @@
  * log p(x_u | x_o) is the sum over the modelled cells, by the chain rule: exact in any order. One pass over a row teaches as many
  * conditionals as it models cells. A missing cell is no part of the sequence.
  *
- * Behind transformations or a Gaussian mixture the modelled reals are z and not x: they have slots of their own, and come after the modelled
- * categories, on which their transformation may depend. Without any, all modelled cells are shuffled together. */
+ * Behind a Gaussian mixture (ops/mog.h) a real's mixture is one of z, but tokens are told x: each z is made from its x and what comes before it in
+ * the sequence alone, so the reals are in the sequence's order there too. Behind other transformations tokens are told z, in slots of their own.
+ * Both may depend on all categories: modelled ones come first then. Without either, all modelled cells are shuffled together. */
 #ifndef ACF_LIKE_ATTENTION_LIKE_H
 #define ACF_LIKE_ATTENTION_LIKE_H
 
@@ -47,9 +48,17 @@ typedef struct acf_attention_rows {
 /* (N): log p of all modelled cells; z (T), packed over u_real, are the modelled reals behind the transformations, NULL without any reals. */
 acf_tensor *acf_attention_like_logp(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z);
 
+/* What tokens are told of a modelled real, where that is not its z: the values x (T) of all from z (T), of which those of a step only depend on those
+ * up to it. */
+typedef struct acf_attention_value {
+    acf_tensor *(*of)(acf_tape *t, const void *ctx, acf_tensor *z);
+    const void *ctx;
+} acf_attention_value;
+
 /* Draws what is modelled, cell by cell, or with d NULL takes each cell's mean or most probable class: codes get the classes, and z (T) comes
- * back, NULL without reals. On a tape that does not record. */
-acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, const acf_draw *d);
+ * back, NULL without reals. value NULL: tokens are told z. On a tape that does not record. */
+acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, const acf_draw *d,
+                                    const acf_attention_value *value);
 
 /* For rows that model one cell each: (T,3K) the mixtures of the reals; (T,M) the probabilities of the categories' classes. No derivative. */
 acf_tensor *acf_attention_like_mixtures(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r);

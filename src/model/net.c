@@ -223,7 +223,7 @@ static acf_status declare_attention(acf_net *net, const acf_options *o) {
     acf_attention_like *k = &net->attention;
     const acf_attention_like_shape shape = {net->D, net->like.components, acf_options_int(o, "likelihood-units"),
                                             (int)acf_options_int(o, "likelihood-layers")};
-    k->columns = (acf_token_columns){.reals = net->real.D, .apart = net->like.apart, .classes = net->classes};
+    k->columns = (acf_token_columns){.reals = net->real.D, .apart = net->chain.n > 0, .classes = net->classes};
     k->lo = LOG_SCALE_MIN, k->hi = LOG_SCALE_MAX;
     if (acf_options_real(o, "guess-weight") > 0)
         return acf_fail(ACF_EUSAGE, "the option 'guess-weight' is %g, but the attention likelihood has no derivative of its best guess; expected 0, or "

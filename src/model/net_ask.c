@@ -26,7 +26,7 @@ struct acf_view {
     const acf_subset *u_real, *u_category;
     acf_tensor *x;       /* (N,Dr) encoded; 0 where neither given nor modelled */
     acf_tensor *common;  /* (N,3Dr): x·b, b, m of the reals */
-    const uint8_t *given; /* (N,Dr) on the device: b of the reals */
+    const uint8_t *given, *present; /* (N,Dr) on the device: b and m of the reals */
     acf_mog_classes classes; /* what the anchor sees of the categories */
     uint8_t *b, *seen;   /* (N,Dc) on the device: categories that are given; given or modelled */
     int32_t *code;       /* (N,Dc) on the device; a draw writes the modelled ones */
@@ -59,7 +59,7 @@ static acf_grid grid_of(acf_tape *t, const acf_batch *batch, const uint64_t **id
 /* x, common and u_real. What is neither given nor modelled does not enter, whatever the batch holds there. */
 static void see_reals(acf_tape *t, acf_view *v, const acf_grid *g) {
     const acf_taken r = acf_take_reals(t, g, v->net->real_column, v->net->real.D);
-    v->x = r.x, v->common = r.common, v->given = r.b;
+    v->x = r.x, v->common = r.common, v->given = r.b, v->present = r.m;
     v->u_real = acf_tape_subset(t, r.b, r.m, g->N, v->net->real.D);
 }
 
@@ -75,17 +75,24 @@ static void see_categories(acf_tape *t, acf_view *v, const acf_grid *g) {
 
 static void see_sequences(acf_tape *t, acf_view *v, const acf_order *o) {
     const acf_grid *g = &v->cells;
-    const bool reals = v->net->real.D > 0;
-    v->rows = (acf_attention_rows){.s = acf_tape_sequence(t, g->b, g->m, o, g->N, g->D), .u_real = reals ? v->u_real : NULL,
-                                   .u_category = v->u_category, .given = g->b, .x = reals ? v->x : NULL, .codes = v->code,
+    const acf_net *net = v->net;
+    if (o->shuffle && net->real.D && net->anchor_size && !net->chain.n) { /* each z from what comes before it */
+        acf_order reals = *o;
+        reals.column = net->real_column, reals.columns = net->D, reals.modelled = true;
+        v->u_real = acf_tape_sequence(t, v->given, v->present, &reals, g->N, net->real.D);
+    }
+    v->rows = (acf_attention_rows){.s = acf_tape_sequence(t, g->b, g->m, o, g->N, g->D), .u_real = net->real.D ? v->u_real : NULL,
+                                   .u_category = v->u_category, .given = g->b, .x = net->real.D ? v->x : NULL, .codes = v->code,
                                    .pass = v->trains ? &v->pass : NULL};
 }
 
 /* In training a new order of every row's cells each step; in a query always the same. */
 static acf_order order_of(const acf_view *v) {
     const acf_net *net = v->net;
+    const bool mixed = !net->anchor_size && !net->chain.n;
     if (!v->trains) return (acf_order){.stage = net->stage_there};
-    return (acf_order){net->attention.columns.apart ? net->stage_there : net->mixed_there, true, v->pass.seed, v->pass.step, v->pass.now, v->id};
+    return (acf_order){.stage = mixed ? net->mixed_there : net->stage_there, .shuffle = true, .seed = v->pass.seed, .draw = v->pass.step,
+                       .now = v->pass.now, .row_id = v->id};
 }
 
 void acf_net_view_order(acf_tape *t, acf_view *v, uint32_t order) {
@@ -295,10 +302,20 @@ static const acf_real *reals_on_host(acf_tape *t, const acf_view *v, acf_tensor 
     return to_host(t, table->data, (size_t)acf_tensor_count(table) * sizeof(acf_real));
 }
 
+/* What tokens are told of modelled reals behind a Gaussian mixture alone. */
+static acf_tensor *values_from_anchor(acf_tape *t, const void *view, acf_tensor *z) { return before_anchor(t, view, z); }
+
+/* Draws all that is modelled, categories and reals by one walk over the row's cells; z of the reals, NULL without any. */
+static acf_tensor *walk_attention(acf_tape *t, const acf_view *v, const acf_draw *d) {
+    const acf_net *net = v->net;
+    const acf_attention_value value = {values_from_anchor, v};
+    return acf_attention_like_draw(t, &net->attention, &v->rows, d, net->anchor_size && !net->chain.n ? &value : NULL);
+}
+
 /* Draws the modelled categories (d NULL: the most probable) and puts them into `code`, where the reals see them. */
 static void draw_categories(acf_tape *t, acf_view *v, const acf_draw *d) {
     if (v->net->attends) {
-        acf_attention_like_draw(t, &v->net->attention, &v->rows, d);
+        walk_attention(t, v, d);
         return;
     }
     acf_cond c = category_cond(t, v);
@@ -313,10 +330,9 @@ static acf_tensor *draw_reals(acf_tape *t, const acf_view *v, const acf_draw *d)
     return before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));
 }
 
-/* Categories and reals by one walk over the row's cells. */
 static acf_answer attention_answer(acf_tape *t, acf_view *v, const acf_draw *d) {
     acf_answer a = {.codes = v->code};
-    acf_tensor *z = acf_attention_like_draw(t, &v->net->attention, &v->rows, d);
+    acf_tensor *z = walk_attention(t, v, d);
     if (!v->net->real.D || !z) return a;
     const acf_cond c = chain_cond(t, v);
     acf_tensor *x = before_anchor(t, v, acf_chain_inverse(t, &v->net->chain, z, &c, NULL));

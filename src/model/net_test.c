@@ -16,23 +16,27 @@
 
 typedef acf_net_lab bench;
 
+/* A likelihood, and what is set otherwise than a test would. */
+typedef struct way {
+    const char *likelihood, *flow, *anchor; /* NULL: as the test, two components */
+} way;
+
 /* Small networks, random weights away from the identity. */
-static void open_columns(bench *b, const char *likelihood, const char *flow, int64_t N, int64_t D, const acf_column *column) {
-    char set_flow[256], set_likelihood[64];
-    snprintf(set_flow, sizeof set_flow, "flow=%s", flow);
-    snprintf(set_likelihood, sizeof set_likelihood, "likelihood=%s", likelihood);
-    acf_net_lab_open(b, (const char *[]){set_flow, set_likelihood, NULL}, N, D, column);
+static void open_columns(bench *b, const way *w, const char *flow, int64_t N, int64_t D, const acf_column *column) {
+    char set_flow[256], set_likelihood[64], set_anchor[64];
+    snprintf(set_flow, sizeof set_flow, "flow=%s", w->flow ? w->flow : flow);
+    snprintf(set_likelihood, sizeof set_likelihood, "likelihood=%s", w->likelihood);
+    snprintf(set_anchor, sizeof set_anchor, "anchor=%s", w->anchor ? w->anchor : "2");
+    acf_net_lab_open(b, (const char *[]){set_flow, set_likelihood, set_anchor, NULL}, N, D, column);
 }
 
-static void open_bench(bench *b, const char *likelihood, const char *flow, int64_t N, int64_t D) {
-    open_columns(b, likelihood, flow, N, D, NULL);
-}
+static void open_bench(bench *b, const way *w, const char *flow, int64_t N, int64_t D) { open_columns(b, w, flow, N, D, NULL); }
 static void close_bench(bench *b) { acf_net_lab_close(b); }
 static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NULL, false); }
 
 /* What the tests below run through: the autoregressive likelihoods. */
-static const char *const likelihoods[] = {"ar", "set", "attention"};
-enum { LIKELIHOODS = 3 };
+static const way ways[] = {{"ar", NULL, NULL}, {"set", NULL, NULL}, {"attention", NULL, NULL}, {"attention", "", NULL}, {"attention", "", "0"}};
+enum { WAYS = sizeof ways / sizeof ways[0] };
 
 static void set(acf_options *o, const char *name, const char *value) {
     if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
@@ -40,13 +44,14 @@ static void set(acf_options *o, const char *name, const char *value) {
 
 /* Three columns; mask says of each: 0 missing, 1 given, 2 modelled (at most two of them). The grid is even in t, x = sinh t: fine
  * near the middle and wide enough for the tails. */
-static void check_integral(const char *likelihood, const int mask[3]) {
+static void check_integral(const way *w, const int mask[3], const acf_pass *pass) {
     bench b;
     int u[3] = {0}, n = 0;
     for (int j = 0; j < 3; j++)
         if (mask[j] == 2) u[n++] = j;
     int64_t side = n == 2 ? 381 : 8001, N = n == 2 ? side * side : side;
-    open_bench(&b, likelihood, "linear leaky rnn reverse affine coupling", N, 3);
+    open_bench(&b, w, "linear leaky rnn reverse affine coupling", N, 3);
+    for (int64_t i = 0; i < N; i++) b.batch->id[i] = 7; /* in training each row has an order of its own */
     double step = 12.0 / (double)(side - 1), sum = 0;
     for (int64_t i = 0; i < N; i++)
         for (int j = 0; j < 3; j++) {
@@ -55,7 +60,7 @@ static void check_integral(const char *likelihood, const int mask[3]) {
             if (n > 0 && j == u[0]) b.batch->x[i * 3 + j] = (acf_real)sinh(-6 + step * (double)(i % side));
             if (n > 1 && j == u[1]) b.batch->x[i * 3 + j] = (acf_real)sinh(-6 + step * (double)(i / side));
         }
-    const acf_real *lp = log_likelihoods(&b);
+    const acf_real *lp = acf_net_lab_logp(&b, pass, false);
     if (n == 0) assert_true(lp[0] == 0);
     for (int64_t i = 0; n && i < N; i++) {
         double dx = step * cosh(-6 + step * (double)(i % side));
@@ -71,7 +76,29 @@ static void every_question_integrates_to_one(void **state) {
     for (int code = 0; code < 27; code++) {
         int mask[3] = {code % 3, code / 3 % 3, code / 9}, modelled = 0;
         for (int j = 0; j < 3; j++) modelled += mask[j] == 2;
-        for (int k = 0; modelled < 3 && k < LIKELIHOODS; k++) check_integral(likelihoods[k], mask);
+        for (int k = 0; modelled < 3 && k < WAYS; k++) check_integral(&ways[k], mask, NULL);
+    }
+}
+
+/* In training a row's cells stand in a new order every step, and each order has a density. */
+static void every_order_integrates_to_one(void **state) {
+    (void)state;
+    for (uint32_t step = 1; step <= 4; step++)
+        for (int k = 2; k < WAYS; k++) check_integral(&ways[k], (int[]){2, 1, 2}, &(acf_pass){.seed = 3, .step = step});
+}
+
+static void orders_change_from_step_to_step(void **state) {
+    (void)state;
+    for (int k = 2; k < WAYS; k++) {
+        bench b;
+        acf_real first[50];
+        int other = 0;
+        open_bench(&b, &ways[k], "affine", 50, 6);
+        memcpy(first, acf_net_lab_logp(&b, &(acf_pass){.seed = 3, .step = 1}, false), sizeof first);
+        const acf_real *lp = acf_net_lab_logp(&b, &(acf_pass){.seed = 3, .step = 2}, false);
+        for (int i = 0; i < 50; i++) other += lp[i] != first[i];
+        assert_true(other > 25);
+        close_bench(&b);
     }
 }
 
@@ -88,10 +115,10 @@ static void set_cell(bench *b, int64_t i, int j, int mask, double value, bool ca
 }
 
 /* Sum over the classes and integral over the first real (the second is given or missing) of p(x_u | x_o). */
-static void check_mixed(const char *likelihood, const int mask[4]) {
+static void check_mixed(const way *w, const int mask[4]) {
     enum { GRID = 1201 };
     bench b;
-    open_columns(&b, likelihood, "linear leaky rnn reverse affine", GRID * 6, 4, mixed);
+    open_columns(&b, w, "linear leaky rnn reverse affine", GRID * 6, 4, mixed);
     double step = 12.0 / (GRID - 1), sum = 0;
     for (int64_t i = 0; i < GRID * 6; i++) {
         int64_t k = i % GRID, combo = i / GRID;
@@ -113,17 +140,17 @@ static void check_mixed(const char *likelihood, const int mask[4]) {
 static void mixed_questions_sum_to_one(void **state) {
     (void)state;
     for (int code = 0; code < 54; code++)
-        for (int k = 0; k < LIKELIHOODS; k++) check_mixed(likelihoods[k], (int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27});
+        for (int k = 0; k < WAYS; k++) check_mixed(&ways[k], (int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27});
 }
 
 /* A table of categories only: no flow at all. */
 static void categories_alone_sum_to_one(void **state) {
     (void)state;
-    for (int code = 0; code < 9 * LIKELIHOODS; code++) {
+    for (int code = 0; code < 9 * WAYS; code++) {
         int mask[2] = {code % 3, code / 3 % 3};
         bench b;
         double sum = 0;
-        open_columns(&b, likelihoods[code / 9], "linear", 6, 2, letters);
+        open_columns(&b, &ways[code / 9], "linear", 6, 2, letters);
         for (int64_t i = 0; i < 6; i++) {
             set_cell(&b, i, 0, mask[0], (double)(i % 2), true);
             set_cell(&b, i, 1, mask[1], (double)(i / 2), true);
@@ -137,10 +164,10 @@ static void categories_alone_sum_to_one(void **state) {
 }
 
 /* Draws and guesses fill modelled cells with valid classes and finite numbers, and touch nothing else. */
-static void check_mixed_draws(const char *likelihood) {
+static void check_mixed_draws(const way *w) {
     enum { N = 300 };
     bench b;
-    open_columns(&b, likelihood, "linear leaky rnn", N, 4, mixed);
+    open_columns(&b, w, "linear leaky rnn", N, 4, mixed);
     for (int64_t i = 0; i < N; i++)
         for (int j = 0; j < 4; j++)
             set_cell(&b, i, j, (int)(acf_lab_random(31, i * 4 + j, 0, 3)), mixed[j].classes ? (double)(i % mixed[j].classes) : 0.3,
@@ -166,7 +193,7 @@ static void check_mixed_draws(const char *likelihood) {
 
 static void mixed_draws_fill_what_is_modelled(void **state) {
     (void)state;
-    for (int k = 0; k < LIKELIHOODS; k++) check_mixed_draws(likelihoods[k]);
+    for (int k = 0; k < WAYS; k++) check_mixed_draws(&ways[k]);
 }
 
 /* Mean and deviation of column j of draws (N,D). */
@@ -183,11 +210,11 @@ static double normal_logp(double x, double mean, double deviation) {
 
 /* Draws x of a class and two reals given a class have the density p of scores: the mean of q(x) / p(x) is 1 for any density q, here one as narrow
  * as half of the draws'. */
-static void check_density_of_draws(const char *likelihood) {
+static void check_density_of_draws(const way *w) {
     enum { N = 20000 };
     bench b;
     double mean[4], deviation[4], sum = 0, square = 0;
-    open_columns(&b, likelihood, "linear leaky", N, 4, mixed);
+    open_columns(&b, w, "linear leaky", N, 4, mixed);
     for (int64_t i = 0; i < N; i++)
         for (int j = 0; j < 4; j++) set_cell(&b, i, j, j == 2 ? 1 : 2, j == 2 ? 1 : 0, mixed[j].classes > 0);
     acf_real *draws = calloc(N * 4, sizeof *draws);
@@ -206,20 +233,20 @@ static void check_density_of_draws(const char *likelihood) {
     }
     const double average = sum / N, error = sqrt((square / N - average * average) / N);
     assert_true(error < 0.05);
-    if (fabs(average - 1) > 4 * error) fail_msg("%s: the mean of q/p over draws is %.3f ± %.3f", likelihood, average, error);
+    if (fabs(average - 1) > 4 * error) fail_msg("%s: the mean of q/p over draws is %.3f ± %.3f", w->likelihood, average, error);
     free(draws);
     close_bench(&b);
 }
 
 static void draws_have_the_density_of_scores(void **state) {
     (void)state;
-    for (int k = 0; k < LIKELIHOODS; k++) check_density_of_draws(likelihoods[k]);
+    for (int k = 0; k < WAYS; k++) check_density_of_draws(&ways[k]);
 }
 
 /* What is missing is never read: NaN and 1e30 there give the same bits. */
-static void check_missing_cells(const char *likelihood) {
+static void check_missing_cells(const way *w) {
     bench b;
-    open_bench(&b, likelihood, "linear leaky rnn reverse lowrank coupling rnn", 50, 6);
+    open_bench(&b, w, "linear leaky rnn reverse lowrank coupling rnn", 50, 6);
     acf_real first[50], guess[300], other[300];
     for (int run = 0; run < 3; run++) {
         for (int i = 0; i < 300; i++)
@@ -238,13 +265,13 @@ static void check_missing_cells(const char *likelihood) {
 
 static void missing_cells_are_never_read(void **state) {
     (void)state;
-    for (int k = 0; k < LIKELIHOODS; k++) check_missing_cells(likelihoods[k]);
+    for (int k = 0; k < WAYS; k++) check_missing_cells(&ways[k]);
 }
 
 /* A row's draws do not depend on the rows around it, nor on its place among them (to rounding: products are cut by shape). */
-static void check_draws_of_rows(const char *likelihood) {
+static void check_draws_of_rows(const way *w) {
     bench b;
-    open_bench(&b, likelihood, "linear leaky rnn", 40, 5);
+    open_bench(&b, w, "linear leaky rnn", 40, 5);
     acf_real all[200] = {0}, one[5], again[200] = {0};
     acf_tape_begin(b.t, false);
     assert_int_equal(acf_net_draw(b.t, acf_net_view(b.t, b.net, b.batch, NULL), &(acf_draw){.seed = 7, .draw = 3}, all), ACF_OK);
@@ -265,7 +292,7 @@ static void check_draws_of_rows(const char *likelihood) {
 
 static void draws_belong_to_their_row(void **state) {
     (void)state;
-    for (int k = 0; k < LIKELIHOODS; k++) check_draws_of_rows(likelihoods[k]);
+    for (int k = 0; k < WAYS; k++) check_draws_of_rows(&ways[k]);
 }
 
 static void presets_build(void **state) {
@@ -384,7 +411,8 @@ static void agrees_with_pytorch_without_a_flow(void **state) {
     compare_with_peer(4, 0, "");
 }
 
-ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(mixed_questions_sum_to_one),
+ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(every_order_integrates_to_one),
+          cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_questions_sum_to_one),
           cmocka_unit_test(categories_alone_sum_to_one), cmocka_unit_test(mixed_draws_fill_what_is_modelled),
           cmocka_unit_test(draws_have_the_density_of_scores), cmocka_unit_test(missing_cells_are_never_read),
           cmocka_unit_test(draws_belong_to_their_row), cmocka_unit_test(presets_build),

@@ -114,12 +114,16 @@ acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, 
     return ACF_OK;
 }
 
+static int64_t words_of(const acf_order *o, int64_t D) { return o->column ? o->columns : D; }
+
 /* What a row is sorted by: the stage in the high half, 0 for given cells, and what shuffles it in the low one. */
 static void keys_of(uint64_t *key, uint32_t *word, const uint8_t *b, const acf_order *o, int64_t i, int64_t D) {
     const acf_place at = {.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .draw = o->now ? *o->now : o->draw};
-    if (o->shuffle) acf_rng_words(at, D, word);
-    for (int64_t j = 0; j < D; j++)
-        key[j] = (uint64_t)(b && b[i * D + j] ? 0 : 1 + o->stage[j]) << 32 | (o->shuffle ? word[j] : (uint32_t)j);
+    if (o->shuffle) acf_rng_words(at, words_of(o, D), word);
+    for (int64_t j = 0; j < D; j++) {
+        const int32_t column = o->column ? o->column[j] : (int32_t)j;
+        key[j] = (uint64_t)(b && b[i * D + j] ? 0 : 1 + o->stage[column]) << 32 | (o->shuffle ? word[column] : (uint32_t)j);
+    }
 }
 
 /* cols (n) by key, ties by column; n is some dozens, and the columns are in order where nothing shuffles them. */
@@ -140,14 +144,15 @@ acf_status acf_subset_order(acf_arena *mem, const uint8_t *b, const uint8_t *m, 
     int32_t *place = ints(mem, N * D);
     const acf_mark mark = acf_arena_mark(mem);
     uint64_t *key = acf_arena_alloc(mem, (size_t)(D + 1) * sizeof *key);
-    uint32_t *word = acf_arena_alloc(mem, (size_t)(D + 1) * sizeof *word);
+    uint32_t *word = acf_arena_alloc(mem, (size_t)(words_of(o, D) + 1) * sizeof *word);
     if (!place || !key || !word) return ACF_EMEMORY;
     for (int64_t i = 0; i < N; i++) {
         int32_t n = 0;
         keys_of(key, word, b, o, i, D);
         for (int64_t j = 0; j < D; j++) {
             place[i * D + j] = -1;
-            if (!m || m[i * D + j]) w.cols[i * D + n++] = (int32_t)j;
+            const bool left_out = o->modelled && b && b[i * D + j];
+            if (!left_out && (!m || m[i * D + j])) w.cols[i * D + n++] = (int32_t)j;
         }
         sort_columns(w.cols + i * D, key, n);
         w.size[i] = n;

@@ -65,12 +65,16 @@ static __global__ void order_keys(builder w, uint64_t *__restrict__ key, const u
     const int64_t blocks = (w.D + 3) / 4, n = acf_thread();
     if (n >= w.N * blocks) return;
     const int64_t i = n / blocks, j0 = n % blocks * 4;
+    const uint64_t row = o.row_id ? o.row_id[i] : 0;
+    const uint32_t draw = o.now ? *o.now : o.draw;
     philox4x32_ctr_t word = {};
-    if (o.shuffle) word = acf_rng_bits_cuda({o.seed, o.row_id ? o.row_id[i] : 0, ACF_STREAM_ORDER, (uint32_t)(j0 / 4), o.now ? *o.now : o.draw});
     for (int q = 0; q < 4 && j0 + q < w.D; q++) {
         const int64_t j = j0 + q, at = i * w.D + j;
-        const uint64_t stage = b && b[at] ? 0 : (uint64_t)(1 + o.stage[j]);
-        key[at] = m && !m[at] ? ABSENT : stage << 32 | (o.shuffle ? word.v[q] : (uint32_t)j);
+        const int32_t column = o.column ? o.column[j] : (int32_t)j;
+        const bool given = b && b[at];
+        if (o.shuffle && (q == 0 || o.column)) word = acf_rng_bits_cuda({o.seed, row, ACF_STREAM_ORDER, (uint32_t)(column / 4), draw});
+        const uint64_t stage = given ? 0 : (uint64_t)(1 + o.stage[column]);
+        key[at] = (m && !m[at]) || (given && o.modelled) ? ABSENT : stage << 32 | (o.shuffle ? word.v[column % 4] : (uint32_t)j);
         w.place[at] = -1;
     }
 }

@@ -60,12 +60,15 @@ acf_status acf_subset_build(acf_arena *mem, const uint8_t *b, const uint8_t *m, 
 /* The order of a row's cells in a sequence: given cells come first, then stage by stage; within each in the order of the columns, or shuffled.
  * Two orders with the same (seed, draw) shuffle alike. */
 typedef struct acf_order {
-    const int32_t *stage;   /* (D) of a column, from 0 on, in device memory */
+    const int32_t *stage;   /* of a column of the table, from 0 on, in device memory */
     bool shuffle;
     uint64_t seed;
     uint32_t draw;          /* which order */
     const uint32_t *now;    /* the same in device memory, for a step that is captured; NULL: `draw` says it */
     const uint64_t *row_id; /* (N) in device memory: every row has an order of its own; NULL: all have the same */
+    const int32_t *column;  /* (D) in device memory, of a part of a table: its columns' places there, by which stages and shuffles go; NULL: a whole one */
+    int64_t columns;        /* of the whole table, where column is given */
+    bool modelled;          /* given cells are left out */
 } acf_order;
 
 /* All present cells of every row, in this order; b and m as above. On the CPU; models call acf_tape_sequence (tape.h). Fails: ACF_EMEMORY, ACF_ESHAPE. */

@@ -329,7 +329,8 @@ const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t
     acf_status status = acf_subset_fits(N, D);
     if (!status && !t->dev->plugin) status = acf_subset_order(t->mem, b, m, o, N, D, &u);
     if (!status && t->dev->plugin) {
-        acf_subset *made = new_subset(t, N, D, N * D);
+        const double room = o->modelled ? t->room : 1;
+        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(room * (double)(N * D)), N, D));
         status = made ? t->dev->plugin->subset_order(t, b, m, o, made) : ACF_EMEMORY;
         u = made;
     }

@@ -117,7 +117,8 @@ acf_tensor *acf_tensor_wrap(acf_tape *t, acf_real *data, int ndim, const int64_t
  * that find no place model nothing, and are counted (acf_plugin.take_left_out). */
 const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *m, int64_t N, int64_t D);
 const acf_subset *acf_tape_half(acf_tape *t, const acf_subset *u, int parity);
-/* All present cells as a sequence for each row (acf_subset_order), with `place` on every device and room for all. NULL when the tape has failed. */
+/* All present cells as a sequence for each row (acf_subset_order), with `place` on every device; without given cells (o->modelled) it has
+ * the room of acf_tape_subset, else room for all. NULL when the tape has failed. */
 const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t *m, const acf_order *o, int64_t N, int64_t D);
 /* The steps of u, for loops on the host. On a GPU the counts are fetched when they are asked for first, which waits for it: once a batch, and
  * not in a step that is captured (ACF_EDEVICE). */
