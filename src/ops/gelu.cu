@@ -7,12 +7,18 @@ extern "C" {
 
 static __device__ acf_real gate(acf_real x) { return 1 / (1 + expf(-ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x))); }
 
+/* Farther out the gate is 0 or 1, and where squares overflow its slope must be 0 still. A NaN stays one. */
+static __device__ acf_real bounded(acf_real x) {
+    x = x < -ACF_GELU_FAR ? -ACF_GELU_FAR : x;
+    return x > ACF_GELU_FAR ? ACF_GELU_FAR : x;
+}
+
 static __global__ void gelu_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, int64_t n) { ACF_EACH(i, n) y[i] = x[i] * gate(x[i]); }
 
 static __global__ void gelu_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ x, int64_t n) {
     ACF_EACH(i, n) {
-        const acf_real v = x[i], s = gate(v);
-        dx[i] += dy[i] * (s + v * s * (1 - s) * ACF_GELU_SLOPE * (1 + 3 * ACF_GELU_CUBE * v * v));
+        const acf_real s = gate(x[i]), a = bounded(x[i]);
+        dx[i] += dy[i] * (s + a * s * (1 - s) * ACF_GELU_SLOPE * (1 + 3 * ACF_GELU_CUBE * a * a));
     }
 }
 
