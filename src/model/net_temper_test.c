@@ -8,7 +8,7 @@
 
 enum { N = 40, D = 3 };
 static const acf_column columns[D] = {{"dose", 0}, {"site", 3}, {"age", 0}};
-static const char *const likelihoods[] = {"likelihood=ar", "likelihood=set"};
+static const char *const likelihoods[] = {"likelihood=ar", "likelihood=set", "likelihood=attention"};
 
 /* One Gaussian for each cell, no transformation: all rows model this column and are given the others. */
 static void open_lab(acf_net_lab *b, const char *likelihood, int asked) {
@@ -39,7 +39,7 @@ static void draw(acf_net_lab *b, bool guess, acf_real *out) {
 static void scales_are_multiplied(void **state) {
     (void)state;
     const double tolerance = sizeof(acf_real) == 8 ? 1e-9 : 1e-3;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         acf_net_lab b;
         double at0[N], at3[N], at5[N];
         acf_real guess[N * D], drawn[N * D], wide[N * D], same[N * D];
@@ -65,7 +65,7 @@ static void scales_are_multiplied(void **state) {
 static void logits_are_divided(void **state) {
     (void)state;
     const double tolerance = sizeof(acf_real) == 8 ? 1e-9 : 1e-4;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         acf_net_lab b;
         acf_real sharp[N * 3], soft[N * 3];
         open_lab(&b, likelihoods[k], 1);

@@ -206,6 +206,7 @@ static void survives_failing_allocations(void **state) {
 static uint32_t low_key(const acf_order *o, int64_t i, int64_t j) {
     uint32_t word[4];
     if (!o->shuffle) return (uint32_t)j;
+    if (o->column) j = o->column[j];
     acf_rng_bits((acf_place){.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .column = (uint32_t)(j / 4),
                              .draw = o->now ? *o->now : o->draw}, word);
     return word[j % 4];
@@ -213,7 +214,8 @@ static uint32_t low_key(const acf_order *o, int64_t i, int64_t j) {
 
 /* Whether column j of row i comes before column k. */
 static bool comes_before(const acf_order *o, const uint8_t *b, int64_t D, int64_t i, int64_t j, int64_t k) {
-    const int64_t stage_j = b && b[i * D + j] ? -1 : o->stage[j], stage_k = b && b[i * D + k] ? -1 : o->stage[k];
+    const int64_t at_j = o->column ? o->column[j] : j, at_k = o->column ? o->column[k] : k;
+    const int64_t stage_j = b && b[i * D + j] ? -1 : o->stage[at_j], stage_k = b && b[i * D + k] ? -1 : o->stage[at_k];
     return stage_j != stage_k ? stage_j < stage_k : low_key(o, i, j) < low_key(o, i, k);
 }
 
@@ -225,7 +227,7 @@ static void check_order(const uint8_t *b, const uint8_t *m, const acf_order *o, 
     assert_int_equal(acf_subset_order(mem, b, m, o, N, D, &u), ACF_OK);
     uint8_t *want = calloc((size_t)(N * D) + 1, 1);
     assert_non_null(want);
-    for (int64_t k = 0; k < N * D; k++) want[k] = !m || m[k];
+    for (int64_t k = 0; k < N * D; k++) want[k] = (!m || m[k]) && !(o->modelled && b && b[k]);
     check_ranks(u, want);
     check_packed(u);
     for (int64_t i = 0; i < N; i++)
@@ -243,12 +245,13 @@ static void check_order(const uint8_t *b, const uint8_t *m, const acf_order *o, 
     acf_arena_free(mem);
 }
 
-/* The stages of 64 columns, and numbers of 64 rows beyond 32 bits. */
-static int32_t stages[64];
+/* The stages of 130 columns, 64 of them as a part, and numbers of 64 rows beyond 32 bits. */
+static int32_t stages[130], part[64];
 static uint64_t ids[64];
 
 static acf_order order_of(bool shuffle, bool by_row) {
-    for (int j = 0; j < 64; j++) stages[j] = (7 * j + 2) % 3, ids[j] = 0x100000000007u + 5 * (uint64_t)j;
+    for (int j = 0; j < 130; j++) stages[j] = (7 * j + 2) % 3;
+    for (int j = 0; j < 64; j++) part[j] = 2 * j + 1, ids[j] = 0x100000000007u + 5 * (uint64_t)j;
     return (acf_order){.stage = stages, .shuffle = shuffle, .seed = 99, .draw = 3, .row_id = by_row ? ids : NULL};
 }
 
@@ -258,10 +261,12 @@ static void orders_follow_the_definition(void **state) {
     static const uint32_t now = 11;
     uint8_t b[512], m[512];
     for (uint64_t k = 0; k < sizeof shape / sizeof shape[0]; k++)
-        for (int p = 0; p < 16; p++) {
+        for (int p = 0; p < 64; p++) {
             const int64_t N = shape[k][0], D = shape[k][1];
             acf_order o = order_of(p & 1, p & 2);
             if (p & 4) o.now = &now;
+            if (p & 16) o.column = part, o.columns = 130;
+            o.modelled = p & 32;
             draw(b, N * D, 100 * k + (uint64_t)p, 0.4);
             draw(m, N * D, 9000 + 100 * k + (uint64_t)p, 0.8);
             check_order(p & 8 ? NULL : b, m, &o, N, D);
@@ -460,20 +465,23 @@ static void a_device_makes_the_same_orders(void **state) {
     (void)state;
     static const acf_size sizes[] = {{0, 3, 0}, {1, 1, ACF_MASK_ALL}, {5, 4, ACF_MASK_NONE}, {7, 1, ACF_MASK_RANDOM}, {40, 33, ACF_MASK_RANDOM},
                                      {1500, 65, ACF_MASK_RANDOM}, {33, 1200, ACF_MASK_RANDOM}, {9000, 6, ACF_MASK_ONE}};
-    static int32_t stage[1200];
+    static int32_t stage[2400], odd[1200];
     static uint64_t id[9000];
     static const uint32_t now = 8;
-    for (int j = 0; j < 1200; j++) stage[j] = (7 * j + 2) % 3;
+    for (int j = 0; j < 2400; j++) stage[j] = (7 * j + 2) % 3;
+    for (int j = 0; j < 1200; j++) odd[j] = 2 * j + 1;
     for (int i = 0; i < 9000; i++) id[i] = 0x100000000007u + 5 * (uint64_t)i;
-    for (size_t k = 0; k < 4 * sizeof sizes / sizeof sizes[0]; k++) {
-        const acf_size z = sizes[k / 4];
+    for (size_t k = 0; k < 8 * sizeof sizes / sizeof sizes[0]; k++) {
+        const acf_size z = sizes[k / 8];
         acf_lab l;
         acf_lab_open_on(&l, acf_test_device(), z.N, z.D, z.mask, 5 + k);
         acf_order here = {.stage = stage, .shuffle = k % 4 > 0, .seed = 99, .draw = 3}, there;
         if (k % 4 > 1) here.row_id = id;
         if (k % 4 > 2) here.now = &now;
+        if (k % 8 > 3) here.column = odd, here.columns = 2 * z.D, here.modelled = true;
         there = here;
-        there.stage = acf_lab_copy(&l, stage, (size_t)z.D * sizeof *stage);
+        there.stage = acf_lab_copy(&l, stage, (size_t)(2 * z.D) * sizeof *stage);
+        if (here.column) there.column = acf_lab_copy(&l, odd, (size_t)z.D * sizeof *odd);
         if (here.row_id) there.row_id = acf_lab_copy(&l, id, (size_t)z.N * sizeof *id);
         if (here.now) there.now = acf_lab_copy(&l, &now, sizeof now);
         const uint8_t *b = acf_lab_copy(&l, l.b, (size_t)(z.N * z.D)), *m = acf_lab_copy(&l, l.m, (size_t)(z.N * z.D));
