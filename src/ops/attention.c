@@ -1,4 +1,4 @@
-/* Causal attention: see attention.h; formulas in docs/math.md, 12.
+/* Causal attention: see attention.h; formulas in docs/math.md, 21.
  *
  * Workload: 64 to 4,096 rows of 5 to 200 tokens, 2 to 8 heads of 16 to 64 numbers. A row and head is one piece of work: its keys and values are
  * copied together first, keys turned, so that every inner loop runs over neighbours. With d tokens a row that is 2 d W multiply-adds a token,

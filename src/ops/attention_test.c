@@ -28,7 +28,10 @@ static acf_tensor *leaf_of(acf_lab *l, const acf_subset *s, bool fixed) {
 
 static void build(acf_lab *l) {
     const acf_subset *s = sequence(l);
-    if (s) acf_result(l, acf_attention(l->t, leaf_of(l, s, false), heads_of(l), s));
+    if (!s) return;
+    acf_tensor *y = acf_attention(l->t, leaf_of(l, s, false), heads_of(l), s);
+    assert_true(y == &l->t->empty || y->sub == s);
+    acf_result(l, y);
 }
 
 /* out (H) of head h of token t of row i. */
@@ -157,16 +160,16 @@ static void nothing_is_seen_of_what_comes_later(void **state) {
     acf_lab_close(&l);
 }
 
-/* Scores that exp cannot hold, 2^24 and one less: only their difference counts. */
+/* Scores that exp cannot hold, -2^24, 2^24 - 1 and 2^24: only their differences count. */
 static void scores_may_be_large(void **state) {
     (void)state;
-    const acf_real q = 4096, x[2][3] = {{q, q, 2}, {q, q - 1 / q, 4}};
+    const acf_real q = 4096, x[3][3] = {{q, -q, 3}, {q, q - 1 / q, 2}, {q, q, 4}};
     acf_lab l;
-    acf_lab_open(&l, 1, 1, 2, ACF_MASK_ALL, 3);
-    acf_tensor *y = acf_attention(l.t, acf_tensor_input(l.t, x[0], 2, (int64_t[]){2, 3}), 1, l.u);
+    acf_lab_open(&l, 1, 1, 3, ACF_MASK_ALL, 3);
+    acf_tensor *y = acf_attention(l.t, acf_tensor_input(l.t, x[0], 2, (int64_t[]){3, 3}), 1, l.u);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
-    assert_true(y->data[0] == 2);
-    acf_assert_close((double)y->data[1], (2 * exp(1) + 4) / (exp(1) + 1), 8 * (double)ACF_REAL_EPS, "the second token");
+    assert_true(y->data[0] == 3 && y->data[1] == 2);
+    acf_assert_close((double)y->data[2], (2 + 4 * exp(1)) / (1 + exp(1)), 8 * (double)ACF_REAL_EPS, "the third token");
     acf_lab_close(&l);
 }
 

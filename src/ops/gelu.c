@@ -1,4 +1,4 @@
-/* The Gaussian error linear unit: see gelu.h; derivative in docs/math.md, 12. Bound by memory. */
+/* The Gaussian error linear unit: see gelu.h; derivative in docs/math.md, 21. Bound by memory. */
 #include "ops/gelu.h"
 
 #include "base/vmath.h"

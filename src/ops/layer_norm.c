@@ -1,4 +1,4 @@
-/* Layer normalisation: see layer_norm.h; formulas in docs/math.md, 12.
+/* Layer normalisation: see layer_norm.h; formulas in docs/math.md, 21.
  *
  * Workload: M = 1e3 to 6e4 rows of C = 32 to 512 numbers, twice in each block of a transformer: bound by memory. */
 #include "ops/layer_norm.h"

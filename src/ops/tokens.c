@@ -1,4 +1,4 @@
-/* Rows as sequences of tokens: see tokens.h; formulas in docs/math.md, 12.
+/* Rows as sequences of tokens: see tokens.h; formulas in docs/math.md, 21.
  *
  * Workload: n = 1e3 to 6e4 tokens of W = 32 to 512 numbers, once a pass: bound by memory. */
 #include "ops/tokens.h"

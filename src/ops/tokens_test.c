@@ -119,7 +119,9 @@ static void build_embed(acf_lab *l) {
     const int64_t R = acf_token_reals(&a.columns), S = acf_token_slots(&a.columns), W = wide(l);
     acf_tensor *slopes = acf_leaf(l, "slopes", -1, 1, 2, (int64_t[]){R, W}), *offsets = acf_leaf(l, "offsets", -1, 1, 2, (int64_t[]){S, W});
     acf_tensor *values = K ? acf_leaf(l, "values", -2, 2, 2, (int64_t[]){l->N, K}) : NULL;
-    acf_result(l, acf_token_embed(l->t, values, slopes, offsets, a.told, a.n, listed(l) ? NULL : a.s));
+    acf_tensor *y = acf_token_embed(l->t, values, slopes, offsets, a.told, a.n, listed(l) ? NULL : a.s);
+    assert_true(y == &l->t->empty || y->sub == (listed(l) ? NULL : a.s));
+    acf_result(l, y);
 }
 
 static void naive_embed(const acf_lab *l, double *const *out) {
