@@ -1,7 +1,7 @@
 /* Causal attention on the GPU: see attention.h; formulas in docs/math.md, 12. In float, whatever the precision of products.
  *
- * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: with some 20 tokens a row bound by memory, with 100 by
- * arithmetic. A block has a tile of at most 64 tokens of a row and head. A query has a group of four lanes, which share its numbers:
+ * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic, and by what shared memory
+ * delivers to it. A block has a tile of at most 64 tokens of a row and head. A query has a group of four lanes, which share its numbers:
  *
  *     lane 4 g + p of a warp    query g of 8     numbers 16 i + 4 p .. + 3 of the head, i = 0 .. V-1
  *
@@ -18,12 +18,13 @@ extern "C" {
 #define GROUP 4    /* lanes of a token, and keys taken at once */
 #define TOKENS 8   /* of a warp */
 #define WIDEST 128 /* numbers of a head that a group has in registers */
+#define WIDE_THREADS 128 /* of a block for wider ones */
 #define ALL 0xffffffffu
 #define THREADS(V) ((V) == 8 ? 128 : 256) /* of a block at most; so many registers are there for a token's numbers, and for what is on its way */
 
 /* Token t of the row of rank k is element first[t] + k. */
 typedef struct sequences {
-    const int32_t *row, *rank, *size, *first, *row_of;
+    const int32_t *row, *rank, *size, *first, *active, *row_of;
     int64_t N, D, T, W;
     int H, heads;
     acf_real scale;
@@ -31,6 +32,8 @@ typedef struct sequences {
 } sequences;
 
 static __device__ int64_t element(const sequences &s, int64_t t, int64_t k) { return s.first[t] + k; }
+/* Has it one? Known before the row's length is, which is two loads away. */
+static __device__ bool exists(const sequences &s, int t, int k) { return t < s.D && k < s.active[t]; }
 
 static __device__ acf_real dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 static __device__ void add(float4 &to, acf_real w, float4 x) { to.x += w * x.x, to.y += w * x.y, to.z += w * x.z, to.w += w * x.w; }
@@ -42,12 +45,10 @@ static __device__ float4 numbers(const acf_real *x, int c, const sequences &s) {
     return {c < s.H ? x[c] : 0, c + 1 < s.H ? x[c + 1] : 0, c + 2 < s.H ? x[c + 2] : 0, c + 3 < s.H ? x[c + 3] : 0};
 }
 static __device__ void put(acf_real *x, int c, float4 v, const sequences &s) {
+    const acf_real n[4] = {v.x, v.y, v.z, v.w};
     if (s.aligned && c < s.H) *(float4 *)(x + c) = v;
-    if (s.aligned) return;
-    if (c < s.H) x[c] = v.x;
-    if (c + 1 < s.H) x[c + 1] = v.y;
-    if (c + 2 < s.H) x[c + 2] = v.z;
-    if (c + 3 < s.H) x[c + 3] = v.w;
+    for (int q = 0; !s.aligned && q < 4; q++)
+        if (c + q < s.H) x[c + q] = n[q];
 }
 
 /* This lane's part of a head's numbers, from x on; and back, added to what is there. */
@@ -111,16 +112,18 @@ typedef struct seat {
     int first;     /* token of the tile */
     int warp, t;   /* the warp's first token, and the group's own */
     int g;         /* its place in the tile */
+    bool live;     /* there is such a token */
 } seat;
 static __device__ seat seat_of(const sequences &s) {
     seat p;
     p.k = (int)blockIdx.x / s.heads, p.h = (int)blockIdx.x % s.heads, p.at = p.h * s.H;
     p.L = s.size[s.row[p.k]], p.tile = (int)blockDim.x / GROUP, p.first = (int)blockIdx.y * p.tile;
     p.g = (int)threadIdx.x / GROUP, p.t = p.first + p.g, p.warp = p.first + p.g / TOKENS * TOKENS;
+    p.live = exists(s, p.t, p.k);
     return p;
 }
 
-/* Row g of a tile that begins at token t0 = this group's share of two arrays of heads; behind the row's end it stays as it is. */
+/* Row g of two tiles = this group's token; behind the row's end they stay as they are. */
 template <int V>
 static __device__ void fill(float4 *a, float4 *b, const acf_real *from_a, const acf_real *from_b, bool there, const seat &p, const sequences &s) {
     if (!there) return;
@@ -147,7 +150,7 @@ template <int V, bool EDGE>
 static __device__ void see(view<V> &w, const float4 (&q)[V], const float4 *keys, const float4 *values, int seen) {
     acf_real score = products<V>(q, keys);
     if (EDGE && (int)threadIdx.x % GROUP >= seen) score = -INFINITY;
-    const acf_real most = fmaxf(w.most, group_max(score)), shrink = expf(w.most - most), p = expf(score - most);
+    const acf_real most = fmaxf(w.most, group_max(score)), shrink = __expf(w.most - most), p = __expf(score - most);
     w.most = most, w.sum = w.sum * shrink + p;
 #pragma unroll
     for (int i = 0; i < V; i++) w.out[i] = times(shrink, w.out[i]);
@@ -165,9 +168,8 @@ static __global__ void __launch_bounds__(THREADS(V), 2) attention_fwd(acf_real *
     const int64_t threads = (int64_t)gridDim.x * gridDim.y * blockDim.x, self = (int64_t)blockIdx.y * gridDim.x * blockDim.x + acf_thread();
     for (int64_t i = s.first[s.D] * s.W + self; i < s.T * s.W; i += threads) out[i] = 0;
     const seat p = seat_of(s);
-    if (p.first >= p.L) return;
-    const bool live = p.t < p.L;
-    const int64_t W = s.W, e = element(s, live ? p.t : p.L - 1, p.k);
+    if (!exists(s, p.first, p.k)) return;
+    const int64_t W = s.W, e = element(s, p.live ? p.t : p.first, p.k);
     float4 *keys = tiles, *values = tiles + p.tile * 4 * V, q[V];
     view<V> w = {{}, -INFINITY, 0};
     load<V>(q, qkv + e * 3 * W + p.at, s);
@@ -175,10 +177,10 @@ static __global__ void __launch_bounds__(THREADS(V), 2) attention_fwd(acf_real *
     for (int i = 0; i < V; i++) q[i] = times(s.scale, q[i]);
     const int last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0; /* behind what the warp sees */
     for (int j0 = 0; j0 <= p.first; j0 += p.tile) {
-        const int own = j0 + p.g;
-        const acf_real *from = qkv + (own < p.L ? element(s, own, p.k) * 3 * W + p.at : 0);
+        const bool there = exists(s, j0 + p.g, p.k);
+        const acf_real *from = qkv + element(s, there ? j0 + p.g : p.first, p.k) * 3 * W + p.at;
         __syncthreads();
-        fill<V>(keys, values, from + W, from + 2 * W, own < p.L, p, s);
+        fill<V>(keys, values, from + W, from + 2 * W, there, p, s);
         __syncthreads();
 #pragma unroll 1
         for (int j = j0; j < min(j0 + p.tile, last); j += GROUP) {
@@ -188,7 +190,7 @@ static __global__ void __launch_bounds__(THREADS(V), 2) attention_fwd(acf_real *
         }
     }
     const acf_real sum = group_sum(w.sum);
-    if (!live) return;
+    if (!p.live) return;
 #pragma unroll
     for (int i = 0; i < V; i++) put(out + e * W + p.at, 16 * i + 4 * (threadIdx.x % GROUP), times(1 / sum, w.out[i]), s);
     if (lse && threadIdx.x % GROUP == 0) lse[e * s.heads + p.h] = w.most + logf(sum);
@@ -210,89 +212,142 @@ static __device__ note note_of(const acf_real *out, const acf_real *dout, const 
     return {lse[e * s.heads + p.h], group_sum(sum)};
 }
 
-/* The gradient of this group's query: dq. */
-template <int V>
-static __device__ void queries_bwd(acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse, const acf_real *qkv, const seat &p,
-                                   const sequences &s) {
-    const bool live = p.t < p.L;
-    const int64_t W = s.W, e = element(s, live ? p.t : p.L - 1, p.k);
-    const int lane = threadIdx.x % GROUP, last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0;
-    float4 *keys = tiles, *values = tiles + p.tile * 4 * V, q[V], d[V], dq[V] = {};
-    load<V>(q, qkv + e * 3 * W + p.at, s), load<V>(d, dout + e * W + p.at, s);
+/* A row of a tile as registers. */
+template <int V> static __device__ void from_tile(float4 (&to)[V], const float4 *tile, int row) {
+#pragma unroll
+    for (int i = 0; i < V; i++) to[i] = tile[(row * V + i) * GROUP + threadIdx.x % GROUP];
+}
+
+/* Tiles of the backward. Where a row has one tile at most, all four are there from the beginning; else queries take turns with keys. */
+typedef struct table {
+    float4 *keys, *values, *queries, *douts; /* (tile,4V) each */
+    note *notes;                             /* (tile) of the queries */
+} table;
+template <int V, bool WHOLE> static __device__ table table_of(const seat &p) {
+    const int rows = p.tile * GROUP * V;
+    table b = {tiles, tiles + rows, tiles, tiles + rows, (note *)(tiles + 2 * rows)};
+    if (WHOLE) b.queries += 2 * rows, b.douts += 2 * rows, b.notes = (note *)(tiles + 4 * rows);
+    return b;
+}
+
+/* What the backward reads. */
+typedef struct source {
+    const acf_real *dout, *out, *lse, *qkv;
+} source;
+
+template <int V> static __device__ void fill_keys(const table &b, const source &from, int j0, const seat &p, const sequences &s) {
+    const bool there = exists(s, j0 + p.g, p.k);
+    const acf_real *key = from.qkv + element(s, there ? j0 + p.g : p.first, p.k) * 3 * s.W + s.W + p.at;
+    fill<V>(b.keys, b.values, key, key + s.W, there, p, s);
+}
+template <int V> static __device__ void fill_queries(const table &b, const source &from, int t0, const seat &p, const sequences &s) {
+    const bool there = exists(s, t0 + p.g, p.k);
+    const int64_t e = element(s, there ? t0 + p.g : p.first, p.k);
+    fill<V>(b.queries, b.douts, from.qkv + e * 3 * s.W + p.at, from.dout + e * s.W + p.at, there, p, s);
+    const note n = note_of<V>(from.out, from.dout, from.lse, e, p, s);
+    if (threadIdx.x % GROUP == 0) b.notes[p.g] = n;
+}
+
+/* dq of four keys, of which the query sees the first `seen`; EDGE false: all of them. q is scaled. */
+template <int V, bool EDGE>
+static __device__ void query_back(float4 (&dq)[V], const float4 (&q)[V], const float4 (&d)[V], note own, const float4 *keys, const float4 *values,
+                                  int seen, acf_real scale) {
+    const acf_real weight = __expf(products<V>(q, keys) - own.lse), back = weight * (products<V>(d, values) - own.dot) * scale;
+    const acf_real ds = !EDGE || (int)threadIdx.x % GROUP < seen ? back : 0;
+    forget();
+#pragma unroll
+    for (int b = 0; b < GROUP; b++) {
+        const acf_real w = of_lane(ds, b);
+        if (!EDGE || b < seen) add_row<V>(dq, w, keys, b);
+    }
+}
+
+/* The gradient of this group's query. */
+template <int V, bool WHOLE>
+static __device__ void queries_bwd(acf_real *dqkv, const table &b, const source &from, const seat &p, const sequences &s) {
+    const int64_t e = element(s, p.live ? p.t : p.first, p.k);
+    const int last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0; /* behind what the warp sees */
+    float4 q[V], d[V], dq[V] = {};
+    note own;
+    if (WHOLE) from_tile<V>(q, b.queries, p.g), from_tile<V>(d, b.douts, p.g), own = b.notes[p.g];
+    else load<V>(q, from.qkv + e * 3 * s.W + p.at, s), load<V>(d, from.dout + e * s.W + p.at, s), own = note_of<V>(from.out, from.dout, from.lse, e, p, s);
 #pragma unroll
     for (int i = 0; i < V; i++) q[i] = times(s.scale, q[i]);
-    const note own = note_of<V>(out, dout, lse, e, p, s);
     for (int j0 = 0; j0 <= p.first; j0 += p.tile) {
-        const int mine = j0 + p.g;
-        const acf_real *from = qkv + (mine < p.L ? element(s, mine, p.k) * 3 * W + p.at : 0);
-        __syncthreads();
-        fill<V>(keys, values, from + W, from + 2 * W, mine < p.L, p, s);
-        __syncthreads();
+        if (!WHOLE) {
+            __syncthreads();
+            fill_keys<V>(b, from, j0, p, s);
+            __syncthreads();
+        }
 #pragma unroll 1
         for (int j = j0; j < min(j0 + p.tile, last); j += GROUP) {
-            const int row = (j - j0) * 4 * V, seen = min(p.t, p.L - 1) - j + 1;
-            const acf_real weight = expf(products<V>(q, keys + row) - own.lse);
-            const acf_real back = weight * (products<V>(d, values + row) - own.dot) * s.scale, ds = lane < seen ? back : 0;
-            forget();
-#pragma unroll
-            for (int b = 0; b < GROUP; b++) {
-                const acf_real w = of_lane(ds, b);
-                if (b < seen) add_row<V>(dq, w, keys + row, b);
-            }
+            const int row = (j - j0) * GROUP * V;
+            if (j + GROUP - 1 <= p.warp) query_back<V, false>(dq, q, d, own, b.keys + row, b.values + row, GROUP, s.scale);
+            else query_back<V, true>(dq, q, d, own, b.keys + row, b.values + row, min(p.t, p.L - 1) - j + 1, s.scale);
         }
     }
-    if (live) add_to<V>(dqkv + e * 3 * W + p.at, dq, s);
+    if (p.live) add_to<V>(dqkv + e * 3 * s.W + p.at, dq, s);
+}
+
+/* dk and dv of four queries, whose notes begin at `asked`: those from..to-1 see the key; EDGE false: all of them. k is scaled. */
+template <int V, bool EDGE>
+static __device__ void key_back(float4 (&dk)[V], float4 (&dv)[V], const float4 (&k)[V], const float4 (&v)[V], const note *asked, const float4 *queries,
+                                const float4 *douts, int from, int to, acf_real scale) {
+    const int lane = threadIdx.x % GROUP;
+    const note n = asked[lane];
+    const bool seen = !EDGE || (lane >= from && lane < to);
+    const acf_real weight = __expf(products<V>(k, queries) - n.lse), back = weight * (products<V>(v, douts) - n.dot) * scale;
+    const acf_real pr = seen ? weight : 0, ds = seen ? back : 0;
+    forget();
+#pragma unroll
+    for (int b = 0; b < GROUP; b++) {
+        const acf_real wk = of_lane(ds, b), wv = of_lane(pr, b);
+        if (!EDGE || (b >= from && b < to)) add_row<V>(dk, wk, queries, b), add_row<V>(dv, wv, douts, b);
+    }
 }
 
 /* The gradients of this group's key and value. */
-template <int V>
-static __device__ void keys_bwd(acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse, const acf_real *qkv, const seat &p,
-                                const sequences &s) {
-    const bool live = p.t < p.L;
-    const int64_t W = s.W, e = element(s, live ? p.t : p.L - 1, p.k);
-    const int lane = threadIdx.x % GROUP;
-    float4 *queries = tiles, *douts = tiles + p.tile * 4 * V, k[V], v[V], dk[V] = {}, dv[V] = {};
-    note *notes = (note *)(tiles + 2 * p.tile * 4 * V); /* (tile) */
-    load<V>(k, qkv + e * 3 * W + W + p.at, s), load<V>(v, qkv + e * 3 * W + 2 * W + p.at, s);
+template <int V, bool WHOLE>
+static __device__ void keys_bwd(acf_real *dqkv, const table &b, const source &from, const seat &p, const sequences &s) {
+    const int64_t e = element(s, p.live ? p.t : p.first, p.k);
+    const acf_real *key = from.qkv + e * 3 * s.W + s.W + p.at;
+    float4 k[V], v[V], dk[V] = {}, dv[V] = {};
+    if (WHOLE) from_tile<V>(k, b.keys, p.g), from_tile<V>(v, b.values, p.g);
+    else load<V>(k, key, s), load<V>(v, key + s.W, s);
 #pragma unroll
     for (int i = 0; i < V; i++) k[i] = times(s.scale, k[i]);
     for (int t0 = p.first; t0 < p.L; t0 += p.tile) {
-        const bool there = t0 + p.g < p.L;
-        const int64_t mine = element(s, there ? t0 + p.g : p.L - 1, p.k);
-        __syncthreads();
-        fill<V>(queries, douts, qkv + mine * 3 * W + p.at, dout + mine * W + p.at, there, p, s);
-        const note n = note_of<V>(out, dout, lse, mine, p, s);
-        if (lane == 0) notes[p.g] = n;
-        __syncthreads();
+        if (!WHOLE) {
+            __syncthreads();
+            fill_queries<V>(b, from, t0, p, s);
+            __syncthreads();
+        }
 #pragma unroll 1
         for (int t = max(t0, p.warp); t < min(t0 + p.tile, p.L); t += GROUP) {
-            const int row = (t - t0) * 4 * V;
-            const note asked = notes[t - t0 + lane];
-            const bool seen = t + lane >= p.t && t + lane < p.L;
-            const acf_real weight = expf(products<V>(k, queries + row) - asked.lse);
-            const acf_real back = weight * (products<V>(v, douts + row) - asked.dot) * s.scale;
-            const acf_real pr = seen ? weight : 0, ds = seen ? back : 0;
-            forget();
-#pragma unroll
-            for (int b = 0; b < GROUP; b++) {
-                const acf_real wk = of_lane(ds, b), wv = of_lane(pr, b);
-                if (t + b >= p.t && t + b < p.L) add_row<V>(dk, wk, queries + row, b), add_row<V>(dv, wv, douts + row, b);
-            }
+            const int row = (t - t0) * GROUP * V;
+            const note *asked = b.notes + (t - t0);
+            if (t >= p.warp + TOKENS - 1 && t + GROUP <= p.L) key_back<V, false>(dk, dv, k, v, asked, b.queries + row, b.douts + row, 0, GROUP, s.scale);
+            else key_back<V, true>(dk, dv, k, v, asked, b.queries + row, b.douts + row, p.t - t, p.L - t, s.scale);
         }
     }
-    if (!live) return;
-    add_to<V>(dqkv + e * 3 * W + W + p.at, dk, s);
-    add_to<V>(dqkv + e * 3 * W + 2 * W + p.at, dv, s);
+    if (!p.live) return;
+    add_to<V>(dqkv + e * 3 * s.W + s.W + p.at, dk, s);
+    add_to<V>(dqkv + e * 3 * s.W + 2 * s.W + p.at, dv, s);
 }
 
 /* Adds to dqkv (T,3W). */
-template <int V>
-static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2) attention_bwd(acf_real *dqkv, const acf_real *__restrict__ dout, const acf_real *__restrict__ out,
-                                                            const acf_real *__restrict__ lse, const acf_real *__restrict__ qkv, sequences s) {
+template <int V, bool WHOLE>
+static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2) attention_bwd(acf_real *dqkv, source from, sequences s) {
     const seat p = seat_of(s);
-    if (p.first >= p.L) return;
-    queries_bwd<V>(dqkv, dout, out, lse, qkv, p, s);
-    keys_bwd<V>(dqkv, dout, out, lse, qkv, p, s);
+    const table b = table_of<V, WHOLE>(p);
+    if (!exists(s, p.first, p.k)) return;
+    if (WHOLE) {
+        fill_keys<V>(b, from, 0, p, s);
+        fill_queries<V>(b, from, 0, p, s);
+        __syncthreads();
+    }
+    queries_bwd<V, WHOLE>(dqkv, b, from, p, s);
+    keys_bwd<V, WHOLE>(dqkv, b, from, p, s);
 }
 
 /* ---- one token of a row --------------------------------------------------------------------------------------------------------- */
@@ -341,7 +396,7 @@ static __global__ void __launch_bounds__(128) step_fwd(acf_real *__restrict__ ou
         for (int c = 0; c < V; c++) score += dot(q[c], key[c]);
         score = group_sum(score) * s.scale;
         if (j > t) continue; /* the last round, and no lane is waited for in what follows */
-        const acf_real most = fmaxf(w.most, score), shrink = expf(w.most - most), p = expf(score - most);
+        const acf_real most = fmaxf(w.most, score), shrink = __expf(w.most - most), p = __expf(score - most);
         w.most = most, w.sum = w.sum * shrink + p;
 #pragma unroll
         for (int c = 0; c < V; c++) w.out[c] = times(shrink, w.out[c]), add(w.out[c], p, value[c]);
@@ -349,7 +404,7 @@ static __global__ void __launch_bounds__(128) step_fwd(acf_real *__restrict__ ou
     __syncwarp();
     acf_real most = w.most;
     for (int d = 4; d < 32; d *= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, d));
-    const acf_real share = t < g ? 0 : expf(w.most - most); /* a group may have seen none */
+    const acf_real share = t < g ? 0 : __expf(w.most - most); /* a group may have seen none */
     acf_real sum = w.sum * share;
     for (int d = 4; d < 32; d *= 2) sum += __shfl_xor_sync(ALL, sum, d);
 #pragma unroll
@@ -458,7 +513,7 @@ static bool on_four(const void *a) { return !a || (uintptr_t)a % sizeof(float4) 
 static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const acf_real *a, const acf_real *b, const acf_real *c, const acf_real *d) {
     const int64_t H = W / heads;
     const bool aligned = H % 4 == 0 && on_four(a) && on_four(b) && on_four(c) && on_four(d);
-    return {u->row, u->rank, u->size, u->first, u->row_of, u->N, u->D, u->T, W, (int)H, heads, (acf_real)(1 / sqrt((double)H)), aligned};
+    return {u->row, u->rank, u->size, u->first, u->active, u->row_of, u->N, u->D, u->T, W, (int)H, heads, (acf_real)(1 / sqrt((double)H)), aligned};
 }
 
 /* The call for heads of this width, with V: lanes have 4 V numbers each. */
@@ -470,20 +525,27 @@ static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const a
         else kernel<8> __VA_ARGS__;                                                                                    \
     } while (0)
 
-/* The shape of the launch over all tokens: two tiles and their notes fit into 48 KB. */
+/* The shape of launches over all tokens: two tiles of the forward fit into 48 KB. */
 typedef struct shape {
     dim3 grid;
     int threads;
-    size_t bytes;
+    bool whole;             /* no row has more than one tile */
+    size_t forward, backward; /* bytes of shared memory */
 } shape;
 static shape shape_of(const sequences &s) {
     const int64_t V = s.H <= 16 ? 1 : s.H <= 32 ? 2 : s.H <= 64 ? 4 : 8;
     const int64_t warps = acf_max(acf_min(acf_ceil_div(s.D, TOKENS), V == 8 ? 4 : 8), 1), tile = warps * TOKENS;
-    return {dim3((unsigned)(s.N * s.heads), (unsigned)acf_ceil_div(s.D, tile)), (int)(32 * warps),
-            (size_t)tile * (2 * 4 * (size_t)V * sizeof(float4) + sizeof(note))};
+    const size_t row = GROUP * (size_t)V * sizeof(float4);
+    return {dim3((unsigned)(s.N * s.heads), (unsigned)acf_ceil_div(s.D, tile)), (int)(32 * warps), s.D <= tile,
+            (size_t)tile * 2 * row, (size_t)tile * ((s.D <= tile ? 4 : 2) * row + sizeof(note))};
 }
 
-#define WIDE_THREADS 128
+template <int V> static acf_status launch_bwd(acf_real *dqkv, const source &from, const shape &p, const sequences &s, cudaStream_t stream) {
+    void (*kernel)(acf_real *, source, sequences) = p.whole ? attention_bwd<V, true> : attention_bwd<V, false>;
+    if (p.backward > 48 << 10) ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.backward));
+    kernel<<<p.grid, p.threads, p.backward, stream>>>(dqkv, from, s);
+    return ACF_LAUNCHED("attention");
+}
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     acf_attention_attrs *a = (acf_attention_attrs *)n->attr;
@@ -497,7 +559,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     if (s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
     if (room) wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, room, s);
-    else BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.bytes, stream>>>(out->data, a->lse, qkv->data, s));
+    else BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.forward, stream>>>(out->data, a->lse, qkv->data, s));
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("attention");
 }
@@ -513,10 +575,12 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     if (!dqkv || s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
+    const source from = {out->grad, out->data, a->lse, qkv->data};
+    acf_status status = ACF_OK;
     if (room) wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(dqkv, out->grad, out->data, a->lse, qkv->data, room, s);
-    else BY_WIDTH(attention_bwd, s.H, <<<p.grid, p.threads, p.bytes, stream>>>(dqkv, out->grad, out->data, a->lse, qkv->data, s));
+    else BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
     acf_arena_release(t->mem, mark);
-    return ACF_LAUNCHED("attention");
+    return status ? status : ACF_LAUNCHED("attention");
 }
 
 ACF_CUDA_OP(attention, forward, backward);

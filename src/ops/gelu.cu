@@ -5,7 +5,8 @@ extern "C" {
 #include "ops/gelu.h"
 }
 
-static __device__ acf_real gate(acf_real x) { return 1 / (1 + expf(-ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x))); }
+/* By the fast exponential and division: they are off by 1e-6 of it where that matters. */
+static __device__ acf_real gate(acf_real x) { return __fdividef(1, 1 + __expf(-ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x))); }
 
 /* Farther out the gate is 0 or 1, and where squares overflow its slope must be 0 still. A NaN stays one. */
 static __device__ acf_real bounded(acf_real x) {

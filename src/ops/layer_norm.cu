@@ -10,7 +10,7 @@ extern "C" {
 }
 
 #define WARPS 8        /* of a block, a row each at a time */
-#define BLOCKS 512     /* of the backward at most: so many partial sums */
+#define BLOCKS(C) ((C) > 128 && (C) <= 256 ? 396 : 512) /* of the backward at most, which leave partial sums; 396 are at work at once */
 #define HELD_MOST 512  /* numbers of a row in registers, 32 times PER */
 #define LANES 8        /* partial sums at a time, 32 columns wide */
 
@@ -19,6 +19,7 @@ extern "C" {
     _Pragma("unroll") for (int k = 0; k < (PER ? PER : (int)(((C) + 31) / 32)); k++)                                   \
         if (const int64_t c = lane + 32 * k; c < (C))
 #define HELD (PER ? PER : 1)
+#define EARLY (PER > 0 && PER <= 8) /* dx is read with the others; longer rows leave no registers for it */
 
 template <int PER>
 static __global__ void __launch_bounds__(32 * WARPS) norm_fwd(acf_real *__restrict__ y, acf_real *__restrict__ stat, const acf_real *__restrict__ x,
@@ -62,18 +63,19 @@ template <int PER> static __device__ void add_warps(acf_real *to, const acf_real
 
 /* dx as in layer_norm.c. part (blocks,2,C), or NULL: what this block's rows add to dscale and dshift; not for PER 0. */
 template <int PER>
-static __global__ void __launch_bounds__(32 * WARPS) norm_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ part, const acf_real *__restrict__ dy,
-                                                              const acf_real *__restrict__ stat, const acf_real *__restrict__ x,
-                                                              const acf_real *__restrict__ scale, const int32_t *rows, int64_t M, int64_t C) {
+static __global__ void __launch_bounds__(32 * WARPS, PER > 8 ? 2 : 3)
+    norm_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ part, const acf_real *__restrict__ dy, const acf_real *__restrict__ stat,
+             const acf_real *__restrict__ x, const acf_real *__restrict__ scale, const int32_t *rows, int64_t M, int64_t C) {
     extern __shared__ acf_real memory[];
     const int lane = threadIdx.x % 32;
     const int64_t n = acf_true_rows(rows, M), per = (M + gridDim.x - 1) / gridDim.x, to = min((blockIdx.x + 1) * per, n);
-    acf_real dscale[HELD] = {0}, dshift[HELD] = {0}, g[HELD], h[HELD];
+    acf_real dscale[HELD] = {0}, dshift[HELD] = {0}, g[HELD], h[HELD], there[HELD];
     for (int64_t m = blockIdx.x * per + threadIdx.x / 32; m < to; m += WARPS) {
         const acf_real mean = stat[2 * m], inverse = stat[2 * m + 1];
         acf_real sum = 0, product = 0;
         EACH_HELD(k, c, C) {
             const acf_real d = dy[m * C + c], normal = (x[m * C + c] - mean) * inverse, back = d * scale[c];
+            if (EARLY && dx) there[k] = dx[m * C + c];
             if (PER) g[k] = back, h[k] = normal, dscale[k] += d * normal, dshift[k] += d;
             sum += back, product += back * normal;
         }
@@ -81,7 +83,7 @@ static __global__ void __launch_bounds__(32 * WARPS) norm_bwd(acf_real *__restri
         sum = acf_warp_sum(sum) / (acf_real)C, product = acf_warp_sum(product) / (acf_real)C;
         EACH_HELD(k, c, C) {
             const acf_real back = PER ? g[k] : dy[m * C + c] * scale[c], normal = PER ? h[k] : (x[m * C + c] - mean) * inverse;
-            dx[m * C + c] += (back - sum - normal * product) * inverse;
+            dx[m * C + c] = (EARLY ? there[k] : dx[m * C + c]) + (back - sum - normal * product) * inverse;
         }
     }
     if (!PER || !part) return;
@@ -152,7 +154,7 @@ static acf_status add_up(const acf_tape *t, acf_real *dscale, acf_real *dshift, 
 static acf_status backward(acf_tape *t, acf_node *n) {
     const acf_layer_norm_attrs *a = (const acf_layer_norm_attrs *)n->attr;
     acf_tensor *x = n->in[0];
-    const int64_t M = x->dim[0], C = x->dim[1], blocks = acf_max(acf_min(acf_ceil_div(M, 2 * WARPS), BLOCKS), 1);
+    const int64_t M = x->dim[0], C = x->dim[1], blocks = acf_max(acf_min(acf_ceil_div(M, 2 * WARPS), BLOCKS(C)), 1);
     const acf_real *dy = n->out[0]->grad, *scale = n->in[1]->data;
     acf_real *dx = acf_grad(t, x), *dscale = acf_grad(t, n->in[1]), *dshift = acf_grad(t, n->in[2]);
     acf_mark mark = acf_arena_mark(t->mem);

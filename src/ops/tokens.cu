@@ -98,9 +98,9 @@ static __global__ void values_bwd(acf_real *__restrict__ dv, const acf_real *__r
     if (lane == 0) dv[told.cell[p]] += sum;
 }
 
-#define AT_ONCE 8          /* rows of dy that are loaded together */
+#define AT_ONCE 32         /* rows of dy that are loaded together */
 #define TABLE_ROWS 384     /* of both tables at most, in shared memory: 48 KB */
-#define PIECE_TOKENS 256   /* of a warp at least */
+#define PIECE_TOKENS 64    /* of a warp at least */
 
 /* piece (pieces,A+B,W): the sums by slot over tokens [y per, (y+1) per) of x dy (the first A rows) and of dy (the B behind them), columns
  * [32 x, 32 x + 32). A block is one warp, in which each lane has a column to itself. */
@@ -176,7 +176,7 @@ static acf_status tables_backward(acf_tape *t, acf_real *da, acf_real *db, const
     const int64_t W = b->dim[1], A = da ? a->dim[0] : 0, B = b->dim[0], room = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / ((A + B) * W);
     if (A + B > TABLE_ROWS || room < 1) return sums_by_sorting(t, da, db, dy, v, told, n, a, b);
     /* Pieces are written and read again: they stay few against dy. */
-    const int64_t pieces = acf_max(acf_min(acf_ceil_div(n, acf_max(PIECE_TOKENS, 4 * (A + B))), room), 1);
+    const int64_t pieces = acf_max(acf_min(acf_ceil_div(n, acf_max(PIECE_TOKENS, 2 * (A + B))), room), 1);
     acf_real *piece = (acf_real *)acf_cuda_scratch(t->dev);
     cudaStream_t stream = acf_cuda_stream(t->dev);
     slot_sums<<<dim3(acf_blocks(W, 32), (unsigned)pieces), 32, (size_t)(A + B) * 32 * sizeof *piece, stream>>>(
