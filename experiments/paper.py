@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
-"""One row of the paper's tables of real data: makes the data, trains, evaluates, appends the row. experiments/paper.sh calls it.
+"""One row of the paper's tables of real data: makes the data, trains, evaluates, appends the row.
+experiments/paper.sh calls it for many.
 
-  python3 experiments/paper.py NAME RATE MODEL [--quick] [--data DIR] [--out FILE] [--seed N] [--until T] [NAME=VALUE ...]
-  python3 experiments/paper.py --show FILE            the rows of FILE as tables in Markdown
+  python3 experiments/paper.py NAME RATE MODEL [--quick] [--data DIR] [--out FILE] [--seed N] [--until T] [NAME=VALUE]
+  python3 experiments/paper.py --show FILE            the rows of FILE as a table in Markdown
 
-NAME is power, gas, hepmass, miniboone or bsds. RATE is the part of the training cells that is missing, completely at random: 0, 0.1
-or 0.5 in the paper. MODEL is ar, acflow or acflow-bg-L, where L is the weight of the best guess in the loss. NAME=VALUE are options
-of acflow; they replace those of OPTIONS and STEPS below.
+NAME is power, gas, hepmass, miniboone or bsds. RATE is the part of the training cells that is missing, completely at
+random: 0, 0.1 or 0.5 in the paper. MODEL is ar, acflow or acflow-bg-L, where L is the weight of the best guess in the
+loss. NAME=VALUE are options of acflow; they replace those below.
 
-A row that FILE has (same set, rate, model and seed) is not made again. A training that is interrupted (^C) leaves a checkpoint beside
-FILE, and the same command goes on from there. --until: seconds of the epoch; a training still running then is ended, evaluated and
-marked "cut"; one that would begin later is left out. --quick: few rows and steps, to see that all of it works on two cores.
+A row that FILE has (same set, rate, model and seed) is not made again. A training that is interrupted (^C) leaves a
+checkpoint beside FILE, and the same command goes on from there. --until: seconds of the epoch; a training that still
+runs then is ended, evaluated and marked "cut"; one that would begin later is left out. --quick: few rows, steps and
+units, to see that all of it works on two cores.
 
-Data: docs/paper.md. Every value is standardised by the mean and deviation of the complete training rows. NLL: -log p(x_u | x_o) in
-nats a row, NRMSE: of the best guess of x_u, the error of a column in deviations of its test values, mean over columns. Both on the
-first 10,000 test rows, u by Bernoulli(1/2) from five fixed seeds: mean and standard deviation of the five.
+Data: docs/paper.md. Values are standardised by the mean and deviation of the complete training rows. NLL:
+-log p(x_u | x_o) in nats a row. NRMSE: of the best guess of x_u, the error of a column in deviations of its test
+values, mean over columns. Both on the first 10,000 test rows, u by Bernoulli(1/2) from five fixed seeds: mean and
+standard deviation of the five. nll_250k: NLL of 250,000 test patches of bsds under the first mask.
 """
 import argparse, csv, ctypes, fcntl, json, os, signal, subprocess, sys, time
 import numpy as np
@@ -36,20 +39,23 @@ PAPER = {
     'power': {'0': (-.399, .877, -.561, .877, -.528, .833), '0.1': (-.466, .876, -.557, .877, -.510, .836),
               '0.5': (-.363, .882, -.458, .890, -.417, .843)},
 }
-HEAD = ['set', 'missing', 'model', 'paper_nll', 'paper_nrmse', 'nll', 'nll_sd', 'nrmse', 'nrmse_sd', 'nll_250k', 'seed', 'rows_seen', 'steps',
-        'seconds', 'device', 'options']
+HEAD = ['set', 'missing', 'model', 'paper_nll', 'paper_nrmse', 'nll', 'nll_sd', 'nrmse', 'nrmse_sd', 'nll_250k', 'seed',
+        'rows_seen', 'steps', 'seconds', 'device', 'options']
 
-# How long and how is ours: the paper says what the models are, not how they are trained.
+# How our models are trained: the paper says only what they are. In wide sets the best guess diverged with lr 0.001.
 OPTIONS = {'lr': '0.001', 'warmup': '100', 'decay': 'cosine', 'halve-every': '0', 'loss-per': 'row', 'average': '0.998',
            'valid-every': '250'}
-OF_SET = {'power': {'batch': '1024'}, 'gas': {'batch': '512'}, 'hepmass': {'batch': '512', 'dropout': '0.2'},
-          'miniboone': {'batch': '512', 'dropout': '0.2'}, 'bsds': {'batch': '2048', 'valid-every': '1000'}}
-STEPS = {'power': 4000, 'gas': 5000, 'hepmass': 3000, 'miniboone': 2400, 'bsds': 14000}
-QUICK = {'steps': '20', 'batch': '64', 'valid-every': '10', 'mlp-width': '64', 'coupling-units': '64', 'likelihood-units': '64'}
+OF_SET = {'power': {'batch': '1024', 'steps': '4000'}, 'gas': {'batch': '512', 'steps': '5000'},
+          'hepmass': {'batch': '512', 'steps': '3000', 'dropout': '0.2'},
+          'miniboone': {'batch': '512', 'steps': '2400', 'dropout': '0.2'},
+          'bsds': {'batch': '2048', 'steps': '14000', 'valid-every': '1000'}}
+GUESS = {'miniboone': {'lr': '0.0003'}, 'bsds': {'lr': '0.0003'}}
+QUICK = {'steps': '20', 'batch': '64', 'valid-every': '10', 'mlp-width': '64', 'coupling-units': '64',
+         'likelihood-units': '64'}
 MASKS = range(1, 6)
 
 
-# ---- data: (training, validation or None, test) ----------------------------------------------------------------------------------
+# ---- data ------------------------------------------------------------------------------------------------------------
 
 def table(name, data):
     """Power, gas, hepmass and miniboone: complete rows, split as docs/paper.md says."""
@@ -71,7 +77,7 @@ def table(name, data):
 
 
 def patches(images, n, seed):
-    """n patches of 8 x 8 grey levels as the literature has them: noise added, /256, less their mean, the last pixel left out."""
+    """n patches of 8 x 8 grey levels as in the literature: noise added, /256, less their mean, without the last."""
     random = np.random.RandomState(seed)
     which = random.randint(len(images), size=n)
     x = np.empty((n, 8, 8), 'f4')
@@ -85,17 +91,17 @@ def patches(images, n, seed):
 
 
 def bsds(data, quick):
-    """A million training patches of the first 180 training images, 5,000 of the other 20 for validation, and the test images'."""
-    images = {part: [image for shape in ('landscape', 'portrait')
-                     for image in np.load(os.path.join(data, 'bsds300', f'{part}_{shape}.npy'))] for part in ('train', 'test')}
+    """Patches: a million of the first 180 training images, 5,000 of the other 20 to validate on, and of test images."""
+    get = lambda part, shape: np.load(os.path.join(data, 'bsds300', f'{part}_{shape}.npy'))
+    images = {part: [*get(part, 'landscape'), *get(part, 'portrait')] for part in ('train', 'test')}
     n = (2000, 200, 200, 400) if quick else (1000000, 5000, 20000, 250000)
     return {'x': patches(images['train'][:180], n[0], 1), 'valid': patches(images['train'][180:], n[1], 2),
             'test': patches(images['test'], n[2], 3), 'more': patches(images['test'], n[3], 4)}
 
 
 def make(name, rate, data, quick, keep):
-    """Standardised arrays: x to train on, of bsds also valid, both with missing cells; test; of bsds also more, all test patches.
-    Patches take a while and are kept in the file `keep`."""
+    """Standardised arrays: x to train on and, of bsds, valid, both with missing cells; test and, of bsds, more of it.
+    Patches are kept in the file `keep`."""
     if name != 'bsds':
         t = dict(zip(('x', 'test'), table(name, data)))
     elif not quick and os.path.exists(keep):
@@ -117,7 +123,7 @@ def make(name, rate, data, quick, keep):
     return t
 
 
-# ---- training and evaluation -----------------------------------------------------------------------------------------------------
+# ---- training and evaluation -----------------------------------------------------------------------------------------
 
 stopped = []                # signals that came: training ends at its next step
 
@@ -189,8 +195,8 @@ class Model:
 
 
 def evaluate(lib, path, device, t):
-    """NLL and NRMSE under each mask; NLL of all test patches under the first. A GPU answers in tf32 and bf16: in float it takes many
-    times as long."""
+    """NLL and NRMSE under each mask; NLL of more test patches under the first. A GPU answers in tf32, and best guesses
+    in bf16: its fast loops are of that precision."""
     def asked(how, what, x, masks):
         with Model(lib, path, {'device': device, 'answers': how if device != 'cpu' else 'float'}) as m:
             return [getattr(m, what)(x, hide(x, mask)) for mask in masks]
@@ -212,15 +218,14 @@ def device_name(lib, settings):
     return f'{os.cpu_count()} cores' if name == 'cpu' else name[name.find('(') + 1:-1]
 
 
-def rows_seen(lib, model, steps, batch):
-    """An epoch is cut into equal steps of at most `batch` rows."""
+def training(lib, model):
+    """What the model says of its training: rows, steps, and seconds, also of those before an interruption."""
     info, needed = ctypes.create_string_buffer(1 << 20), ctypes.c_size_t()
     lib.call('acf_model_info', model, info, ctypes.c_size_t(len(info)), ctypes.byref(needed))
-    rows = json.loads(info.value)['training']['rows']
-    return round(steps * rows / -(-rows // batch))
+    return json.loads(info.value)['training']
 
 
-# ---- the table of results --------------------------------------------------------------------------------------------------------
+# ---- the table of results --------------------------------------------------------------------------------------------
 
 def read(path):
     if not os.path.exists(path):
@@ -239,7 +244,7 @@ def append(path, row):
 
 
 def paper_figures(name, rate, model):
-    """The paper's best guess has weight 1; it says that 0.1 and 10 have much the same likelihood and gives no figures."""
+    """The paper has figures for weight 1 alone; it says that 0.1 and 10 give comparable likelihoods."""
     at = {'ar': 0, 'acflow': 2, 'acflow-bg-1': 4}.get(model)
     figures = PAPER[name].get(rate)
     return ('', '') if at is None or figures is None else figures[at:at + 2]
@@ -250,12 +255,14 @@ def show(path):
     print('|---|---|---|---|---|---|---|---|---|---|')
     rows = read(path)
     rows.sort(key=lambda r: (list(PAPER).index(r['set']), float(r['missing']), r['model'] != 'ar', r['model']))
+    plus_minus = lambda r, what: f"{float(r[what]):.3f} ± {float(r[what + '_sd']):.3f}"
     for r in rows:
-        print(f"| {r['set']} | {r['missing']} | {r['model']} | {r['paper_nll']} | {float(r['nll']):.3f} ± {float(r['nll_sd']):.3f} | "
-              f"{r['paper_nrmse']} | {float(r['nrmse']):.3f} ± {float(r['nrmse_sd']):.3f} | {int(r['rows_seen']) / 1e6:.2f} | "
-              f"{r['steps']} | {float(r['seconds']):.0f} |")
-    for how in sorted({(r['set'], r['device'], r['seed'], r['options']) for r in rows}):
-        print('; '.join(how))
+        cells = [r['set'], r['missing'], r['model'], r['paper_nll'], plus_minus(r, 'nll'), r['paper_nrmse'],
+                 plus_minus(r, 'nrmse'), f"{int(r['rows_seen']) / 1e6:.2f}", r['steps'], f"{float(r['seconds']):.0f}"]
+        print('|', ' | '.join(cells), '|')
+    for r in rows:
+        if r['nll_250k']:
+            print(f"{r['set']} {r['missing']} {r['model']}: NLL of 250,000 test patches {float(r['nll_250k']):.3f}")
 
 
 def main():
@@ -269,14 +276,15 @@ def main():
     a.add_argument('--until', type=float, default=float('inf'))
     a.add_argument('--quick', action='store_true')
     a.add_argument('--show', metavar='FILE')
-    a = a.parse_args()
+    a = a.parse_intermixed_args()
     if a.show:
         return show(a.show)
     name, rate, kind = a.job[:3]
     if name not in PAPER or not (kind in ('ar', 'acflow') or kind.startswith('acflow-bg-')):
         sys.exit(f'paper.py: {name} {kind}: expected one of {", ".join(PAPER)} and ar, acflow or acflow-bg-L')
-    if not os.path.isdir(a.data):
-        sys.exit(f'paper.py: skipped: there is no {a.data}')
+    folder = os.path.join(a.data, 'bsds300' if name == 'bsds' else name)
+    if not os.path.isdir(folder):
+        return print(f'{name} {rate} {kind}: skipped, there is no {folder}')
     if any((r['set'], r['missing'], r['model'], r['seed']) == (name, rate, kind, a.seed) for r in read(a.out)):
         return print(f'{name} {rate} {kind}: is in {a.out}')
     if time.time() > a.until:
@@ -288,11 +296,11 @@ def main():
     begun = time.time()
     t = make(name, float(rate), a.data, a.quick, os.path.join(folder, 'bsds.npz'))
     path = os.path.join(folder, f'{name}-{rate}-{kind}-{a.seed}.safetensors')
-    settings = {'preset': 'ar' if kind == 'ar' else 'paper', **OPTIONS, **OF_SET[name], 'steps': str(STEPS[name])}
+    settings = {'preset': 'ar' if kind == 'ar' else 'paper', **OPTIONS, **OF_SET[name]}
     if a.device == 'cuda':
         settings['precision'] = 'bf16'
     if kind.startswith('acflow-bg-'):
-        settings['guess-weight'] = kind[len('acflow-bg-'):]
+        settings.update({'guess-weight': kind[len('acflow-bg-'):], **GUESS.get(name, {})})
     settings.update({**(QUICK if a.quick else {}), **dict(o.split('=', 1) for o in a.job[3:]), 'seed': a.seed})
     lib, checkpoint = Lib(os.path.abspath(a.lib)), path + '.checkpoint'
     work = {'device': a.device, 'checkpoint': checkpoint, 'resume': 'true'}
@@ -301,19 +309,22 @@ def main():
     model, last, cut = fit(lib, t, {**settings, **work}, a.until)
     trained = time.time()
     lib.call('acf_model_save', model, path.encode())
-    seen = rows_seen(lib, model, last['step'], int(settings['batch']))
+    told = training(lib, model)
+    epoch = -(-told['rows'] // int(settings['batch']))      # steps, all of the same size
+    seen = round(last['step'] * told['rows'] / epoch)
+    seconds = max(trained - ready, told['seconds'])
     lib.lib.acf_model_free(model)
     if os.path.exists(checkpoint):
         os.remove(checkpoint)
     nll, nrmse, more = evaluate(lib, path, a.device, t)
-    mean_of = [f'{f(v):.4f}' for v in (nll, nrmse) for f in (np.mean, np.std)]
+    figures = [f'{f(v):.4f}' for v in (nll, nrmse) for f in (np.mean, np.std)] + ['' if more is None else f'{more:.4f}']
     steps = f"{last['step']} of {settings['steps']}, cut" if cut else str(last['step'])
-    append(a.out, [name, rate, kind, *paper_figures(name, rate, kind), *mean_of, '' if more is None else f'{more:.4f}', a.seed, seen,
-                   steps, f'{trained - ready:.1f}', device, ' '.join(f'{k}={v}' for k, v in settings.items())])
+    append(a.out, [name, rate, kind, *paper_figures(name, rate, kind), *figures, a.seed, seen, steps,
+                   f'{seconds:.1f}', device, ' '.join(f'{k}={v}' for k, v in settings.items())])
     each = 1000 * (last['now'] - last['begun'][1]) / max(last['step'] - last['begun'][0], 1)
-    print(f'{name} {rate} {kind}: NLL {mean_of[0]} ± {mean_of[1]}, NRMSE {mean_of[2]}; {steps} steps of {each:.2f} ms, validation '
-          f'{last["valid"]:.4f}; seconds: data {ready - begun:.1f}, training {trained - ready:.1f}, '
-          f'evaluation {time.time() - trained:.1f}', flush=True)
+    print(f'{name} {rate} {kind}: NLL {figures[0]} ± {figures[1]}, NRMSE {figures[2]} ± {figures[3]}; {steps} steps of '
+          f'{each:.2f} ms; seconds: data {ready - begun:.1f}, training {seconds:.1f}, evaluation '
+          f'{time.time() - trained:.1f}', flush=True)
 
 
 if __name__ == '__main__':

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# The paper's tables of real data: NLL and NRMSE of its three models on five sets, trained with 0, 10 and 50 % of the cells missing.
+# The paper's tables of real data: NLL and NRMSE of its three models on five sets, with 0, 10 and 50 % of the training
+# cells missing.
 #
 #   experiments/paper.sh NAME...|all [options] [NAME=VALUE ...]      power, gas, hepmass, miniboone, bsds
 #
-#   --missing 0,0.1,0.5                          parts of the training cells that are missing
-#   --models ar,acflow,acflow-bg                 acflow-bg stands for one model for each of --weights
-#   --weights 0.1,1,10                           of the best guess in the loss
+#   --missing 0,0.1,0.5             parts of the training cells that are missing
+#   --models ar,acflow,acflow-bg    acflow-bg stands for one model for each of --weights
+#   --weights 0.1,1,10              of the best guess in the loss
 #   --seed 1
 #   --device cpu|cuda
-#   --jobs 1                                     so many side by side; on a GPU start nvidia-cuda-mps-control -d before
-#   --minutes M                                  what still trains then is ended and evaluated; what has not begun is left out
-#   --data ../shared/data/density  --out build/paper/results.csv
-#   --quick                                      few rows, steps and units: two cores, a minute for a set; not a result
+#   --jobs 1                        so many side by side; on a GPU start nvidia-cuda-mps-control -d before
+#   --minutes M                     what still trains then is ended and evaluated; what has not begun is left out
+#   --data ../shared/data/density   --out build/paper/results.csv   --lib build/libacflow.so
+#   --quick                         few rows, steps and units: two cores, a minute for a set; not a result
 #
-# NAME=VALUE are options of acflow for all of them. One row of --out for each: docs/paper.md says how it was made. A row that is there is
-# not made again, and a training that was interrupted goes on. Without the data it says so and ends well.
+# NAME=VALUE are options of acflow for all of them. One row of --out for each; docs/paper.md says how they are made. A
+# row that is there is not made again, and a training that was interrupted goes on. Without the data it says so and ends
+# well.
 set -u
 cd "$(dirname "$0")/.."
 data=../shared/data/density out= missing=0,0.1,0.5 models=ar,acflow,acflow-bg weights=0.1,1,10 jobs=1 minutes= quick=
@@ -31,7 +33,7 @@ while (($#)); do
     --seed | --device | --lib) more+=("$1" "$2"); shift ;;
     --quick) quick=1 ;;
     all) sets+=(power gas hepmass miniboone bsds) ;;
-    *=*) settings+=("$1") ;;
+    [!-]*=*) settings+=("$1") ;;
     power | gas | hepmass | miniboone | bsds) sets+=("$1") ;;
     *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
@@ -44,6 +46,7 @@ if [[ $quick ]]; then
     trap 'rm -rf "$work"' EXIT
     more+=(--quick) out=${out:-$work/results.csv}
 fi
+out=${out:-build/paper/results.csv}
 [[ $minutes ]] && more+=(--until $(($(date +%s) + 60 * minutes)))
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
 
@@ -58,8 +61,8 @@ list() {
     done; done; done
 }
 begin=$(date +%s)
-list | xargs -P "$jobs" -L 1 python3 experiments/paper.py --data "$data" --out "${out:-build/paper/results.csv}" "${more[@]}" "${settings[@]}"
+list | xargs -P "$jobs" -L 1 python3 experiments/paper.py --data "$data" --out "$out" "${more[@]}" "${settings[@]}"
 code=$?
 if ((code)); then echo "paper: RED, not all of them came to a row"; exit 1; fi
-python3 experiments/paper.py --show "${out:-build/paper/results.csv}"
+[[ ! -e $out ]] || python3 experiments/paper.py --show "$out"
 [[ -z $quick ]] || echo "paper: ok, $(($(date +%s) - begin)) s"
