@@ -155,6 +155,7 @@ print-f64:
 test-long: test
 	@B=$(B) tests/static.sh
 	@B=$(B) tests/tiny.sh
+	@experiments/paper.sh all --quick --lib $(B)/libacflow.so
 	@B=$(B) tests/mutate.sh
 test-san:
 	@tests/need.sh --clang $(PACKAGES) $(SAN_PACKAGES)

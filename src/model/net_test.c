@@ -36,7 +36,7 @@ static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NU
 
 /* What the tests below run through: the autoregressive likelihoods. */
 static const way ways[] = {{"ar", NULL, NULL}, {"set", NULL, NULL}, {"attention", NULL, NULL}, {"attention", "", NULL}, {"attention", "", "0"}};
-enum { WAYS = sizeof ways / sizeof ways[0] };
+enum { WAYS = sizeof ways / sizeof ways[0], FIRST_ORDERED = 2 };
 
 static void set(acf_options *o, const char *name, const char *value) {
     if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
@@ -84,12 +84,12 @@ static void every_question_integrates_to_one(void **state) {
 static void every_order_integrates_to_one(void **state) {
     (void)state;
     for (uint32_t step = 1; step <= 4; step++)
-        for (int k = 2; k < WAYS; k++) check_integral(&ways[k], (int[]){2, 1, 2}, &(acf_pass){.seed = 3, .step = step});
+        for (int k = FIRST_ORDERED; k < WAYS; k++) check_integral(&ways[k], (int[]){2, 1, 2}, &(acf_pass){.seed = 3, .step = step});
 }
 
 static void orders_change_from_step_to_step(void **state) {
     (void)state;
-    for (int k = 2; k < WAYS; k++) {
+    for (int k = FIRST_ORDERED; k < WAYS; k++) {
         bench b;
         acf_real first[50];
         int other = 0;
@@ -115,19 +115,20 @@ static void set_cell(bench *b, int64_t i, int j, int mask, double value, bool ca
 }
 
 /* Sum over the classes and integral over the first real (the second is given or missing) of p(x_u | x_o). */
-static void check_mixed(const way *w, const int mask[4]) {
+static void check_mixed(const way *w, const int mask[4], const acf_pass *pass) {
     enum { GRID = 1201 };
     bench b;
     open_columns(&b, w, "linear leaky rnn reverse affine", GRID * 6, 4, mixed);
     double step = 12.0 / (GRID - 1), sum = 0;
     for (int64_t i = 0; i < GRID * 6; i++) {
         int64_t k = i % GRID, combo = i / GRID;
+        b.batch->id[i] = 7; /* in training each row has an order of its own */
         set_cell(&b, i, 0, mask[0], mask[0] == 2 ? (double)(combo % 2) : 1, true);
         set_cell(&b, i, 1, mask[1], mask[1] == 2 ? sinh(-6 + step * (double)k) : 0.4, false);
         set_cell(&b, i, 2, mask[2], mask[2] == 2 ? (double)(combo / 2) : 2, true);
         set_cell(&b, i, 3, mask[3], -0.7, false);
     }
-    const acf_real *lp = log_likelihoods(&b);
+    const acf_real *lp = acf_net_lab_logp(&b, pass, false);
     for (int64_t i = 0; i < GRID * 6; i++) { /* what is not modelled must not be counted more than once */
         int64_t k = i % GRID, combo = i / GRID;
         if ((mask[0] != 2 && combo % 2) || (mask[2] != 2 && combo / 2) || (mask[1] != 2 && k)) continue;
@@ -140,7 +141,13 @@ static void check_mixed(const way *w, const int mask[4]) {
 static void mixed_questions_sum_to_one(void **state) {
     (void)state;
     for (int code = 0; code < 54; code++)
-        for (int k = 0; k < WAYS; k++) check_mixed(&ways[k], (int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27});
+        for (int k = 0; k < WAYS; k++) check_mixed(&ways[k], (int[]){code % 3, code / 3 % 3, code / 9 % 3, code / 27}, NULL);
+}
+
+static void every_order_of_mixed_cells_sums_to_one(void **state) {
+    (void)state;
+    for (uint32_t at = 1; at <= 3; at++)
+        for (int k = FIRST_ORDERED; k < WAYS; k++) check_mixed(&ways[k], (int[]){2, 2, 2, 1}, &(acf_pass){.seed = 3, .step = at});
 }
 
 /* A table of categories only: no flow at all. */
@@ -215,6 +222,10 @@ static void check_density_of_draws(const way *w) {
     bench b;
     double mean[4], deviation[4], sum = 0, square = 0;
     open_columns(&b, w, "linear leaky", N, 4, mixed);
+    if (acf_net_anchor_size(b.net)) { /* z that are told from x */
+        acf_tensor *centre = &acf_net_anchor(b.net)[1]->t;
+        for (int64_t i = 0; i < acf_tensor_count(centre); i++) centre->data[i] *= 8;
+    }
     for (int64_t i = 0; i < N; i++)
         for (int j = 0; j < 4; j++) set_cell(&b, i, j, j == 2 ? 1 : 2, j == 2 ? 1 : 0, mixed[j].classes > 0);
     acf_real *draws = calloc(N * 4, sizeof *draws);
@@ -412,7 +423,7 @@ static void agrees_with_pytorch_without_a_flow(void **state) {
 }
 
 ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(every_order_integrates_to_one),
-          cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_questions_sum_to_one),
+          cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_questions_sum_to_one), cmocka_unit_test(every_order_of_mixed_cells_sums_to_one),
           cmocka_unit_test(categories_alone_sum_to_one), cmocka_unit_test(mixed_draws_fill_what_is_modelled),
           cmocka_unit_test(draws_have_the_density_of_scores), cmocka_unit_test(missing_cells_are_never_read),
           cmocka_unit_test(draws_belong_to_their_row), cmocka_unit_test(presets_build),
