@@ -1,4 +1,4 @@
-/* Causal attention on the GPU: see attention.h; formulas in docs/math.md, 12. In float, whatever the precision of products.
+/* Causal attention on the GPU: see attention.h; formulas in docs/math.md, 12. In float, but for short rows in other precisions (attention_mma.cuh).
  *
  * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic, and by what shared memory
  * delivers to it. A block has a tile of at most 64 tokens of a row and head. A query has a group of four lanes, which share its numbers:
@@ -15,25 +15,14 @@ extern "C" {
 #include "ops/attention.h"
 }
 
+#include "ops/attention_mma.cuh"
+
 #define GROUP 4    /* lanes of a token, and keys taken at once */
 #define TOKENS 8   /* of a warp */
 #define WIDEST 128 /* numbers of a head that a group has in registers */
 #define WIDE_THREADS 128 /* of a block for wider ones */
 #define ALL 0xffffffffu
 #define THREADS(V) ((V) == 8 ? 128 : 256) /* of a block at most; so many registers are there for a token's numbers, and for what is on its way */
-
-/* Token t of the row of rank k is element first[t] + k. */
-typedef struct sequences {
-    const int32_t *row, *rank, *size, *first, *active, *row_of;
-    int64_t N, D, T, W;
-    int H, heads;
-    acf_real scale;
-    bool aligned; /* four numbers at a time can be read and written */
-} sequences;
-
-static __device__ int64_t element(const sequences &s, int64_t t, int64_t k) { return s.first[t] + k; }
-/* Has it one? Known before the row's length is, which is two loads away. */
-static __device__ bool exists(const sequences &s, int t, int k) { return t < s.D && k < s.active[t]; }
 
 static __device__ acf_real dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 static __device__ void add(float4 &to, acf_real w, float4 x) { to.x += w * x.x, to.y += w * x.y, to.z += w * x.z, to.w += w * x.w; }
@@ -229,11 +218,6 @@ template <int V, bool WHOLE> static __device__ table table_of(const seat &p) {
     if (WHOLE) b.queries += 2 * rows, b.douts += 2 * rows, b.notes = (note *)(tiles + 4 * rows);
     return b;
 }
-
-/* What the backward reads. */
-typedef struct source {
-    const acf_real *dout, *out, *lse, *qkv;
-} source;
 
 template <int V> static __device__ void fill_keys(const table &b, const source &from, int j0, const seat &p, const sequences &s) {
     const bool there = exists(s, j0 + p.g, p.k);
@@ -540,6 +524,37 @@ static shape shape_of(const sequences &s) {
             (size_t)tile * 2 * row, (size_t)tile * ((s.D <= tile ? 4 : 2) * row + sizeof(note))};
 }
 
+/* Short rows: this many warps a row and head; 0 where tensor cores cannot take them, or products are to be those of floats. */
+static int short_warps(const acf_device *dev, const sequences &s) {
+    const bool fits = s.aligned && (s.H == 32 || s.H == 64) && s.D <= SIDE * MOST_WARPS;
+    return fits && dev->precision != ACF_PRECISION_FLOAT ? (int)acf_ceil_div(s.D, SIDE) : 0;
+}
+
+static acf_status launch_short_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, int warps, const sequences &s, cudaStream_t stream) {
+    static void (*const kernels[2][MOST_WARPS])(acf_real *, acf_real *, const acf_real *, sequences) = {
+        {short_fwd<32, 1>, short_fwd<32, 2>, short_fwd<32, 3>, short_fwd<32, 4>},
+        {short_fwd<64, 1>, short_fwd<64, 2>, short_fwd<64, 3>, short_fwd<64, 4>}};
+    void (*kernel)(acf_real *, acf_real *, const acf_real *, sequences) = kernels[s.H == 64][warps - 1];
+    ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    kernel<<<(unsigned)(s.N * s.heads), 32 * warps, 0, stream>>>(out, lse, qkv, s);
+    return ACF_LAUNCHED("attention");
+}
+
+static acf_status launch_short_bwd(acf_real *dqkv, const source &from, int warps, const sequences &s, cudaStream_t stream) {
+#define WITH_ROOM(H, M) {short_bwd<H, M>, plan<H, M>::all}
+    static const struct {
+        void (*run)(acf_real *, source, sequences);
+        int floats;
+    } kernels[2][MOST_WARPS] = {{WITH_ROOM(32, 1), WITH_ROOM(32, 2), WITH_ROOM(32, 3), WITH_ROOM(32, 4)},
+                                {WITH_ROOM(64, 1), WITH_ROOM(64, 2), WITH_ROOM(64, 3), WITH_ROOM(64, 4)}};
+    const auto &kernel = kernels[s.H == 64][warps - 1];
+    const int bytes = kernel.floats * (int)sizeof(float);
+    ACF_CUDA(cudaFuncSetAttribute(kernel.run, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    ACF_CUDA(cudaFuncSetAttribute(kernel.run, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    kernel.run<<<(unsigned)(s.N * s.heads), 32 * warps, bytes, stream>>>(dqkv, from, s);
+    return ACF_LAUNCHED("attention");
+}
+
 template <int V> static acf_status launch_bwd(acf_real *dqkv, const source &from, const shape &p, const sequences &s, cudaStream_t stream) {
     void (*kernel)(acf_real *, source, sequences) = p.whole ? attention_bwd<V, true> : attention_bwd<V, false>;
     if (p.backward > 48 << 10) ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.backward));
@@ -558,6 +573,8 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     if (s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
+    const int warps = short_warps(t->dev, s);
+    if (warps) return launch_short_fwd(out->data, a->lse, qkv->data, warps, s, stream);
     if (room) wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, room, s);
     else BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.forward, stream>>>(out->data, a->lse, qkv->data, s));
     acf_arena_release(t->mem, mark);
@@ -576,6 +593,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     if (!dqkv || s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
     const source from = {out->grad, out->data, a->lse, qkv->data};
+    const int warps = short_warps(t->dev, s);
+    if (warps) return launch_short_bwd(dqkv, from, warps, s, stream);
     acf_status status = ACF_OK;
     if (room) wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(dqkv, out->grad, out->data, a->lse, qkv->data, room, s);
     else BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
