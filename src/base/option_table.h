@@ -157,7 +157,8 @@
     X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_BOTH,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "partial:1*2 + partial:0.5 + uniform", NULL, NULL, ACF_OPTION_RECORDED,               \
-      "which columns are given: a sum of bernoulli:P, uniform, marginal:P, partial:P, joint, each with an optional *WEIGHT")      \
+      "which columns are given: a sum of bernoulli:P, uniform, marginal:P, partial:P, joint, each with an optional *WEIGHT; "     \
+      "unless set, joint for the attention likelihood of a table without categories, or without a Gaussian mixture (anchor)")     \
     X("guess-weight", REAL, 0, 1e6, "0", NULL, NULL, ACF_OPTION_BOTH,                                              \
       "weight of the best guess's squared error in the loss")                                                          \
     X("loss-per", CHOICE, 0, 0, "row", "row|column", NULL, ACF_OPTION_RECORDED,                                        \

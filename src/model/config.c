@@ -2,6 +2,7 @@
 #include "model/config.h"
 
 #include "base/text.h"
+#include "like/like.h"
 
 #include <string.h>
 
@@ -266,10 +267,18 @@ acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns) {
     return acf_opts_set_int(o, "members", rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? ACF_MEMBERS_AUTO : 1, ACF_FROM_USER);
 }
 
+/* The attention likelihood learns as many conditionals of a row as the row models cells: all, where no order is imposed on them by what stands before it. */
+static acf_status suggest_masks(acf_options *o, int64_t reals, int64_t D) {
+    const bool ordered = *acf_options_text(o, "flow") || (reals < D && acf_options_int(o, "anchor") > 0);
+    if (acf_like_kinds[acf_options_choice(o, "likelihood")] || ordered || acf_options_origin(o, "masks") != ACF_FROM_DEFAULT) return ACF_OK;
+    return acf_opts_set_from(o, "masks", "joint", ACF_FROM_PRESET);
+}
+
 acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D) {
     int64_t reals = 0;
     for (int64_t j = 0; j < D; j++) reals += column[j].classes == 0;
     ACF_TRY(suggest(o, "batch", acf_config_rows(D)));
+    ACF_TRY(suggest_masks(o, reals, D));
     if (reals <= ACF_WIDTH_FULL) return ACF_OK;
     if (reals > ACF_WIDTH_BASE) ACF_TRY(suggest_lowrank(o));
     return suggest(o, "rank", ACF_WIDTH_RANK);

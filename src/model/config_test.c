@@ -93,6 +93,29 @@ static void presets_fill_in(void **state) {
     acf_opts_free(o);
 }
 
+static void expect_option(const acf_options *o, const char *name, const char *value);
+
+/* All conditionals of a row at once, where its cells may stand in any order. */
+static void attention_learns_whole_rows(void **state) {
+    (void)state;
+    static const struct {
+        int64_t reals, categories;
+        const char *set[7], *masks;
+    } tables[] = {
+        {5, 0, {"likelihood", "attention", NULL}, "joint"},
+        {5, 1, {"likelihood", "attention", NULL}, NULL},
+        {5, 1, {"likelihood", "attention", "anchor", "0", NULL}, "joint"},
+        {5, 0, {"likelihood", "attention", "flow", "affine", NULL}, NULL},
+        {5, 0, {"likelihood", "attention", "masks", "uniform", NULL}, "uniform"},
+        {5, 0, {"likelihood", "set", NULL}, NULL},
+    };
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
+        acf_options *o = options_for(tables[k].reals, tables[k].categories, tables[k].set);
+        expect_option(o, "masks", tables[k].masks ? tables[k].masks : acf_opts_find(o, "masks")->standard);
+        acf_opts_free(o);
+    }
+}
+
 static void expect_option(const acf_options *o, const char *name, const char *value) {
     char text[1152];
     acf_text t = acf_text_into(text, sizeof text);
@@ -164,6 +187,6 @@ static void small_tables_have_several_members(void **state) {
 }
 
 ACF_TESTS(config, cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
-          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(small_tables_have_several_members),
+          cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(attention_learns_whole_rows), cmocka_unit_test(small_tables_have_several_members),
           cmocka_unit_test(presets_fill_in), cmocka_unit_test(the_papers_presets_are_the_papers),
           cmocka_unit_test(every_allocation_may_fail))
