@@ -6,8 +6,9 @@ experiments/paper.sh calls it for many.
   python3 experiments/paper.py --show FILE            the rows of FILE as a table in Markdown
 
 NAME is power, gas, hepmass, miniboone or bsds. RATE is the part of the training cells that is missing, completely at
-random: 0, 0.1 or 0.5 in the paper. MODEL is ar, acflow or acflow-bg-L, where L is the weight of the best guess in the
-loss. NAME=VALUE are options of acflow; they replace those below.
+random: 0, 0.1 or 0.5 in the paper. MODEL is ar, acflow, acflow-bg-L, where L is the weight of the best guess in the
+loss, or attention, the attention likelihood without transformations, which the paper does not have. NAME=VALUE are
+options of acflow; they replace those below.
 
 A row that FILE has (same set, rate, model and seed) is not made again. A training that is interrupted (^C) leaves a
 checkpoint beside FILE, and the same command goes on from there. --until: seconds of the epoch; a training that still
@@ -17,7 +18,8 @@ units, to see that all of it works on two cores.
 Data: docs/paper.md. Values are standardised by the mean and deviation of the complete training rows. NLL:
 -log p(x_u | x_o) in nats a row. NRMSE: of the best guess of x_u, the error of a column in deviations of its test
 values, mean over columns. Both on the first 10,000 test rows, u by Bernoulli(1/2) from five fixed seeds: mean and
-standard deviation of the five. nll_250k: NLL of 250,000 test patches of bsds under the first mask.
+standard deviation of the five. nll_250k: NLL of 250,000 test patches of bsds under the first mask; nll_orders: under
+it, with --orders 10.
 """
 import argparse, csv, ctypes, fcntl, json, os, signal, subprocess, sys, time
 import numpy as np
@@ -40,7 +42,7 @@ PAPER = {
               '0.5': (-.363, .882, -.458, .890, -.417, .843)},
 }
 HEAD = ['set', 'missing', 'model', 'paper_nll', 'paper_nrmse', 'nll', 'nll_sd', 'nrmse', 'nrmse_sd', 'nll_250k', 'seed',
-        'rows_seen', 'steps', 'seconds', 'device', 'options']
+        'rows_seen', 'steps', 'seconds', 'device', 'options', 'nll_orders']
 
 # How our models are trained: the paper says only what they are. In wide sets the best guess diverged with lr 0.001.
 OPTIONS = {'lr': '0.001', 'warmup': '100', 'decay': 'cosine', 'halve-every': '0', 'loss-per': 'row', 'average': '0.998',
@@ -49,10 +51,17 @@ OF_SET = {'power': {'batch': '1024', 'steps': '4000'}, 'gas': {'batch': '512', '
           'hepmass': {'batch': '512', 'steps': '3000', 'dropout': '0.2'},
           'miniboone': {'batch': '512', 'steps': '2400', 'dropout': '0.2'},
           'bsds': {'batch': '2048', 'steps': '14000', 'valid-every': '1000'}}
+ATTENTION = {'likelihood': 'attention', 'masks': 'joint', 'likelihood-units': '256', 'likelihood-layers': '4', 'lr': '0.0006',
+             'warmup': '300', 'dropout': '0.1', 'batch': '512'}
+ATTENTION_OF_SET = {'power': {'batch': '1024', 'steps': '8000', 'dropout': '0'}, 'hepmass': {'dropout': '0.2'},
+                    'miniboone': {'dropout': '0.2', 'steps': '3000'},
+                    'bsds': {'likelihood-units': '384', 'likelihood-layers': '6', 'components': '64', 'dropout': '0', 'average': '0.999',
+                             'steps': '28000', 'valid-every': '2000'}}
 GUESS = {'miniboone': {'lr': '0.0003'}, 'bsds': {'lr': '0.0003'}}
 QUICK = {'steps': '20', 'batch': '64', 'valid-every': '10', 'mlp-width': '64', 'coupling-units': '64',
-         'likelihood-units': '64'}
+         'likelihood-units': '64', 'likelihood-layers': '2'}
 MASKS = range(1, 6)
+ORDERS = '10'               # of the attention likelihood, which nll_orders averages
 
 
 # ---- data ------------------------------------------------------------------------------------------------------------
@@ -194,14 +203,15 @@ class Model:
         return np.mean(np.sqrt(np.where(u, (y - x) ** 2, 0).sum(0) / u.sum(0)) / x.std(0))
 
 
-def evaluate(lib, path, device, t):
-    """NLL and NRMSE under each mask; NLL of more test patches under the first. A GPU answers in tf32, and best guesses
-    in bf16: its fast loops are of that precision."""
-    def asked(how, what, x, masks):
-        with Model(lib, path, {'device': device, 'answers': how if device != 'cpu' else 'float'}) as m:
+def evaluate(lib, path, device, t, orders):
+    """NLL and NRMSE under each mask; under the first NLL of more test patches, and where there is more than one order
+    NLL of so many. A GPU answers in tf32, and best guesses in bf16: its fast loops are of that precision."""
+    def asked(how, what, x, masks, orders='1'):
+        with Model(lib, path, {'device': device, 'answers': how if device != 'cpu' else 'float', 'orders': orders}) as m:
             return [getattr(m, what)(x, hide(x, mask)) for mask in masks]
+    nll, nrmse = asked('tf32', 'nll', t['test'], MASKS), asked('bf16', 'nrmse', t['test'], MASKS)
     more = asked('tf32', 'nll', t['more'], MASKS[:1])[0] if 'more' in t else None
-    return asked('tf32', 'nll', t['test'], MASKS), asked('bf16', 'nrmse', t['test'], MASKS), more
+    return nll, nrmse, more, asked('tf32', 'nll', t['test'], MASKS[:1], orders)[0] if orders != '1' else None
 
 
 def device_name(lib, settings):
@@ -263,6 +273,8 @@ def show(path):
     for r in rows:
         if r['nll_250k']:
             print(f"{r['set']} {r['missing']} {r['model']}: NLL of 250,000 test patches {float(r['nll_250k']):.3f}")
+        if r.get('nll_orders'):
+            print(f"{r['set']} {r['missing']} {r['model']}: NLL of the first mask with 10 orders {float(r['nll_orders']):.3f}")
 
 
 def main():
@@ -280,8 +292,8 @@ def main():
     if a.show:
         return show(a.show)
     name, rate, kind = a.job[:3]
-    if name not in PAPER or not (kind in ('ar', 'acflow') or kind.startswith('acflow-bg-')):
-        sys.exit(f'paper.py: {name} {kind}: expected one of {", ".join(PAPER)} and ar, acflow or acflow-bg-L')
+    if name not in PAPER or not (kind in ('ar', 'acflow', 'attention') or kind.startswith('acflow-bg-')):
+        sys.exit(f'paper.py: {name} {kind}: expected one of {", ".join(PAPER)} and ar, acflow, acflow-bg-L or attention')
     folder = os.path.join(a.data, 'bsds300' if name == 'bsds' else name)
     if not os.path.isdir(folder):
         return print(f'{name} {rate} {kind}: skipped, there is no {folder}')
@@ -296,7 +308,9 @@ def main():
     begun = time.time()
     t = make(name, float(rate), a.data, a.quick, os.path.join(folder, 'bsds.npz'))
     path = os.path.join(folder, f'{name}-{rate}-{kind}-{a.seed}.safetensors')
-    settings = {'preset': 'ar' if kind == 'ar' else 'paper', **OPTIONS, **OF_SET[name]}
+    settings = {'preset': 'ar' if kind in ('ar', 'attention') else 'paper', **OPTIONS, **OF_SET[name]}
+    if kind == 'attention':
+        settings.update({**ATTENTION, **ATTENTION_OF_SET.get(name, {})})
     if a.device == 'cuda':
         settings['precision'] = 'bf16'
     if kind.startswith('acflow-bg-'):
@@ -316,11 +330,12 @@ def main():
     lib.lib.acf_model_free(model)
     if os.path.exists(checkpoint):
         os.remove(checkpoint)
-    nll, nrmse, more = evaluate(lib, path, a.device, t)
+    nll, nrmse, more, ordered = evaluate(lib, path, a.device, t, ORDERS if kind == 'attention' else '1')
     figures = [f'{f(v):.4f}' for v in (nll, nrmse) for f in (np.mean, np.std)] + ['' if more is None else f'{more:.4f}']
     steps = f"{last['step']} of {settings['steps']}, cut" if cut else str(last['step'])
     append(a.out, [name, rate, kind, *paper_figures(name, rate, kind), *figures, a.seed, seen, steps,
-                   f'{seconds:.1f}', device, ' '.join(f'{k}={v}' for k, v in settings.items())])
+                   f'{seconds:.1f}', device, ' '.join(f'{k}={v}' for k, v in settings.items()),
+                   '' if ordered is None else f'{ordered:.4f}'])
     each = 1000 * (last['now'] - last['begun'][1]) / max(last['step'] - last['begun'][0], 1)
     print(f'{name} {rate} {kind}: NLL {figures[0]} ± {figures[1]}, NRMSE {figures[2]} ± {figures[3]}; {steps} steps of '
           f'{each:.2f} ms; seconds: data {ready - begun:.1f}, training {seconds:.1f}, evaluation '

@@ -5,7 +5,7 @@
 #   experiments/paper.sh NAME...|all [options] [NAME=VALUE ...]      power, gas, hepmass, miniboone, bsds
 #
 #   --missing 0,0.1,0.5             parts of the training cells that are missing
-#   --models ar,acflow,acflow-bg    acflow-bg stands for one model for each of --weights
+#   --models ar,acflow,acflow-bg    also attention; acflow-bg stands for one model for each of --weights
 #   --weights 0.1,1,10              of the best guess in the loss
 #   --seed 1
 #   --device cpu|cuda
