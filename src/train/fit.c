@@ -78,8 +78,11 @@ static void save_when_due(run *r) {
 
 /* ---- reports ------------------------------------------------------------------------------------------------------------- */
 
-/* Members that come behind this one. */
-static double others_left(const run *r) { return (double)acf_max(r->how->members - r->how->member - 1, 0); }
+/* Members that come behind this one; of those that are trained side by side the slowest counts. */
+static double others_left(const run *r) {
+    const int64_t others = acf_max(r->how->members - r->how->member - 1, 0);
+    return (double)acf_ceil_div(others, acf_max(r->how->side, 1));
+}
 
 /* Seconds that this member's second pass takes at most. After the last step of the first pass its length is known. */
 static double second_at_most(const run *r, const acf_train_progress *p) {

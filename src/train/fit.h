@@ -34,6 +34,7 @@ typedef struct acf_fit {
     int member, members;    /* which of how many members this is, from 0 (members.h); 0, 0: there is one */
     const acf_model *done;  /* those before it, which its checkpoints keep; NULL: none */
     double before;          /* seconds that they took */
+    int side;               /* so many are trained side by side; 0: one */
 } acf_fit;
 
 /* What the options `checkpoint`, `checkpoint-every` and `resume` say; borrows the path from o. Fails: ACF_EUSAGE. */
