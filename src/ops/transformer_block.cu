@@ -142,8 +142,14 @@ static acf_status plain_bwd(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-static acf_status forward(acf_tape *t, acf_node *n) { return acf_block_narrow_fits(t, n) ? acf_block_narrow_fwd(t, n) : plain_fwd(t, n); }
+static acf_status forward(acf_tape *t, acf_node *n) {
+    acf_transformer_block_attrs *a = (acf_transformer_block_attrs *)n->attr;
+    a->narrow = acf_block_narrow_fits(t, n);
+    return a->narrow ? acf_block_narrow_fwd(t, n) : plain_fwd(t, n);
+}
 
-static acf_status backward(acf_tape *t, acf_node *n) { return acf_block_narrow_fits(t, n) ? acf_block_narrow_bwd(t, n) : plain_bwd(t, n); }
+static acf_status backward(acf_tape *t, acf_node *n) {
+    return ((const acf_transformer_block_attrs *)n->attr)->narrow ? acf_block_narrow_bwd(t, n) : plain_bwd(t, n);
+}
 
 ACF_CUDA_OP(transformer_block, forward, backward);

@@ -43,7 +43,8 @@ typedef struct acf_transformer_block_attrs {
     acf_real *qkv, *mixed;    /* (T,3W), (T,W): what attention read and wrote */
     acf_real *a, *wide;       /* (T,W), (T,4W): the middle of the block, and what gelu read */
     uint8_t *keep[2];         /* (T,W) of each dropout */
-    void *device;             /* what another device keeps */
+    bool narrow;              /* another device has bf16 between products */
+    void *device;             /* what it keeps */
 } acf_transformer_block_attrs;
 
 #endif
