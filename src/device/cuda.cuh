@@ -107,6 +107,8 @@ acf_status acf_cuda_gemm(acf_device *dev, const acf_gemm *g, const acf_real *bia
 /* The product of matrices a and b that are bf16 (leading dimensions count such), to a c that is float or bf16; sums are float, K > 0. The
  * pointers of g are those of such numbers. */
 acf_status acf_cuda_gemm_bf16(acf_device *dev, const acf_gemm *g, bool bf16_c);
+/* The same with bias (N), of c's type, added to each row, or NULL; and with beta times `from`, as large as c, in the place of c. */
+acf_status acf_cuda_gemm_bf16_onto(acf_device *dev, const acf_gemm *g, bool bf16_c, const void *bias, const void *from);
 
 /* out (C) += sum over rows of x (rows,C), leading dimension ld. rows NULL: `capacity` of them; else *rows in device memory, at most
  * `capacity`. Deterministic. */

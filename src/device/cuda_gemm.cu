@@ -71,7 +71,7 @@ typedef struct product {
     cublasLtMatrixLayoutOpaque_t a, b, c;
 } product;
 
-static acf_status describe(product *p, const acf_gemm *g, numbers of, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const acf_real *bias) {
+static acf_status describe(product *p, const acf_gemm *g, numbers of, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const void *bias) {
     const cudaDataType in = of == ALL_FLOAT ? CUDA_R_32F : CUDA_R_16BF, out = of == ALL_BF16 ? CUDA_R_16BF : CUDA_R_32F;
     const cublasOperation_t on_b = g->tb ? CUBLAS_OP_T : CUBLAS_OP_N, on_a = g->ta ? CUBLAS_OP_T : CUBLAS_OP_N;
     LT(cublasLtMatmulDescInit(&p->desc, compute, CUDA_R_32F));
@@ -106,7 +106,7 @@ static acf_status ask(cublasLtHandle_t handle, product *p, const plan_key *k, cu
 
 /* The plan of a shape, made where there is none yet; *p is described for it. A precision that has no algorithm for this shape (odd
  * widths, say) falls back to float. */
-static acf_status plan_for(acf_products *all, const acf_gemm *g, const plan_key *key, const acf_real *bias, product *p, plan **out) {
+static acf_status plan_for(acf_products *all, const acf_gemm *g, const plan_key *key, const void *bias, product *p, plan **out) {
     static const cublasComputeType_t computes[] = {CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F_FAST_16BF};
     const cublasLtEpilogue_t epilogue = (cublasLtEpilogue_t)key->epilogue;
     const numbers of = (numbers)key->numbers;
@@ -144,7 +144,8 @@ static __global__ void only_epilogue(acf_real *c, int64_t ldc, int64_t M, int64_
     *at = relu && x < 0 ? 0 : x;
 }
 
-static acf_status multiply(acf_device *dev, const acf_gemm *g, numbers of, const acf_real *bias, bool relu) {
+/* from: what beta is for, c where that is NULL. */
+static acf_status multiply(acf_device *dev, const acf_gemm *g, numbers of, const void *bias, bool relu, const void *from) {
     cudaStream_t stream = acf_cuda_stream(dev);
     const cublasLtEpilogue_t epilogue = bias ? (relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
                                              : (relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT);
@@ -154,23 +155,25 @@ static acf_status multiply(acf_device *dev, const acf_gemm *g, numbers of, const
     product p;
     plan *plan = NULL;
     ACF_TRY(plan_for(all, g, &key, bias, &p, &plan));
-    LT(cublasLtMatmul(all->handle, &p.desc, &g->alpha, g->b, &p.b, g->a, &p.a, &g->beta, g->c, &p.c, g->c, &p.c, &plan->algo,
+    LT(cublasLtMatmul(all->handle, &p.desc, &g->alpha, g->b, &p.b, g->a, &p.a, &g->beta, from ? from : g->c, &p.c, g->c, &p.c, &plan->algo,
                       acf_cuda_scratch(dev), ACF_SCRATCH, stream));
     return ACF_OK;
 }
 
 acf_status acf_cuda_gemm(acf_device *dev, const acf_gemm *g, const acf_real *bias, bool relu) {
     if (g->M <= 0 || g->N <= 0) return ACF_OK;
-    if (g->K > 0) return multiply(dev, g, ALL_FLOAT, bias, relu);
+    if (g->K > 0) return multiply(dev, g, ALL_FLOAT, bias, relu, NULL);
     only_epilogue<<<acf_blocks(g->M * g->N, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(dev)>>>(g->c, g->ldc, g->M, g->N, g->beta, bias, relu);
     return ACF_LAUNCHED("gemm");
 }
 
-acf_status acf_cuda_gemm_bf16(acf_device *dev, const acf_gemm *g, bool bf16_c) {
+acf_status acf_cuda_gemm_bf16_onto(acf_device *dev, const acf_gemm *g, bool bf16_c, const void *bias, const void *from) {
     if (g->M <= 0 || g->N <= 0) return ACF_OK;
     ACF_ASSERT(g->K > 0);
-    return multiply(dev, g, bf16_c ? ALL_BF16 : BF16_TO_FLOAT, NULL, false);
+    return multiply(dev, g, bf16_c ? ALL_BF16 : BF16_TO_FLOAT, bias, false, from);
 }
+
+acf_status acf_cuda_gemm_bf16(acf_device *dev, const acf_gemm *g, bool bf16_c) { return acf_cuda_gemm_bf16_onto(dev, g, bf16_c, NULL, NULL); }
 
 /* ---- sums of columns ---------------------------------------------------------------------------------------------------- */
 

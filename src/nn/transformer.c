@@ -6,6 +6,7 @@
 #include "ops/embedding.h"
 #include "ops/gelu.h"
 #include "ops/layer_norm.h"
+#include "ops/transformer_block.h"
 
 #include <stdio.h>
 
@@ -63,7 +64,7 @@ acf_status acf_transformer_declare(acf_transformer *net, acf_params *ps, const c
     net->value = dense(&at, "value", W, W);
     net->next = table(&at, "next", s->columns, W);
     for (int l = 0; l < s->blocks; l++) {
-        acf_transformer_block *b = &net->block[l];
+        acf_block_layers *b = &net->block[l];
         snprintf(at.name, sizeof at.name, "%s.%d", name, l);
         b->before_attention = norm(&at, "before-attention", W), b->before_mlp = norm(&at, "before-mlp", W);
         b->qkv = dense(&at, "qkv", 3 * W, W), b->out = dense(&at, "out", W, W);
@@ -106,25 +107,42 @@ static acf_tensor *asked(acf_tape *t, const run *r, int64_t n) {
 }
 
 static acf_tensor *attend(acf_tape *t, const run *r, acf_tensor *h, int l) {
-    const acf_transformer_block *b = &r->net->block[l];
+    const acf_block_layers *b = &r->net->block[l];
     acf_tensor *qkv = apply(t, normed(t, h, &b->before_attention), &b->qkv);
-    if (r->token) return apply(t, acf_attention_step(t, qkv, r->token, r->cache->qkv[l], r->net->heads, r->s), &b->out);
-    if (r->cache) keep(t, r->cache->qkv[l], qkv);
-    return apply(t, acf_attention(t, qkv, r->net->heads, r->s), &b->out);
+    return apply(t, acf_attention_step(t, qkv, r->token, r->cache->qkv[l], r->net->heads, r->s), &b->out);
 }
 
 static acf_tensor *mlp(acf_tape *t, const run *r, acf_tensor *h, int l) {
-    const acf_transformer_block *b = &r->net->block[l];
+    const acf_block_layers *b = &r->net->block[l];
     return apply(t, acf_gelu(t, apply(t, normed(t, h, &b->before_mlp), &b->up)), &b->down);
 }
 
-/* h and what a part of block l makes of it. Without a backward to come, the sum takes h's memory and the part's is free again. */
-static acf_tensor *with(acf_tape *t, const run *r, acf_tensor *h, int l, acf_tensor *(*part)(acf_tape *, const run *, acf_tensor *, int),
-                        uint32_t site) {
+/* Block l on the tokens of the run. */
+static acf_tensor *block(acf_tape *t, const run *r, acf_tensor *h, int l) {
+    if (r->token) {
+        h = acf_add(t, h, attend(t, r, h, l));
+        return acf_add(t, h, mlp(t, r, h, l));
+    }
+    const acf_block_layers *b = &r->net->block[l];
+    acf_tensor *const param[ACF_BLOCK_PARAMS] = {
+        [ACF_BLOCK_SCALE] = acf_p(b->before_attention.scale), [ACF_BLOCK_SHIFT] = acf_p(b->before_attention.shift),
+        [ACF_BLOCK_QKV] = acf_p(b->qkv.w),                    [ACF_BLOCK_QKV_BIAS] = acf_p(b->qkv.b),
+        [ACF_BLOCK_OUT] = acf_p(b->out.w),                    [ACF_BLOCK_OUT_BIAS] = acf_p(b->out.b),
+        [ACF_BLOCK_SCALE2] = acf_p(b->before_mlp.scale),      [ACF_BLOCK_SHIFT2] = acf_p(b->before_mlp.shift),
+        [ACF_BLOCK_UP] = acf_p(b->up.w),                      [ACF_BLOCK_UP_BIAS] = acf_p(b->up.b),
+        [ACF_BLOCK_DOWN] = acf_p(b->down.w),                  [ACF_BLOCK_DOWN_BIAS] = acf_p(b->down.b)};
+    const uint32_t site = r->net->site + 2 * (uint32_t)l;
+    const acf_block_told told = {.s = r->s, .heads = r->net->heads, .qkv = r->cache ? r->cache->qkv[l] : NULL,
+                                 .drop = {acf_pass_drop(r->pass, site), acf_pass_drop(r->pass, site + 1)}};
+    return acf_transformer_block(t, h, param, &told);
+}
+
+/* The same. Without a backward to come, what it makes takes h's memory, and all else is free again. */
+static acf_tensor *through_block(acf_tape *t, const run *r, acf_tensor *h, int l) {
     const acf_tape_mark mark = acf_tape_position(t);
-    acf_tensor *sum = acf_add(t, h, acf_pass_dropout(t, r->pass, part(t, r, h, l), site));
-    if (t->record || t->failure.status) return sum;
-    keep(t, h, sum);
+    acf_tensor *y = block(t, r, h, l);
+    if (t->record || t->failure.status) return y;
+    keep(t, h, y);
     acf_tape_rewind(t, mark);
     return h;
 }
@@ -134,11 +152,7 @@ static acf_tensor *through(acf_tape *t, const run *r, acf_tensor *v, acf_told to
     if (t->failure.status) return &t->empty;
     acf_tensor *x = acf_token_embed(t, v, acf_p(net->times), acf_p(net->plus), told, n, r->token ? NULL : r->s);
     acf_tensor *h = acf_add(t, apply(t, acf_gelu(t, x), &net->value), asked(t, r, n));
-    for (int l = 0; l < net->blocks; l++) {
-        const uint32_t site = net->site + 2 * (uint32_t)l;
-        h = with(t, r, h, l, attend, site);
-        h = with(t, r, h, l, mlp, site + 1);
-    }
+    for (int l = 0; l < net->blocks; l++) h = through_block(t, r, h, l);
     return normed(t, h, &net->norm);
 }
 

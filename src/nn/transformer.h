@@ -21,11 +21,11 @@ typedef struct acf_dense_layer {
     acf_param *w, *b; /* (out,in), (out) */
 } acf_dense_layer;
 
-typedef struct acf_transformer_block {
+typedef struct acf_block_layers {
     acf_norm_layer before_attention, before_mlp;
     acf_dense_layer qkv, out; /* (3W,W), (W,W) */
     acf_dense_layer up, down; /* (4W,W), (W,4W) */
-} acf_transformer_block;
+} acf_block_layers;
 
 typedef struct acf_transformer_shape {
     int64_t columns;      /* D */
@@ -40,7 +40,7 @@ typedef struct acf_transformer {
     acf_param *times, *plus;  /* (reals,W), (slots,W): what a token is told */
     acf_dense_layer value;    /* (W,W) */
     acf_param *next;          /* (D,W) */
-    acf_transformer_block block[ACF_TRANSFORMER_BLOCKS];
+    acf_block_layers block[ACF_TRANSFORMER_BLOCKS];
     acf_norm_layer norm;
     uint32_t site;            /* of its dropout, two for each block */
 } acf_transformer;

@@ -200,8 +200,7 @@ void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real
     }
 }
 
-/* The arrays of s as the kernels want them. */
-static acf_attention_shape shape_of(const acf_subset *s, int64_t W, int heads) {
+acf_attention_shape acf_attention_shape_of(const acf_subset *s, int64_t W, int heads) {
     return (acf_attention_shape){s->row, s->rank, s->size, s->first, s->row_of, s->D ? s->active[0] : 0, s->steps, s->T, W, heads};
 }
 
@@ -209,7 +208,7 @@ static acf_real *scratch_for(acf_tape *t, const acf_attention_shape *p) { return
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     acf_attention_attrs *a = n->attr;
-    const acf_attention_shape p = shape_of(a->s, n->out[0]->dim[1], a->heads);
+    const acf_attention_shape p = acf_attention_shape_of(a->s, n->out[0]->dim[1], a->heads);
     if (n->save) a->lse = acf_tape_reals(t, p.T * p.heads);
     const acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = scratch_for(t, &p);
@@ -221,7 +220,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 
 static acf_status backward(acf_tape *t, acf_node *n) {
     const acf_attention_attrs *a = n->attr;
-    const acf_attention_shape p = shape_of(a->s, n->out[0]->dim[1], a->heads);
+    const acf_attention_shape p = acf_attention_shape_of(a->s, n->out[0]->dim[1], a->heads);
     acf_real *dqkv = acf_grad(t, n->in[0]);
     const acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = scratch_for(t, &p);
@@ -299,7 +298,7 @@ void acf_attention_step_cpu(const acf_device *dev, acf_real *out, const int32_t 
 static acf_status step_forward(acf_tape *t, acf_node *n) {
     const acf_attention_step_attrs *a = n->attr;
     const acf_tensor *qkv = n->in[0], *cache = n->in[1];
-    const acf_attention_shape p = shape_of(a->s, n->out[0]->dim[1], a->heads);
+    const acf_attention_shape p = acf_attention_shape_of(a->s, n->out[0]->dim[1], a->heads);
     const acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = scratch_for(t, &p);
     ACF_TRY(acf_tape_status(t));

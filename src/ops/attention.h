@@ -24,6 +24,7 @@ typedef struct acf_attention_shape {
     int64_t T, W;
     int heads;
 } acf_attention_shape;
+acf_attention_shape acf_attention_shape_of(const acf_subset *s, int64_t W, int heads);
 
 /* Reals of scratch for each thread. */
 int64_t acf_attention_scratch(const acf_attention_shape *p);

@@ -65,19 +65,18 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_dropout = {"dropout", ACF_OP_dropout, {forward, backward}};
 
-/* True when every number has a place of its own; otherwise the tape has failed with a sentence. */
-static bool fits(acf_tape *t, const acf_tensor *x, const acf_drop *d) {
+bool acf_dropout_fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_drop *d) {
     int64_t columns = x->sub ? x->sub->D : 1, blocks = acf_ceil_div(acf_tensor_width(x), 4);
-    if (!(d->rate >= 0 && d->rate < 1)) acf_reject_value(t, &acf_op_dropout, "the rate is %g; expected 0 <= rate < 1", d->rate);
-    else if (d->site >= ACF_SITES) acf_reject_value(t, &acf_op_dropout, "site %u; expected below %d", d->site, ACF_SITES);
+    if (!(d->rate >= 0 && d->rate < 1)) acf_reject_value(t, op, "the rate is %g; expected 0 <= rate < 1", d->rate);
+    else if (d->site >= ACF_SITES) acf_reject_value(t, op, "site %u; expected below %d", d->site, ACF_SITES);
     else if (blocks > UINT32_MAX / acf_max(columns, 1))
-        acf_reject(t, &acf_op_dropout, "%lld columns of %lld numbers each are more than random numbers can be keyed for",
+        acf_reject(t, op, "%lld columns of %lld numbers each are more than random numbers can be keyed for",
                    (long long)columns, (long long)acf_tensor_width(x));
     return t->failure.status == ACF_OK;
 }
 
 acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, const acf_drop *d) {
-    if (t->failure.status || !fits(t, x, d)) return &t->empty;
+    if (t->failure.status || !acf_dropout_fits(t, &acf_op_dropout, x, d)) return &t->empty;
     if (d->rate == 0 || !t->record) return x;
     acf_node *n = acf_node_new(t, &acf_op_dropout, sizeof(acf_dropout_attrs), 1, &x);
     if (!n) return &t->empty;

@@ -30,7 +30,10 @@ typedef struct acf_drop {
  * Fails: ACF_EUSAGE (rate, site), ACF_ESHAPE (columns times width beyond 2^32 blocks). */
 acf_tensor *acf_dropout(acf_tape *t, acf_tensor *x, const acf_drop *d);
 
-/* y (M,C) from x (M,C); keep (M,C), when not NULL, receives k for the backward. `at` says which cell a row stands for; left empty,
+/* True when every number of x has a place of its own; otherwise the tape has failed, with a sentence of op's. */
+bool acf_dropout_fits(acf_tape *t, const acf_op *op, const acf_tensor *x, const acf_drop *d);
+
+/* y (M,C) from x (M,C), which may be y; keep (M,C), when not NULL, receives k for the backward. `at` says which cell a row stands for; left empty,
  * row m is batch row m. */
 void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, const acf_real *x, const acf_drop *d, acf_cells at,
                          int64_t M, int64_t C);
