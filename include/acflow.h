@@ -387,6 +387,8 @@ typedef int (*acf_fit_callback)(void *ctx, const acf_fit_report *report);
  * `members` models are fitted, each with the same options but from a seed of its own, and answer together: every density is the mean of theirs. `auto`, the
  * default, is 3 for a table of fewer than 2,000 rows and at most 56 columns and 1 for others: what a small table leaves open, no single network knows, and
  * their mean errs less.
+ * On a CPU with several threads they are trained side by side, a thread each, unless a checkpoint is kept up to date
+ * (`checkpoint-every` 0 or more). Reports come on the caller's thread; `member` says of which they are, and may fall.
  * One behind the first that diverges is left out, and a report says so; of an interrupted training the model has the members that were complete.
  *
  * With `recall`, the default, and a table of at most 20,000 rows and 128 columns, held-out cells are also asked whether rows like theirs tell more of them: then unknown cells are

@@ -6,6 +6,7 @@
 #include "train/members.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,74 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
     assert_non_null(strstr(acf_error(), "of a later member, which can only go on as it began: lr is"));
 }
 
+/* Members side by side: as many threads as there are, fewer, more. */
+
+typedef struct audience {
+    pthread_t thread;
+    int64_t calls, stop_at;
+    double elapsed;
+    int members[5];
+} audience;
+
+static int listen(void *ctx, const acf_fit_report *r) {
+    audience *a = ctx;
+    assert_true(pthread_equal(a->thread, pthread_self()));
+    assert_true(r->elapsed >= a->elapsed && r->members == 5 && r->member >= 1 && r->member <= 5);
+    a->elapsed = r->elapsed, a->members[r->member - 1]++;
+    return ++a->calls == a->stop_at;
+}
+
+static acf_status fit_with(const char *threads, const char *const *more, audience *a, acf_model **out) {
+    acf_options *o = options(more);
+    assert_int_equal(acf_options_set(o, "members", "5"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "threads", threads), ACF_OK);
+    *a = (audience){.thread = pthread_self(), .stop_at = a->stop_at};
+    return acf_fit_lab_fit(some_table(), o, listen, a, out);
+}
+
+static void side_by_side_they_are_the_same(void **state) {
+    (void)state;
+    static const char *const threads[] = {"1", "2", "3", "8"};
+    double alone[ROWS], together[ROWS];
+    for (int k = 0; k < 4; k++) {
+        acf_model *m;
+        audience a = {0};
+        if (fit_with(threads[k], NULL, &a, &m)) fail_msg("%s", acf_error());
+        assert_int_equal(acf_model_members(m), 5);
+        assert_true(a.members[0] >= 6 && a.calls > a.members[0]);
+        scores(m, k ? together : alone);
+        if (k) assert_memory_equal(together, alone, sizeof alone);
+        acf_model_free(m);
+    }
+}
+
+/* Whenever the caller ends it, what is resumed is what one go gives; and what is kept are the members up to the first that was not complete. */
+static void side_by_side_they_are_interrupted(void **state) {
+    (void)state;
+    double whole[ROWS], resumed[ROWS];
+    acf_model *m;
+    audience a = {0};
+    if (fit_with("1", NULL, &a, &m)) fail_msg("%s", acf_error());
+    scores(m, whole);
+    acf_model_free(m);
+    int interrupted = 0;
+    for (int64_t k = 1; k < a.calls; k += 7) {
+        audience part = {.stop_at = k}, rest = {0};
+        unlink(path);
+        const acf_status status = fit_with("3", WITH("checkpoint", path, "checkpoint-every", "-1"), &part, &m);
+        if (status == ACF_OK) break; /* there were not so many reports */
+        assert_int_equal(status, ACF_EINTERRUPT);
+        assert_true(m && acf_model_members(m) < 5 && access(path, F_OK) == 0);
+        interrupted++;
+        acf_model_free(m);
+        if (fit_with(k % 2 ? "2" : "1", WITH(RESUME), &rest, &m)) fail_msg("call %d: %s", (int)k, acf_error());
+        scores(m, resumed);
+        acf_model_free(m);
+        assert_memory_equal(whole, resumed, sizeof whole);
+    }
+    assert_true(interrupted > 2);
+}
+
 /* The second of three finds numbers that no step is finite with. */
 static void a_member_that_diverges_is_left_out(void **state) {
     (void)state;
@@ -206,4 +275,5 @@ static void survives_without_memory(void **state) {
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
 ACF_TESTS(members_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(what_is_left_counts_all_members), cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
-          cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory))
+          cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory), cmocka_unit_test(side_by_side_they_are_the_same),
+          WITH_PATH(side_by_side_they_are_interrupted))

@@ -199,6 +199,7 @@ static void tell_news(crew *c, int k) {
     pthread_mutex_unlock(&c->lock);
     if (!fresh || !c->given->callback) return;
     if (r.trouble) r.trouble = trouble;
+    r.elapsed = now() - c->began; /* no less than what was said before */
     if (!c->given->callback(c->given->ctx, &r)) return;
     pthread_mutex_lock(&c->lock);
     c->stop = true;

@@ -1,4 +1,4 @@
-/* A model of several members: fits of the same table, one after the other, each from a seed of its own.
+/* A model of several members: fits of the same table, each from a seed of its own, one after the other or on a CPU side by side, a thread each.
  *
  *     member    0               1                     2              ...
  *     seed      the option's    acf_member_seed(seed, 1)             ...     cells held out, initial values, batches, masks: all by it
@@ -8,7 +8,10 @@
  * began. What they agree about, the table says. Their mean errs less than any of them, and their mixture is less sure of itself (infer/session.h).
  *
  * The first decides: where it does not come to its end, that is the end. A later one that diverges is left out. A checkpoint holds the member that is
- * trained, and the weights of those before it; all of it goes on, or ends, as fit.h says. The same bits in one go or resumed. */
+ * trained, and the weights of those before it; all of it goes on, or ends, as fit.h says. The same bits in one go or resumed, and side by side.
+ *
+ * The callback is called on the caller's thread alone. Of members side by side it hears of the first, then of another that this thread trains, then of
+ * those that others still train. Interrupted, the first that is not complete begins anew, and those behind it. */
 #ifndef ACF_TRAIN_MEMBERS_H
 #define ACF_TRAIN_MEMBERS_H
 
