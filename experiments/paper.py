@@ -307,7 +307,8 @@ def main():
     os.makedirs(folder, exist_ok=True)
     begun = time.time()
     t = make(name, float(rate), a.data, a.quick, os.path.join(folder, 'bsds.npz'))
-    path = os.path.join(folder, f'{name}-{rate}-{kind}-{a.seed}.safetensors')
+    table = os.path.splitext(os.path.basename(a.out))[0]
+    path = os.path.join(folder, f'{table}-{name}-{rate}-{kind}-{a.seed}.safetensors')
     settings = {'preset': 'ar' if kind in ('ar', 'attention') else 'paper', **OPTIONS, **OF_SET[name]}
     if kind == 'attention':
         settings.update({**ATTENTION, **ATTENTION_OF_SET.get(name, {})})
