@@ -251,7 +251,7 @@ static void precision_is_the_sessions(void **state) {
     (void)state;
     acf_table *t = reals();
     acf_model *m = fit(t, "float");
-    acf_session *one, *two;
+    acf_session *one = NULL, *two = NULL;
     assert_true(!acf_session_create(m, &one) && !acf_session_create(m, &two));
     assert_true(one->dev != two->dev && one->dev != m->dev && one->dev->threads == m->dev->threads);
     if (acf_cpu_has_bf16()) assert_int_equal(acf_ask_precision(one, ACF_PRECISION_BF16), ACF_OK);
