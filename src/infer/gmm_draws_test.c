@@ -112,7 +112,7 @@ static void other_answers_use_the_fitted_ones(void **state) {
 static void files_keep_them(void **state) {
     (void)state;
     bench b;
-    acf_model *again;
+    acf_model *again = NULL;
     acf_st *f;
     double first[CELLS], second[CELLS];
     open_bench(&b, true);
