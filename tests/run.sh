@@ -3,7 +3,7 @@
 # exported symbols, an installation, the example of the documentation, the demonstration. The last line is "N passed, N failed"; logs are in build/logs.
 set -u
 cd "$(dirname "$0")/.."
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000} # on a busy machine threads that wait should sleep
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-2000} # on a busy machine threads that wait should sleep
 B=${B:-build}
 mkdir -p "$B/logs"
 passed=0 failed=0 skipped=0

@@ -96,7 +96,7 @@ static int dispatch(int argc, char **argv) {
  * time (a fit took nine times as long). Only the environment at the start of a program can change it, so it starts again, once. Who has
  * said anything about it is not overruled; where /proc is not mounted the program runs as it is. */
 static void spin_less(char **argv) {
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "10000", 1) != 0) return;
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || setenv("GOMP_SPINCOUNT", "2000", 1) != 0) return;
     execv("/proc/self/exe", argv);
 }
 
