@@ -254,6 +254,21 @@ static void draws_have_the_density_of_scores(void **state) {
     for (int k = 0; k < WAYS; k++) check_density_of_draws(&ways[k]);
 }
 
+/* Memory is used otherwise where no derivative comes; numbers are the same. */
+static void recording_changes_nothing(void **state) {
+    (void)state;
+    for (int k = 0; k < WAYS; k++) {
+        bench b;
+        acf_real plain[50];
+        open_bench(&b, &ways[k], "linear leaky", 50, 6);
+        memcpy(plain, log_likelihoods(&b), sizeof plain);
+        const acf_real *recorded = acf_net_lab_logp(&b, NULL, true);
+        for (int i = 0; i < 50; i++)
+            acf_assert_close((double)recorded[i], (double)plain[i], 2000 * (double)ACF_REAL_EPS, "log p on a recording tape");
+        close_bench(&b);
+    }
+}
+
 /* What is missing is never read: NaN and 1e30 there give the same bits. */
 static void check_missing_cells(const way *w) {
     bench b;
@@ -425,7 +440,7 @@ static void agrees_with_pytorch_without_a_flow(void **state) {
 ACF_TESTS(net, cmocka_unit_test(every_question_integrates_to_one), cmocka_unit_test(every_order_integrates_to_one),
           cmocka_unit_test(orders_change_from_step_to_step), cmocka_unit_test(mixed_questions_sum_to_one), cmocka_unit_test(every_order_of_mixed_cells_sums_to_one),
           cmocka_unit_test(categories_alone_sum_to_one), cmocka_unit_test(mixed_draws_fill_what_is_modelled),
-          cmocka_unit_test(draws_have_the_density_of_scores), cmocka_unit_test(missing_cells_are_never_read),
+          cmocka_unit_test(draws_have_the_density_of_scores), cmocka_unit_test(recording_changes_nothing), cmocka_unit_test(missing_cells_are_never_read),
           cmocka_unit_test(draws_belong_to_their_row), cmocka_unit_test(presets_build),
           cmocka_unit_test(refuses_an_unknown_flow), cmocka_unit_test(agrees_with_pytorch),
           cmocka_unit_test(agrees_with_pytorch_without_a_flow))
