@@ -244,6 +244,28 @@ static void side_by_side_they_are_interrupted(void **state) {
     assert_true(interrupted > 2); /* in the first, whose reports are all heard */
 }
 
+/* A transformer takes another order of every row's cells each step, and goes on with the one that is due. */
+static void attention_goes_on_as_it_began(void **state) {
+    (void)state;
+    const char *const *const whole_run = WITH("members", "2", "likelihood", "attention", "dropout", "0.1");
+    double whole[ROWS], resumed[ROWS];
+    acf_model *m;
+    watch w = {0};
+    if (fit(options(whole_run), &w, &m)) fail_msg("%s", acf_error());
+    scores(m, whole);
+    acf_model_free(m);
+    for (int64_t k = 2; k < w.calls; k += 3) {
+        watch part = {.stop_at = k};
+        unlink(path);
+        assert_int_equal(fit(options(WITH("members", "2", "likelihood", "attention", "dropout", "0.1", RESUME)), &part, &m), ACF_EINTERRUPT);
+        acf_model_free(m);
+        if (fit(options(WITH("members", "2", "likelihood", "attention", "dropout", "0.1", "threads", "2", RESUME)), NULL, &m)) fail_msg("%s", acf_error());
+        scores(m, resumed);
+        acf_model_free(m);
+        assert_memory_equal(whole, resumed, sizeof whole);
+    }
+}
+
 /* The second of three finds numbers that no step is finite with. */
 static void a_member_that_diverges_is_left_out(void **state) {
     (void)state;
@@ -279,4 +301,4 @@ static void survives_without_memory(void **state) {
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
 ACF_TESTS(members_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(what_is_left_counts_all_members), cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
           cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory), cmocka_unit_test(side_by_side_they_are_the_same),
-          WITH_PATH(side_by_side_they_are_interrupted))
+          WITH_PATH(side_by_side_they_are_interrupted), WITH_PATH(attention_goes_on_as_it_began))

@@ -20,6 +20,9 @@ acf_status acf_door_answers(acf_model *m, const acf_options *o) {
                         precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
     m->answers = precision;
     m->orders = o ? acf_options_int(o, "orders") : 1;
+    if (m->orders > 1 && (m->image || !acf_net_attends(m->net)))
+        return acf_fail(ACF_EUSAGE, "the option 'orders' is %lld, but only models of tables with the attention likelihood have orders; leave it out",
+                        (long long)m->orders);
     m->log_temperature = o ? log(acf_options_real(o, "image-temperature")) : 0;
     m->at_once = o && acf_options_bool(o, "image-at-once");
     return ACF_OK;

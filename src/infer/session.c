@@ -80,7 +80,7 @@ acf_status acf_ask_precision(acf_session *s, acf_precision precision) {
 
 acf_status acf_ask_orders(acf_session *s, int64_t orders) {
     if (orders < 1 || orders > UINT32_MAX) return acf_fail(ACF_EUSAGE, "%lld orders; expected at least 1", (long long)orders);
-    for (int k = 0; k < s->K; k++) acf_member_orders(s->member[k], acf_net_attends(s->m->net) ? (uint32_t)orders : 1, (uint32_t)s->K);
+    for (int k = 0; k < s->K; k++) acf_member_orders(s->member[k], (uint32_t)orders, (uint32_t)s->K);
     return ACF_OK;
 }
 

@@ -28,7 +28,7 @@ void acf_ask_free(acf_session *s); /* NULL is allowed */
 acf_status acf_ask_precision(acf_session *s, acf_precision precision);
 
 /* From now on log p is that of the mean density of so many orders of the attention likelihood (model/net.h), and draws take the orders in turn; 1 at
- * first. Models with other likelihoods have one. Fails: ACF_EUSAGE (below 1). */
+ * first. For models with that likelihood. Fails: ACF_EUSAGE (below 1). */
 acf_status acf_ask_orders(acf_session *s, int64_t orders);
 
 /* Which cells are given and which are asked for, (N,D), zero or not; a cell that is both is asked for. Only present cells can be

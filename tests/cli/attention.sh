@@ -11,3 +11,7 @@ paste -d, score1.csv score5.csv | awk -F, 'NR > 1 && $2 != "NA" { n++; d += $4 -
 # What it has no derivative of is refused before anything is computed.
 "$ACFLOW" fit clinic.csv "${small[@]}" --guess-weight 1 -q -o other.safetensors
 echo "exit code $?"
+# Other likelihoods have no orders.
+"$ACFLOW" fit clinic.csv --likelihood set --likelihood-units 8 --members 1 --steps 4 --no-recall -q -o plain.safetensors
+"$ACFLOW" score clinic.csv --model plain.safetensors --orders 3 -o plain.csv
+echo "exit code $?"
