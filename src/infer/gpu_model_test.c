@@ -160,12 +160,11 @@ static void same_initial_weights(void **state) {
     close_bench(&b);
 }
 
-static void same_likelihoods(void **state) {
-    (void)state;
+static void compare_likelihoods(const char *const *settings) {
     bench b;
     double x[ROWS], y[ROWS];
     static double each[CELLS], there[CELLS];
-    open_bench(&b, NULL);
+    open_bench(&b, settings);
     move_weights(&b);
     const acf_question questions[] = {{NULL, NULL}, {b.given, b.asked}, {NULL, b.asked}};
     for (int q = 0; q < 3; q++) {
@@ -179,6 +178,21 @@ static void same_likelihoods(void **state) {
     for (int i = 0; i < CELLS; i++)
         if (!isnan(each[i]) || !isnan(there[i])) acf_assert_close(there[i], each[i], 1e-3, "log p of a cell");
     close_bench(&b);
+}
+
+static void same_likelihoods(void **state) {
+    (void)state;
+    compare_likelihoods(NULL);
+}
+
+/* A transformer behind a Gaussian mixture, and one that learns whole rows with heads that tensor cores take. */
+static const char *const attending[] = {"likelihood", "attention", NULL};
+static const char *const attending_rows[] = {"likelihood", "attention", "likelihood-units", "64", "anchor", "0", "masks", "joint", NULL};
+
+static void same_likelihoods_by_attention(void **state) {
+    (void)state;
+    compare_likelihoods(attending);
+    compare_likelihoods(attending_rows);
 }
 
 /* The paper's networks, small: recurrences, whose loops a GPU runs without the host. */
@@ -213,6 +227,12 @@ static void same_answers(void **state) {
 static void same_answers_of_recurrences(void **state) {
     (void)state;
     compare_answers(recurrent);
+}
+
+static void same_answers_by_attention(void **state) {
+    (void)state;
+    compare_answers(attending);
+    compare_answers(attending_rows);
 }
 
 /* Draws are captured once and replayed: the number of the draw is not, and other seeds are others. Batches of three sizes, and rows that are asked for
@@ -363,6 +383,13 @@ static void same_training_of_recurrences(void **state) {
     compare_training(recurrent, false);
 }
 
+static void same_training_of_attention(void **state) {
+    (void)state;
+    compare_training(attending, false);
+    compare_training(attending_rows, false);
+    compare_training(attending_rows, true);
+}
+
 static void same_training_from_the_host(void **state) {
     (void)state;
     compare_training(NULL, true);
@@ -394,7 +421,8 @@ static void a_run_comes_to_its_end(void **state) {
     (void)state;
     bench b;
     acf_train_end end;
-    open_bench(&b, NULL);
+    static const char *const alone[] = {"anchor", "0", NULL}; /* few steps are no better than a mixture to begin with */
+    open_bench(&b, alone);
     must(acf_trainer_run(b.gpu.tr, NULL, &end));
     assert_int_equal(end, ACF_END_STEPS);
     assert_true(isfinite(b.gpu.tr->state.best) && b.gpu.tr->state.best_step > 0);
@@ -517,6 +545,8 @@ static void a_giant_batch_is_refused(void **state) {
 
 ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods),
                  cmocka_unit_test(same_answers), cmocka_unit_test(same_answers_of_recurrences),
+                 cmocka_unit_test(same_likelihoods_by_attention), cmocka_unit_test(same_answers_by_attention),
+                 cmocka_unit_test(same_training_of_attention),
                  cmocka_unit_test(replays_tell_draws_apart), cmocka_unit_test(sessions_do_not_disturb_each_other),
                  cmocka_unit_test(same_gradients), cmocka_unit_test(same_gradients_of_guesses),
                  cmocka_unit_test(same_training), cmocka_unit_test(same_training_of_recurrences),
