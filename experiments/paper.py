@@ -56,7 +56,7 @@ ATTENTION = {'likelihood': 'attention', 'masks': 'joint', 'likelihood-units': '2
 ATTENTION_OF_SET = {'power': {'batch': '1024', 'steps': '8000', 'dropout': '0'}, 'hepmass': {'dropout': '0.2'},
                     'miniboone': {'dropout': '0.2', 'steps': '3000'},
                     'bsds': {'likelihood-units': '384', 'likelihood-layers': '6', 'components': '64', 'dropout': '0', 'average': '0.999',
-                             'steps': '28000', 'valid-every': '2000'}}
+                             'steps': '50000', 'valid-every': '5000'}}
 GUESS = {'miniboone': {'lr': '0.0003'}, 'bsds': {'lr': '0.0003'}}
 QUICK = {'steps': '20', 'batch': '64', 'valid-every': '10', 'mlp-width': '64', 'coupling-units': '64',
          'likelihood-units': '64', 'likelihood-layers': '2'}
