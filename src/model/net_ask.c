@@ -157,16 +157,16 @@ static acf_factors factors_of(acf_tape *t, const acf_view *v) {
     return (acf_factors){anchor_part(t, v, 0), anchor_part(t, v, 1), anchor_part(t, v, 2), anchor_part(t, v, 3), v->x, v->given, v->classes};
 }
 
-/* What it expects of every column where only given categories are known. */
+/* What it expects of every column where only given categories are known; zeros in rows that ask for no category. */
 static acf_tensor *anchor_expects(acf_tape *t, const acf_view *v) {
     if (v->net->anchor_rank) {
         acf_factors g = factors_of(t, v);
         g.classes.known = v->b;
-        return acf_factors_expect(t, &g);
+        return acf_factors_expect(t, &g, v->u_category);
     }
     acf_mog g = mixture_of(t, v);
     g.classes.known = v->b;
-    return acf_mog_expect(t, &g);
+    return acf_mog_expect(t, &g, v->u_category);
 }
 
 /* The categories' networks are also told what the anchor expects of every column and class given the others: a line through the data,

@@ -148,11 +148,14 @@ void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad,
     }
 }
 
-void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in, int64_t N, double *scratch) {
+void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in, const acf_subset *u, double *scratch) {
     const int64_t W = in->W;
-    ACF_PARALLEL_UNEVEN(dev, work(in, N))
-    for (int64_t i = 0; i < N; i++) {
+    ACF_PARALLEL_UNEVEN(dev, work(in, u->N))
+    for (int64_t i = 0; i < u->N; i++) {
         sight s = sight_of(in, scratch);
+        bad[i] = -1;
+        memset(out + i * W, 0, (size_t)W * sizeof *out);
+        if (u->size[i] == 0) continue;
         bad[i] = take_given(&s, i);
         for (int64_t j = 0; bad[i] < 0 && j < W; j++) {
             expect(&s, j);
@@ -217,7 +220,7 @@ static acf_status run_forward(acf_tape *t, acf_node *n) {
     int32_t *bad = acf_tape_ints(t, N);
     double *scratch = doubles(t, &in);
     ACF_TRY(acf_tape_status(t));
-    if (n->op == &acf_op_factors_expect) acf_factors_expect_cpu(t->dev, n->out[0]->data, bad, &in, N, scratch);
+    if (n->op == &acf_op_factors_expect) acf_factors_expect_cpu(t->dev, n->out[0]->data, bad, &in, u, scratch);
     else if (n->op == &acf_op_factors_normal) acf_factors_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
     else {
         const acf_tensor *z = n->in[ACF_FACTORS_Z];
@@ -282,12 +285,12 @@ static acf_node *map(acf_tape *t, const acf_op *op, const acf_factors *g, acf_te
     return n;
 }
 
-acf_tensor *acf_factors_expect(acf_tape *t, const acf_factors *g) {
+acf_tensor *acf_factors_expect(acf_tape *t, const acf_factors *g, const acf_subset *u) {
     if (t->failure.status) return &t->empty;
-    const int64_t N = g->x->dim[0];
-    acf_node *n = checked(t, &acf_op_factors_expect, g, NULL, N, g->x->dim[1]);
+    acf_node *n = checked(t, &acf_op_factors_expect, g, NULL, u->N, g->x->dim[1]);
     if (!n) return &t->empty;
-    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){N, g->mean->dim[0]});
+    ((acf_mog_attrs *)n->attr)->u = u;
+    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){u->N, g->mean->dim[0]});
     return acf_node_run(t, n);
 }
 

@@ -168,9 +168,14 @@ static __global__ void __launch_bounds__(WARP) value_bwd(acf_real *dz, const acf
     }
 }
 
-static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_factors_in in, int64_t N, acf_fault *fault, const char *op) {
+/* size (N): rows of which it is 0 come out as zeros. */
+static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_factors_in in, const int32_t *size, int64_t N, acf_fault *fault, const char *op) {
     sight s = lay_out(in);
     for (int64_t i = blockIdx.x; i < N; i += gridDim.x) {
+        if (size[i] == 0) {
+            for (int64_t j = threadIdx.x; j < in.W; j += WARP) out[i * in.W + j] = 0;
+            continue;
+        }
         const int broken = take_given(&s, in, i);
         if (broken >= 0) refuse(fault, op, i, broken);
         __syncwarp(); /* f is read by all lanes */
@@ -227,8 +232,9 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
 
 static acf_status expect_forward(acf_tape *t, acf_node *n) {
     const acf_factors_in in = reads(n);
-    const int64_t N = n->in[ACF_FACTORS_X]->dim[0];
-    expect_fwd<<<blocks_for(N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, N, acf_cuda_fault(t->dev), n->op->name);
+    const acf_subset *u = subset_of(n);
+    expect_fwd<<<blocks_for(u->N), WARP, shared_bytes(in), acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, u->size, u->N, acf_cuda_fault(t->dev),
+                                                                                     n->op->name);
     return ACF_LAUNCHED("factors_expect");
 }
 

@@ -40,7 +40,7 @@ void acf_factors_values(acf_tape *t, const acf_factors *g, int n, acf_tensor **z
 
 /* (N,W): what is expected of every column, the values of the given ones among them: the reals, then the indicators. No derivative.
  * Fails as above. */
-acf_tensor *acf_factors_expect(acf_tape *t, const acf_factors *g);
+acf_tensor *acf_factors_expect(acf_tape *t, const acf_factors *g, const acf_subset *u);
 
 /* What the kernels read; the arrays of acf_factors. */
 typedef struct acf_factors_in {
@@ -59,7 +59,7 @@ void acf_factors_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *lo
 /* x (sets,T) from z (sets,T). */
 void acf_factors_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_factors_in *in, const acf_real *z, int64_t sets,
                                const acf_subset *u, double *scratch);
-void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in, int64_t N, double *scratch);
+void acf_factors_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_factors_in *in, const acf_subset *u, double *scratch);
 /* dz += Jᵀ dx, J = dx/dz. */
 void acf_factors_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_factors_in *in, const acf_subset *u,
                                double *scratch);

@@ -60,7 +60,7 @@ static void build_expect(acf_lab *l) {
     acf_anchor_lab_only_given(l);
     const gaussian g = make_gaussian(l, l->c->variant);
     const acf_factors m = on_tape(l, &g, x);
-    acf_result(l, acf_factors_expect(l->t, &m));
+    acf_result(l, acf_factors_expect(l->t, &m, l->u));
 }
 
 /* ---- an independent reference ------------------------------------------------------------------------------------------ */
@@ -130,7 +130,7 @@ static void naive_expect(const acf_lab *l, double *const *out) {
         for (int64_t j = 0; j < g.D; j++) {
             bool given = false;
             for (int p = 0; p < n; p++) given |= set[p] == j;
-            out[0][i * g.D + j] = given ? x[j] : conditional(&g, x, set, n, j, &sd);
+            out[0][i * g.D + j] = l->u->size[i] == 0 ? 0 : given ? x[j] : conditional(&g, x, set, n, j, &sd);
         }
     }
 }

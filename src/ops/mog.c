@@ -303,24 +303,34 @@ static double expected(const sight *s, int64_t k, int64_t j) {
     return sum;
 }
 
-void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, int64_t N, double *scratch) {
+/* Whether column j of the mixture is given in row i. */
+static bool is_given(const acf_mog_in *in, int64_t i, int64_t j) {
+    const acf_mog_classes *c = &in->classes;
+    return j < in->D ? in->b[i * in->D + j] : c->known[i * c->D + c->column[j - in->D]];
+}
+
+static double expected_of_all(const sight *s, int64_t j) {
+    double sum = 0;
+    for (int64_t k = 0; k < s->in->K; k++)
+        if (s->w[k] > 0) sum += s->w[k] * expected(s, k, j);
+    return sum;
+}
+
+void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, const acf_subset *u, double *scratch) {
     const int64_t W = in->W;
-    ACF_PARALLEL_UNEVEN(dev, N * in->K * W * W * W)
-    for (int64_t i = 0; i < N; i++) {
+    ACF_PARALLEL_UNEVEN(dev, work(in, u))
+    for (int64_t i = 0; i < u->N; i++) {
         sight s = sight_of(in, scratch);
+        bad[i] = -1;
+        memset(out + i * W, 0, (size_t)W * sizeof *out);
+        if (u->size[i] == 0) continue;
         list_given(&s, i);
         bad[i] = (int32_t)take_given(&s, i);
         if (bad[i] >= 0) continue;
         normalise(&s);
         for (int64_t k = 0; k < in->K; k++)
             if (used(&s, k)) solve_back(&s, k);
-        for (int64_t j = 0; j < W; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < in->K; k++)
-                if (s.w[k] > 0) sum += s.w[k] * expected(&s, k, j);
-            out[i * W + j] = acf_real_from(sum);
-        }
-        for (int64_t p = 0; p < s.o; p++) out[i * W + s.column[p]] = acf_real_from(given_value(in, i, s.column[p])); /* exactly */
+        for (int64_t j = 0; j < W; j++) out[i * W + j] = acf_real_from(is_given(in, i, j) ? given_value(in, i, j) : expected_of_all(&s, j));
     }
 }
 
@@ -426,7 +436,7 @@ static acf_status run_forward(acf_tape *t, acf_node *n) {
     int32_t *bad = acf_tape_ints(t, N);
     double *scratch = doubles(t, &in);
     ACF_TRY(acf_tape_status(t));
-    if (n->op == &acf_op_mog_expect) acf_mog_expect_cpu(t->dev, n->out[0]->data, bad, &in, N, scratch);
+    if (n->op == &acf_op_mog_expect) acf_mog_expect_cpu(t->dev, n->out[0]->data, bad, &in, u, scratch);
     else if (n->op == &acf_op_mog_normal) acf_mog_normal_fwd_cpu(t->dev, n->out[0]->data, n->out[1]->data, bad, &in, u, scratch);
     else acf_mog_value_fwd_cpu(t->dev, n->out[0]->data, bad, &in, n->in[4]->data, n->in[4]->ndim == 2 ? n->in[4]->dim[0] : 1, u, scratch);
     acf_status status = broken(N, bad);
@@ -484,12 +494,12 @@ static acf_node *map(acf_tape *t, const acf_op *op, const acf_mog *g, acf_tensor
     return n;
 }
 
-acf_tensor *acf_mog_expect(acf_tape *t, const acf_mog *g) {
+acf_tensor *acf_mog_expect(acf_tape *t, const acf_mog *g, const acf_subset *u) {
     if (t->failure.status) return &t->empty;
-    const int64_t N = g->x->dim[0];
-    acf_node *n = checked(t, &acf_op_mog_expect, g, NULL, N, g->x->dim[1]);
+    acf_node *n = checked(t, &acf_op_mog_expect, g, NULL, u->N, g->x->dim[1]);
     if (!n) return &t->empty;
-    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){N, g->mean->dim[1]});
+    ((acf_mog_attrs *)n->attr)->u = u;
+    n->out[0] = acf_tensor_new(t, 2, (int64_t[]){u->N, g->mean->dim[1]});
     return acf_node_run(t, n);
 }
 

@@ -291,10 +291,16 @@ static __device__ void solve_back(const sight &s) {
 }
 
 #define EXPECT_ARRAYS 1
-static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog_in in, int64_t N, double *slab, acf_fault *fault, const char *op) {
+/* size (N): rows of which it is 0 come out as zeros. */
+static __global__ void __launch_bounds__(WARP) expect_fwd(acf_real *out, acf_mog_in in, const int32_t *size, int64_t N, double *slab, acf_fault *fault,
+                                                          const char *op) {
     sight s = lay_out(memory_of(slab, in, EXPECT_ARRAYS), in, EXPECT_ARRAYS);
     const int64_t W = in.W;
     for (int64_t i = blockIdx.x; i < N; i += gridDim.x) {
+        if (size[i] == 0) {
+            for (int64_t j = threadIdx.x; j < W; j += WARP) out[i * W + j] = 0;
+            continue;
+        }
         list_columns(&s, in, i, NULL, 0);
         const int broken = factorise(s, in);
         if (broken >= 0) refuse(fault, op, i, broken);
@@ -398,12 +404,13 @@ static acf_status value_backward(acf_tape *t, acf_node *n) {
 }
 
 static acf_status expect_forward(acf_tape *t, acf_node *n) {
-    const int64_t N = n->in[ACF_MOG_X]->dim[0];
+    const acf_subset *u = ((const acf_mog_attrs *)n->attr)->u;
     const acf_mog_in in = reads(n);
     shape s;
     acf_mark mark = acf_arena_mark(t->mem);
-    ACF_TRY(shape_of(t, (const void *)expect_fwd, &in, N, EXPECT_ARRAYS, &s));
-    expect_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, N, s.slab, acf_cuda_fault(t->dev), n->op->name);
+    ACF_TRY(shape_of(t, (const void *)expect_fwd, &in, u->N, EXPECT_ARRAYS, &s));
+    expect_fwd<<<s.blocks, WARP, s.bytes, acf_cuda_stream(t->dev)>>>(n->out[0]->data, in, u->size, u->N, s.slab, acf_cuda_fault(t->dev),
+                                                                    n->op->name);
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("mog_expect");
 }

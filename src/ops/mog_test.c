@@ -74,7 +74,7 @@ static void build_expect(acf_lab *l) {
     acf_anchor_lab_only_given(l);
     const mixture g = make_mixture(l, l->c->variant);
     const acf_mog m = on_tape(l, &g, x);
-    acf_result(l, acf_mog_expect(l->t, &m));
+    acf_result(l, acf_mog_expect(l->t, &m, l->u));
 }
 
 /* ---- an independent reference ------------------------------------------------------------------------------------------ */
@@ -162,7 +162,7 @@ static void naive_expect(const acf_lab *l, double *const *out) {
         for (int64_t j = 0; j < g.D; j++) {
             bool given = false;
             for (int p = 0; p < n; p++) given |= set[p] == j;
-            out[0][i * g.D + j] = given ? x[j] : conditional(&g, x, set, n, j, 0, &pdf, &cdf);
+            out[0][i * g.D + j] = l->u->size[i] == 0 ? 0 : given ? x[j] : conditional(&g, x, set, n, j, 0, &pdf, &cdf);
         }
     }
 }
