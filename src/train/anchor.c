@@ -15,7 +15,8 @@
 
 #define PARTS 32          /* sums are made over so many parts of the rows, whatever the threads */
 #define ITERATIONS 300
-#define ENOUGH 1e-5       /* gain of an iteration, in nats per seen cell, that ends EM */
+#define ROUGHLY 1e-4      /* gain of an iteration, in nats per seen cell, that ends EM while mixtures are compared, */
+#define ENOUGH 1e-5       /* and of the one that was chosen */
 #define WORTH 0.003       /* gain of more components, in nats per cell, that justifies them */
 #define BLINDLY 0.05      /* the same of looking away from categories: where it gained less, on small tables, errors were larger with it all the same */
 #define WORK 4e8          /* multiply-adds of an iteration at most: what decides how many rows stand for the table */
@@ -31,7 +32,16 @@
 
 /* ---- rows of one pattern ------------------------------------------------------------------------------------------------------ */
 
-#define BLOCK 16 /* rows of one pattern that are worked on side by side */
+#define BLOCK 16   /* rows of one pattern that are worked on side by side, at most */
+#define AT_ONCE 8  /* of them, in one vector */
+#define TOGETHER 4 /* of them, whose products are added in one go */
+
+typedef double lanes __attribute__((vector_size(AT_ONCE * sizeof(double)), aligned(sizeof(double)), may_alias));
+static lanes *at(double *p) { return (lanes *)(void *)p; }
+static const lanes *of(const double *p) { return (const lanes *)(const void *)p; }
+
+/* n elements, with those that fill up the last vector. */
+static int64_t padded(int64_t n) { return (n + AT_ONCE - 1) / AT_ONCE * AT_ONCE; }
 
 /* A thread's memory. Columns are ordered seen, held out, missing; rows stand side by side in the inner index. */
 typedef struct desk {
@@ -40,20 +50,22 @@ typedef struct desk {
     int64_t seen, known, n;  /* columns seen; seen or held out; factorised */
     int32_t *order;          /* (D) */
     double *l, *log_l;       /* (K,D,D) factors; (K,D) sums of log L_qq below each place */
-    double *y, *e, *we;      /* (K,D,BLOCK) (D,BLOCK) (D,BLOCK) */
+    double *y, *we;          /* (K,D,BLOCK) (D,BLOCK) */
+    double *e;               /* (BLOCK, padded(D)), zeros beyond D */
     double *lw;              /* (K,BLOCK) log p of each component and its places; then the weights */
     double *weight;          /* (K) sums of weights of the pattern: its missing cells' covariance is added once */
 } desk;
 
 static int64_t desk_doubles(int64_t K, int64_t D) {
-    return K * D * D + K * (D + 1) + K * D * BLOCK + 2 * D * BLOCK + K * BLOCK + K + D + 8;
+    return K * D * D + K * (D + 1) + K * D * BLOCK + (D + padded(D)) * BLOCK + K * BLOCK + K + D + 8;
 }
 
 static desk desk_in(double *memory, const acf_sample *s, const acf_mixture *g) {
     const int64_t K = g->K, D = g->D;
     desk d = {.s = s, .g = g, .l = memory};
-    d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK, d.we = d.e + D * BLOCK;
+    d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK, d.we = d.e + padded(D) * BLOCK;
     d.lw = d.we + D * BLOCK, d.weight = d.lw + K * BLOCK, d.order = (int32_t *)(void *)(d.weight + K);
+    memset(d.e, 0, (size_t)(padded(D) * BLOCK) * sizeof *d.e);
     return d;
 }
 
@@ -88,24 +100,32 @@ static void factorise(desk *d, int64_t n) {
     }
 }
 
+/* to (BLOCK) += by Σ_{q<n} l_q y_q of the block's first `width` rows, y (n,BLOCK). A vector stays in a register for the whole sum. */
+static void add_combined(double *to, double by, const double *l, const double *y, int64_t n, int64_t width) {
+    for (int64_t b = 0; b < width; b += AT_ONCE) {
+        lanes even = {0}, odd = {0}; /* two sums: neither waits for the other */
+        int64_t q = 0;
+        for (; q + 1 < n; q += 2) even += l[q] * *of(y + q * BLOCK + b), odd += l[q + 1] * *of(y + (q + 1) * BLOCK + b);
+        if (q < n) even += l[q] * *of(y + q * BLOCK + b);
+        *at(to + b) += by * (even + odd);
+    }
+}
+
 /* y of component k for rows r .. r+rows-1 on the first n_places; their log w + log p to lw. */
 static void walk(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
     const int64_t D = d->g->D, n = d->n;
     const double *l = d->l + k * D * D;
     double *y = d->y + k * D * BLOCK, *lw = d->lw + k * BLOCK;
     const double constant = log(d->g->weight[k]) - d->log_l[k * (D + 1) + places] - HALF_LOG_2PI * (double)places;
-    for (int64_t b = 0; b < BLOCK; b++) lw[b] = constant;
+    const int64_t width = padded(rows);
+    for (int64_t b = 0; b < width; b++) lw[b] = constant;
     for (int64_t p = 0; p < places; p++) {
         const double mean = d->g->mean[k * D + d->order[p]], by = 1 / l[p * n + p];
         double *to = y + p * BLOCK;
-        for (int64_t b = 0; b < BLOCK; b++) to[b] = b < rows ? d->s->x[(r + b) * D + d->order[p]] - mean : 0;
-        for (int64_t q = 0; q < p; q++) {
-            const double a = l[p * n + q], *from = y + q * BLOCK;
-            ACF_SIMD
-            for (int64_t b = 0; b < BLOCK; b++) to[b] -= a * from[b];
-        }
+        for (int64_t b = 0; b < width; b++) to[b] = b < rows ? d->s->x[(r + b) * D + d->order[p]] - mean : 0;
+        add_combined(to, -1, l + p * n, y, p, width);
         ACF_SIMD
-        for (int64_t b = 0; b < BLOCK; b++) to[b] *= by, lw[b] -= 0.5 * to[b] * to[b];
+        for (int64_t b = 0; b < width; b++) to[b] *= by, lw[b] -= 0.5 * to[b] * to[b];
     }
 }
 
@@ -140,32 +160,38 @@ static bool same_pattern(const acf_sample *s, int64_t a, int64_t b) {
 
 /* ---- one iteration --------------------------------------------------------------------------------------------------------- */
 
-/* Sums of a part of the rows, per component, around its old mean: weight, values (D), products (D,D; lower half); and of log p. */
-static int64_t sums_size(int64_t K, int64_t D) { return K * (1 + D + D * D) + 1; }
+/* Sums of a part of the rows, per component, around its old mean: weight, values (D), products (D, padded(D); lower half); and of log p. */
+static int64_t sums_each(int64_t D) { return 1 + D + D * padded(D); }
+static int64_t sums_size(int64_t K, int64_t D) { return K * sums_each(D) + 1; }
+
+/* Adds Σ_b we_b e_bᵀ: its lower half, and what lies in the last vector beside it. */
+static void add_products(const desk *d, int64_t width, double *second) {
+    const int64_t D = d->g->D, stride = padded(D);
+    for (int64_t b = 0; b < width; b += TOGETHER) {
+        const double *e0 = d->e + b * stride, *e1 = e0 + stride, *e2 = e1 + stride, *e3 = e2 + stride;
+        for (int64_t i = 0; i < D; i++) {
+            const double *w = d->we + i * BLOCK + b;
+            double *to = second + i * stride;
+            for (int64_t j = 0; j <= i; j += AT_ONCE)
+                *at(to + j) += w[0] * *of(e0 + j) + w[1] * *of(e1 + j) + w[2] * *of(e2 + j) + w[3] * *of(e3 + j);
+        }
+    }
+}
 
 /* Adds the block's expected values to component k's sums. */
 static void add_block(desk *d, int64_t k, int64_t r, int64_t rows, double *sums) {
     const int64_t D = d->g->D, n = d->n;
     const double *l = d->l + k * D * D, *y = d->y + k * D * BLOCK, *w = d->lw + k * BLOCK;
     double *first = sums + 1, *second = first + D;
+    const int64_t width = padded(rows);
     for (int64_t p = 0; p < D; p++) {
         const int64_t j = d->order[p];
-        double *e = d->e + j * BLOCK, *we = d->we + j * BLOCK;
-        for (int64_t b = 0; b < BLOCK; b++) e[b] = p < d->seen && b < rows ? d->s->x[(r + b) * D + j] - d->g->mean[k * D + j] : 0;
-        for (int64_t q = 0; p >= d->seen && q < d->seen; q++) {
-            ACF_SIMD
-            for (int64_t b = 0; b < BLOCK; b++) e[b] += l[p * n + q] * y[q * BLOCK + b];
-        }
-        for (int64_t b = 0; b < BLOCK; b++) we[b] = b < rows ? w[b] * e[b] : 0, first[j] += we[b];
+        double e[BLOCK], *we = d->we + j * BLOCK;
+        for (int64_t b = 0; b < width; b++) e[b] = p < d->seen && b < rows ? d->s->x[(r + b) * D + j] - d->g->mean[k * D + j] : 0;
+        if (p >= d->seen) add_combined(e, 1, l + p * n, y, d->seen, width);
+        for (int64_t b = 0; b < width; b++) we[b] = b < rows ? w[b] * e[b] : 0, first[j] += we[b], d->e[b * padded(D) + j] = e[b];
     }
-    for (int64_t i = 0; i < D; i++)
-        for (int64_t j = 0; j <= i; j++) {
-            const double *a = d->we + i * BLOCK, *c = d->e + j * BLOCK;
-            double sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (int64_t b = 0; b < BLOCK; b++) sum += a[b] * c[b];
-            second[i * D + j] += sum;
-        }
+    add_products(d, width, second);
     for (int64_t b = 0; b < rows; b++) sums[0] += w[b], d->weight[k] += w[b];
 }
 
@@ -174,13 +200,13 @@ static void add_missing(desk *d, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, n = d->n;
     for (int64_t k = 0; k < K; k++) {
         const double *l = d->l + k * D * D;
-        double *second = sums + k * (1 + D + D * D) + 1 + D;
+        double *second = sums + k * sums_each(D) + 1 + D;
         for (int64_t p = d->seen; d->weight[k] > 0 && p < D; p++)
             for (int64_t q = d->seen; q <= p; q++) {
                 double c = 0;
                 for (int64_t t = d->seen; t <= q; t++) c += l[p * n + t] * l[q * n + t];
                 const int64_t i = d->order[p], j = d->order[q];
-                second[acf_max(i, j) * D + acf_min(i, j)] += d->weight[k] * c;
+                second[acf_max(i, j) * padded(D) + acf_min(i, j)] += d->weight[k] * c;
             }
         d->weight[k] = 0;
     }
@@ -195,7 +221,7 @@ static void weigh_rows(desk *d, int64_t r, int64_t rows, double *all) {
 }
 
 static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
-    const int64_t K = d->g->K, D = d->g->D, each = 1 + D + D * D;
+    const int64_t K = d->g->K, D = d->g->D, each = sums_each(D);
     for (int64_t k = 0; k < K; k++) d->weight[k] = 0;
     for (int64_t r = from, next; r < to; r = next) {
         double all[BLOCK];
@@ -221,7 +247,7 @@ static double prior_rows(const acf_sample *s) { return 2 + 0.5 * (double)(s->D -
 
 /* The next mixture from the sums of all rows. */
 static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *next, const double *sums) {
-    const int64_t K = g->K, D = g->D, each = 1 + D + D * D;
+    const int64_t K = g->K, D = g->D, each = sums_each(D);
     const double prior = prior_rows(s), ridge = prior * ridge_of(s);
     for (int64_t k = 0; k < K; k++) {
         const double *w = sums + k * each, *first = w + 1, *second = first + D;
@@ -230,7 +256,7 @@ static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *nex
         for (int64_t i = 0; i < D; i++) next->mean[k * D + i] = g->mean[k * D + i] + first[i] / (n + 1e-3);
         for (int64_t i = 0; i < D; i++)
             for (int64_t j = 0; j <= i; j++) {
-                const double c = second[i * D + j] - first[i] * first[j] * by;
+                const double c = second[i * padded(D) + j] - first[i] * first[j] * by;
                 double *to = next->cov + k * D * D;
                 to[i * D + j] = to[j * D + i] = (c + (i == j ? ridge : 0)) / (n + prior);
             }
@@ -313,7 +339,7 @@ static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *s
     int64_t k = 0;
     while (k < K - 1 && u >= d->lw[k * BLOCK + b]) u -= d->lw[k++ * BLOCK + b];
     const double *l = d->l + k * D * D;
-    double *y = d->y + k * D * BLOCK + b, *e = d->e, *of = sums + k * (1 + D + D * D), *first = of + 1, *second = first + D;
+    double *y = d->y + k * D * BLOCK + b, *e = d->e, *of = sums + k * sums_each(D), *first = of + 1, *second = first + D;
     for (int64_t p = 0; p < D; p++) {
         const int64_t j = d->order[p];
         if (p < d->seen) {
@@ -328,7 +354,7 @@ static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *s
     *of += 1;
     for (int64_t i = 0; i < D; i++) {
         first[i] += e[i];
-        for (int64_t j = 0; j <= i; j++) second[i * D + j] += e[i] * e[j];
+        for (int64_t j = 0; j <= i; j++) second[i * padded(D) + j] += e[i] * e[j];
     }
 }
 
@@ -371,7 +397,7 @@ static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixtur
     double *c = room, *b = room + D * D, *mean = next->mean + k * D, *cov = next->cov + k * D * D;
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++)
-            c[i * D + j] = shrink * (second[i * D + j] - first[i] * first[j] * by + (i == j ? ridge : 0));
+            c[i * D + j] = shrink * (second[i * padded(D) + j] - first[i] * first[j] * by + (i == j ? ridge : 0));
     memcpy(mean, g->mean + k * D, (size_t)D * sizeof *mean);
     memcpy(cov, g->cov + k * D * D, (size_t)(D * D) * sizeof *cov);
     if (acf_cholesky(c, D, LEAST_PIVOT) >= 0) return;
@@ -423,7 +449,7 @@ double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t colum
 }
 
 void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory) {
-    const int64_t K = g->K, D = g->D, each = 1 + D + D * D;
+    const int64_t K = g->K, D = g->D, each = sums_each(D);
     double *sums = memory + desk_doubles(K, D), *room = sums + sums_size(K, D), all[BLOCK], total = 0;
     desk d = desk_in(memory, s, g);
     memset(sums, 0, (size_t)sums_size(K, D) * sizeof *sums);
@@ -504,8 +530,8 @@ static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, u
     }
 }
 
-/* EM until it gains little. *logp: mean log-likelihood of a row at the end. */
-static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixture *g, double cells, double *logp) {
+/* EM until an iteration gains no more than `little` nats in a row. *logp: mean log-likelihood of a row at the end. */
+static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixture *g, double little, double *logp) {
     acf_mixture next;
     double before = -INFINITY;
     ACF_TRY(acf_mixture_create(g->K, g->D, &next));
@@ -514,7 +540,7 @@ static acf_status iterate(const acf_device *dev, const acf_sample *s, acf_mixtur
         status = acf_em_step(dev, s, g, &next, logp);
         if (status) break;
         mixture_copy(g, &next);
-        if (i > 5 && *logp - before < ENOUGH * cells) break;
+        if (i > 5 && *logp - before < little) break;
         before = *logp;
     }
     acf_mixture_free(&next);
@@ -528,6 +554,13 @@ static acf_status judge(const acf_device *dev, const acf_sample *s, const acf_mi
     const double D = (double)g->D, numbers = (double)g->K * (1 + D + 0.5 * D * (D + 1)) - 1;
     *score = (logp - 0.5 * numbers * log((double)s->R) / (double)s->R) / cells;
     return ACF_OK;
+}
+
+/* Cells that a row has seen, in the mean. */
+static double seen_cells(const acf_sample *s) {
+    double cells = 0;
+    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN;
+    return fmax(cells / (double)s->R, 1e-9);
 }
 
 /* A search for the best mixture: the best so far and its score. */
@@ -547,12 +580,10 @@ static double per_held(const acf_sample *s, double nats) {
 /* Tries 1, 2, 4, ... components with this ridge, or as many as are wanted, where that is not 0. A mixture that is clearly
  * better than to->best replaces it. One component always comes first: the others begin with its width. */
 static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, search *to) {
-    double cells = 0;
+    const double cells = seen_cells(s);
     int fruitless = 0;
     const bool held = acf_sample_held(s);
     acf_status status = ACF_OK;
-    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN;
-    cells = fmax(cells / (double)s->R, 1e-9);
     acf_mixture one = {0};
     double *near = acf_alloc((size_t)s->R * sizeof *near, "distances of rows");
     if (!near) return ACF_EMEMORY;
@@ -561,7 +592,7 @@ static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uin
         double logp = 0, score = 0;
         ACF_TRY_DONE(acf_mixture_create(K, s->D, &g));
         begin(&g, s, K == 1 ? NULL : &one, seed, near);
-        status = iterate(dev, s, &g, cells, &logp);
+        status = iterate(dev, s, &g, ROUGHLY * cells, &logp);
         if (!status) status = judge(dev, s, &g, logp, cells, held, &score);
         const bool first = to->top == -INFINITY;
         const double worth = fruitless || s->ridge > 0 ? fmax(WORTH, to->clearly) : WORTH;
@@ -578,6 +609,14 @@ done:
     return status;
 }
 
+/* EM to its end, for the components that best has. */
+static acf_status finish(const acf_device *dev, const acf_sample *s, acf_mixture *best) {
+    double logp;
+    acf_mixture g = *best;
+    for (g.K = 0; g.K < best->K && best->weight[g.K] > 0;) g.K++;
+    return iterate(dev, s, &g, ENOUGH * seen_cells(s), &logp);
+}
+
 /* The best of all numbers of components and of both ridges, or what `as` says; *score: of the held-out cells, or by the
  * criterion without them. */
 static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_anchor_choice *as, acf_mixture *best,
@@ -589,8 +628,8 @@ static acf_status choose(const acf_device *dev, acf_sample *s, uint64_t seed, co
         s->ridge = SHARP_RIDGE;
         status = search_numbers(dev, s, seed, 0, &to);
     }
-    *score = to.top, *ridge = to.ridge;
-    return status;
+    *score = to.top, *ridge = s->ridge = to.ridge;
+    return status ? status : finish(dev, s, best);
 }
 
 void acf_mixture_detach(acf_mixture *g, int64_t from) {
