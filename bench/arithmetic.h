@@ -1,5 +1,6 @@
-/* The products a table model must do for a batch, in FLOP: what its rate is measured by. Only modelled columns count: what an
- * implementation computes for padding is not work. Gates, activations, mixtures, LU and Adam are not counted. */
+/* The products a table model must do for a batch, in FLOP: what its rate is measured by. Only modelled columns count,
+ * in a transformer given ones too: what an implementation computes for padding, or again in the backward, is not work.
+ * Gates, activations, norms, mixtures, LU and Adam are not counted. */
 #ifndef ACF_BENCH_ARITHMETIC_H
 #define ACF_BENCH_ARITHMETIC_H
 
@@ -13,11 +14,14 @@ typedef struct bench_work {
     double rows;     /* N */
     double elements; /* T: modelled cells */
     double started;  /* rows with at least one of them */
+    double tokens;   /* cells that are given or modelled */
+    double pairs;    /* of a token and one that it attends to: of its row, itself or before it */
 } bench_work;
 
-/* The mean of Bernoulli(1/2) masks over N rows of D columns. */
-static inline bench_work bench_work_mean(int64_t N, int64_t D) {
-    return (bench_work){(double)N, (double)N * (double)D / 2, (double)N * (1 - pow(0.5, (double)D))};
+/* The mean of Bernoulli(given) masks over N complete rows of D columns; given 0: all is modelled. */
+static inline bench_work bench_work_mean(int64_t N, int64_t D, double given) {
+    const double n = (double)N, d = (double)D;
+    return (bench_work){n, n * d * (1 - given), n * (1 - pow(given, d)), n * d, n * d * (d + 1) / 2};
 }
 
 static inline bool bench_ends_with(const char *name, const char *end) {
@@ -30,15 +34,22 @@ static inline bool bench_is_one_of(const char *name, const char *const *ends) {
     return *ends != NULL;
 }
 
-/* How many rows a weight matrix meets in one pass: those of a GRU, of a set's blocks and of their heads each of the T modelled elements
- * (recurrent ones not the first of a row), those of the other networks each of the N rows. 0: it is no factor of a product. */
+/* How many rows a weight matrix meets in one pass: those of a GRU, of a set's blocks and of their heads each of the T
+ * modelled elements (recurrent ones not the first of a row), those of a transformer each token, but of its heads each
+ * modelled element, those of the other networks each of the N rows. 0: it is no factor of a product. */
 static inline double bench_rows_met(const char *name, bench_work w) {
-    static const char *const none[] = {"base", "columns", "slots", ".wi", "anchor.mean", "anchor.load", NULL};
-    static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", NULL};
+    static const char *const none[] = {"base", "columns", "slots", ".wi", "anchor.mean", "anchor.load",
+                                       "attention.times", "attention.plus", "attention.next", NULL};
+    static const char *const element[] = {".wx", ".head.w1", ".head.w2", ".head.w", ".mixture.w", ".classes.w", NULL};
     bool block = strncmp(name, "likelihood.", 11) == 0 && (bench_ends_with(name, ".w1") || bench_ends_with(name, ".w2"));
     if (bench_is_one_of(name, none)) return 0;
-    return bench_ends_with(name, ".wh") ? w.elements - w.started : block || bench_is_one_of(name, element) ? w.elements : w.rows;
+    if (block || bench_is_one_of(name, element)) return w.elements;
+    if (strncmp(name, "attention.", 10) == 0) return w.tokens;
+    return bench_ends_with(name, ".wh") ? w.elements - w.started : w.rows;
 }
+
+/* Scores and sums of values, 2·W each for a pair, over all heads of a block W wide. */
+static inline double bench_attention_flops(int64_t W, bench_work w) { return 4 * (double)W * w.pairs; }
 
 /* FLOP of one pass over the batch, 2·O·I for each row that a matrix (O,I) meets. Backward is twice that, for weights and inputs; but
  * what only meets the observed values needs no gradient of its input. */
@@ -49,6 +60,7 @@ static inline double bench_flops(const acf_params *ps, bench_work w, bool back) 
         if (p->t.ndim != 2) continue;
         bool observed = bench_ends_with(p->name, ".wc") || bench_ends_with(p->name, ".w0");
         double once = 2 * (double)acf_tensor_count(&p->t) * bench_rows_met(p->name, w);
+        if (bench_ends_with(p->name, ".qkv.w")) once += bench_attention_flops(p->t.dim[1], w);
         sum += back ? (observed ? 2 : 3) * once : once;
     }
     return sum;

@@ -1,16 +1,20 @@
-/* Speed of the table model on a GPU: the paper's network at d columns, Bernoulli(1/2) masks. bench/gpu sets PyTorch beside it; this
- * program measures one d and one batch, and prints lines of comma-separated values as it goes:
+/* Speed of a table model on a GPU, of d columns: the paper's network, or the attention likelihood 384 units wide and 6
+ * blocks deep with mixtures of 64 Gaussians. bench/gpu sets PyTorch beside it; this program measures one d and one
+ * batch, and prints lines of comma-separated values as it goes:
  *
  *     rows,acflow,PRECISION,D,BATCH,JOB,ROWS_PER_SECOND,MS,TFLOP_PER_SECOND     the median of five blocks of runs
- *     kernels,acflow,PRECISION,D,BATCH,JOB,MS,LAUNCHES                          of a run: the device worked so long (trace.h)
+ *     kernels,acflow,PRECISION,D,BATCH,JOB,MS,LAUNCHES              of a run: the device worked so long (trace.h)
  *     failed,acflow,PRECISION,D,BATCH,JOB,SENTENCE
  *
- *     bench-gpu [--device cuda] [--d 6] [--batch 512] [--precision float,tf32,bf16] [--jobs train,...] [--seconds 0.7] [--cupti FILE]
+ *     bench-gpu [--model paper|attention] [--device cuda] [--d 6] [--batch 512] [--precision float,tf32,bf16]
+ *               [--jobs train,...] [--seconds 0.7] [--cupti FILE]
  *
- * Jobs. train, guess: steps of the trainer that `acflow fit` runs, with clipping and averaging, without and with the best-guess loss;
- * no dropout, as the peer has none. loglik, sample: log p and one draw of a batch that is on the host, answers back to the host.
- * score, impute: the same through a session, which also encodes and decodes the cells; as users get it, in float. Where precision
- * is a list, float does no training, unless it is all there is. */
+ * Jobs. train, guess: steps of the trainer that `acflow fit` runs, with clipping, without and with the best-guess loss,
+ * which attention does not have; no dropout, as the peers have none. The paper's network learns Bernoulli(1/2) masks,
+ * attention whole rows, with a moving average of the weights and weight decay, as its peer.
+ * loglik, sample: log p and one draw of a batch that is on the host, answers back to the host; Bernoulli(1/2) masks.
+ * score, impute: the same through a session, which also encodes and decodes the cells; as users get it, in float. Where
+ * precision is a list, float does no training, unless it is all there is. */
 #include "arithmetic.h"
 #include "bench.h"
 #include "data/masks.h"
@@ -22,7 +26,22 @@
 #include "train/trainer.h"
 #include "trace.h"
 
+/* What is measured: options beside those that all have in common, ended by NULL. */
+typedef struct model {
+    const char *name;
+    const char *set[9][2];
+    double given; /* part of the cells that training gives */
+} model;
+
+static const model models[] = {
+    {"paper", {{"preset", "paper"}, {"masks", "bernoulli:0.5"}, {"weight-decay", "0"}}, 0.5},
+    {"attention", /* of the preset: no Gaussian mixture, columns standardised */
+     {{"preset", "ar"}, {"likelihood", "attention"}, {"likelihood-units", "384"}, {"likelihood-layers", "6"},
+      {"components", "64"}, {"masks", "joint"}, {"average", "0.999"}, {"weight-decay", "0.01"}}, 0},
+};
+
 typedef struct bench {
+    const model *of;
     const char *precisions, *jobs, *cupti;
     int64_t N, D;
     double seconds; /* of a measurement */
@@ -47,17 +66,18 @@ static const char *const precision_name[] = {"float", "tf32", "bf16"};
 
 /* ---- what the jobs stand on ---------------------------------------------------------------------------------------------- */
 
-/* Gives the options of a model and its training; the guess's weight and precision are a job's. */
+/* Gives the options of the model and its training; the guess's weight and precision are a job's. */
 static acf_status make_options(const bench *b, double guess, acf_options **out) {
     char batch[32], weight[32];
     snprintf(batch, sizeof batch, "%lld", (long long)b->N);
     snprintf(weight, sizeof weight, "%g", guess);
-    const char *const set[][2] = {{"preset", "paper"}, {"batch", batch}, {"guess-weight", weight}, {"masks", "bernoulli:0.5"},
-                                  {"precision", precision_name[b->precision]}, {"dropout", "0"}, {"weight-decay", "0"},
-                                  {"valid", "0"}, {"refit", "false"}, {"clip", "1"}, {"lr", "1e-4"}, {"steps", "1000000"}};
+    const char *const set[][2] = {{"batch", batch}, {"guess-weight", weight}, {"dropout", "0"}, {"valid", "0"},
+                                  {"precision", precision_name[b->precision]}, {"refit", "false"}, {"clip", "1"},
+                                  {"lr", "1e-4"}, {"steps", "1000000"}};
     acf_options *o;
     acf_status status = ACF_OK;
     ACF_TRY(acf_config_create(&o));
+    for (const char *const(*s)[2] = b->of->set; (*s)[0] && !status; s++) status = acf_opts_set(o, (*s)[0], (*s)[1]);
     for (size_t k = 0; k < sizeof set / sizeof set[0] && !status; k++) status = acf_opts_set(o, set[k][0], set[k][1]);
     if (!status) status = acf_config_finish(o);
     if (status) acf_opts_free(o);
@@ -141,7 +161,11 @@ static acf_status start_training(bench *b, double guess) {
 }
 
 static acf_status start_train(bench *b) { return start_training(b, 0); }
-static acf_status start_guess(bench *b) { return start_training(b, 1); }
+static acf_status start_guess(bench *b) {
+    if (acf_net_attends(b->model->net)) return acf_fail(ACF_EUSAGE, "the attention likelihood has no best-guess loss");
+    return start_training(b, 1);
+}
+
 static acf_status start_query(bench *b) {
     if (!acf_device_multiplies(b->dev, b->precision))
         return acf_fail(ACF_EDEVICE, "%s does not multiply in %s", b->dev->table->name, precision_name[b->precision]);
@@ -238,7 +262,8 @@ static void label(const bench *b, const job *j, const char *what) {
 static acf_status measure(bench *b, const job *j) {
     double seconds;
     ACF_TRY(time_job(b, j, &seconds));
-    double work = j->passes * bench_flops(acf_net_params(b->model->net), bench_work_mean(b->N, b->D), j->back);
+    const bench_work w = bench_work_mean(b->N, b->D, j->back ? b->of->given : 0.5);
+    double work = j->passes * bench_flops(acf_net_params(b->model->net), w, j->back);
     label(b, j, "rows");
     printf("%.0f,%.4f,%.3f\n", (double)b->N / seconds, 1e3 * seconds, 1e-12 * work / seconds);
     return ACF_OK;
@@ -291,12 +316,21 @@ static void do_all(bench *b) {
     }
 }
 
+static const model *model_named(const char *name) {
+    for (size_t k = 0; k < sizeof models / sizeof models[0]; k++)
+        if (strcmp(models[k].name, name) == 0) return &models[k];
+    fprintf(stderr, "bench: there is no model '%s'; expected paper or attention\n", name);
+    exit(2);
+}
+
 int main(int argc, char **argv) {
     const char *device = "cuda";
-    bench b = {.precisions = "float,tf32,bf16", .jobs = "train,guess,loglik,sample,score,impute", .N = 512, .D = 6, .seconds = 0.7};
+    bench b = {.of = &models[0], .precisions = "float,tf32,bf16", .jobs = "train,guess,loglik,sample,score,impute",
+               .N = 512, .D = 6, .seconds = 0.7};
     for (int i = 1; i + 1 < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
         if (strcmp(name, "--device") == 0) device = value;
+        else if (strcmp(name, "--model") == 0) b.of = model_named(value);
         else if (strcmp(name, "--d") == 0) b.D = acf_max(1, atoll(value));
         else if (strcmp(name, "--batch") == 0) b.N = acf_max(1, atoll(value));
         else if (strcmp(name, "--precision") == 0) b.precisions = value;

@@ -67,7 +67,7 @@ static void run_sample(bench *b) {
 
 /* Of the batch as it is masked now. */
 static double flops(const bench *b, bool back) {
-    bench_work w = {.rows = (double)b->batch->N};
+    bench_work w = bench_work_mean(b->batch->N, b->batch->D, 1); /* tokens and their pairs; nothing is modelled yet */
     for (int64_t i = 0; i < b->batch->N; i++) {
         int64_t u = 0;
         for (int64_t j = 0; j < b->batch->D; j++) u += !b->batch->b[i * b->batch->D + j];
