@@ -14,7 +14,7 @@
 #ifndef ACF_OPS_ATTENTION_BF16_CUH
 #define ACF_OPS_ATTENTION_BF16_CUH
 
-#include "ops/mma.cuh"
+#include "ops/attention_scores.cuh"
 
 #include <cuda_bf16.h>
 
@@ -27,10 +27,6 @@ typedef struct short_rows {
     int heads;
     float scale;
 } short_rows;
-
-#define SIDE 16      /* tokens of a warp */
-#define MOST_WARPS 4 /* of a block */
-#define LOG2_E 1.4426950408889634f
 
 /* r = 16 by 16 numbers from row and column on, of a matrix in shared memory with so many numbers a row. */
 template <bool TURNED> static __device__ void load16(uint32_t (&r)[4], const bf16 *from, int pitch, int row, int column) {
@@ -114,16 +110,6 @@ template <int H> static __device__ void by_columns(float (&d)[H / 8][4], const u
     }
 }
 
-/* Over the four lanes of a row. */
-static __device__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-static __device__ float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 /* ---- forward ------------------------------------------------------------------------------------------------------------------- */
 
 /* out (T,W), zeros behind the last token; lse (T,heads). */
@@ -148,13 +134,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M) narrow_fwd(bf16 *__rest
     for (int j = 0; j < M; j++)
         if (j <= w) {
             by_rows<H>(p[j], queries, SIDE * w, keys, SIDE * j);
-#pragma unroll
-            for (int n = 0; n < 2; n++)
-#pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    if (j == w && 8 * n + 2 * t + c % 2 > g + 8 * (c / 2)) p[j][n][c] = -INFINITY;
-                    most[c / 2] = fmaxf(most[c / 2], p[j][n][c]);
-                }
+            go_on(most, p[j], j == w, g, t);
         }
     const float scale = s.scale * LOG2_E;
 #pragma unroll

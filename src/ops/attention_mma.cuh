@@ -16,7 +16,7 @@
 #ifndef ACF_OPS_ATTENTION_MMA_CUH
 #define ACF_OPS_ATTENTION_MMA_CUH
 
-#include "ops/mma.cuh"
+#include "ops/attention_scores.cuh"
 
 /* Token t of the row of rank k is element first[t] + k. */
 typedef struct sequences {
@@ -35,10 +35,6 @@ static __device__ bool exists(const sequences &s, int64_t t, int64_t k) { return
 typedef struct source {
     const acf_real *dout, *out, *lse, *qkv;
 } source;
-
-#define SIDE 16       /* tokens of a warp */
-#define MOST_WARPS 4  /* of a block */
-#define LOG2_E 1.4426950408889634f
 
 static __device__ int turned(int r) { return (r >> 1 & 3) | (r & 1) << 2; }
 
@@ -119,16 +115,6 @@ template <int H> static __device__ void ask(float (&d)[2][4], const uint32_t (&q
         }
 }
 
-/* Over the four lanes of a row. */
-static __device__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-static __device__ float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 /* Queries of tokens e[0] and e[1], below 0: none; q as rows_by_rows would read it. */
 template <int H> static __device__ void fetch_queries(uint32_t (&q)[H / 8][4], const acf_real *from, int64_t stride, const int (&e)[2]) {
     const int t = (int)threadIdx.x % 4;
@@ -187,14 +173,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
 #pragma unroll
     for (int j = 0; j < M; j++)
-        if (j <= w)
-#pragma unroll
-            for (int n = 0; n < 2; n++)
-#pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    if (j == w && 8 * n + 2 * t + c % 2 > g + 8 * (c / 2)) p[j][n][c] = -INFINITY;
-                    most[c / 2] = fmaxf(most[c / 2], p[j][n][c]);
-                }
+        if (j <= w) go_on(most, p[j], j == w, g, t);
     const float scale = s.scale * LOG2_E;
     float less[2];
 #pragma unroll
