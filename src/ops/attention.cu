@@ -1,50 +1,19 @@
-/* Causal attention on the GPU: see attention.h; formulas in docs/math.md, 12. In float, but for short rows in other precisions (attention_mma.cuh).
+/* Causal attention over all tokens of a batch on the GPU: see attention.h; formulas in docs/math.md, 12. In float, but for
+ * short rows in other precisions (attention_mma.cuh). One token of each row, with a cache: attention_step.cu.
  *
- * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic, and by what shared memory
- * delivers to it. A block has a tile of at most 64 tokens of a row and head. A query has a group of four lanes, which share its numbers:
- *
- *     lane 4 g + p of a warp    query g of 8     numbers 16 i + 4 p .. + 3 of the head, i = 0 .. V-1
- *
- * so that a warp reads keys and values from shared memory without conflicts, 16 bytes for 4 multiply-adds. Keys are taken four at a time: each lane
- * ends up with the score of one, and the softmax goes on as in FlashAttention, so that no row is too long. The backward makes the probabilities
- * again, twice: first for the gradient of queries, then with keys in the place of queries, for those of keys and values. Each gradient is
- * written by the one group that owns it, in an order that never changes. Heads of more than 128 numbers take a plain way. */
-#include "ops/ops.cuh"
-
-extern "C" {
-#include "ops/attention.h"
-}
-
+ * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic, and by what shared
+ * memory delivers to it. A block has a tile of at most 64 tokens of a row and head. A query has a group of four lanes, which
+ * share its numbers (attention_pieces.cuh) so that a warp reads keys and values from shared memory without conflicts, 16
+ * bytes for 4 multiply-adds. Keys are taken four at a time: each lane ends up with the score of one, and the softmax goes on
+ * as in FlashAttention, so that no row is too long. The backward makes the probabilities again, twice: first for the gradient
+ * of queries, then with keys in the place of queries, for those of keys and values. Each gradient is written by the one group
+ * that owns it, in an order that never changes. Heads of more than 128 numbers take a plain way. */
 #include "ops/attention_mma.cuh"
+#include "ops/attention_pieces.cuh"
 
-#define GROUP 4    /* lanes of a token, and keys taken at once */
-#define TOKENS 8   /* of a warp */
-#define WIDEST 128 /* numbers of a head that a group has in registers */
-#define WIDE_THREADS 128 /* of a block for wider ones */
-#define ALL 0xffffffffu
 #define THREADS(V) ((V) == 8 ? 128 : 256) /* of a block at most; so many registers are there for a token's numbers, and for what is on its way */
 
-static __device__ acf_real dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
-static __device__ void add(float4 &to, acf_real w, float4 x) { to.x += w * x.x, to.y += w * x.y, to.z += w * x.z, to.w += w * x.w; }
-static __device__ float4 times(acf_real w, float4 x) { return {w * x.x, w * x.y, w * x.z, w * x.w}; }
-
-/* Numbers c .. c + 3 of a head that begins at x; 0 behind its end. */
-static __device__ float4 numbers(const acf_real *x, int c, const sequences &s) {
-    if (s.aligned) return c < s.H ? *(const float4 *)(x + c) : float4{0, 0, 0, 0};
-    return {c < s.H ? x[c] : 0, c + 1 < s.H ? x[c + 1] : 0, c + 2 < s.H ? x[c + 2] : 0, c + 3 < s.H ? x[c + 3] : 0};
-}
-static __device__ void put(acf_real *x, int c, float4 v, const sequences &s) {
-    const acf_real n[4] = {v.x, v.y, v.z, v.w};
-    if (s.aligned && c < s.H) *(float4 *)(x + c) = v;
-    for (int q = 0; !s.aligned && q < 4; q++)
-        if (c + q < s.H) x[c + q] = n[q];
-}
-
-/* This lane's part of a head's numbers, from x on; and back, added to what is there. */
-template <int V> static __device__ void load(float4 (&to)[V], const acf_real *x, const sequences &s) {
-#pragma unroll
-    for (int i = 0; i < V; i++) to[i] = numbers(x, 16 * i + 4 * (threadIdx.x % GROUP), s);
-}
+/* This lane's part of a head's numbers, added to what is there. */
 template <int V> static __device__ void add_to(acf_real *x, const float4 (&from)[V], const sequences &s) {
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -55,11 +24,7 @@ template <int V> static __device__ void add_to(acf_real *x, const float4 (&from)
     }
 }
 
-/* The sum over a group, in all its lanes. */
-static __device__ acf_real group_sum(acf_real x) {
-    x += __shfl_xor_sync(ALL, x, 2);
-    return x + __shfl_xor_sync(ALL, x, 1);
-}
+/* The largest of a group, in all its lanes. */
 static __device__ acf_real group_max(acf_real x) {
     x = fmaxf(x, __shfl_xor_sync(ALL, x, 2));
     return fmaxf(x, __shfl_xor_sync(ALL, x, 1));
@@ -127,12 +92,6 @@ static __device__ void fill(float4 *a, float4 *b, const acf_real *from_a, const 
 extern __shared__ float4 tiles[]; /* two of (tokens,4V), then numbers of tokens */
 
 /* ---- forward -------------------------------------------------------------------------------------------------------------------- */
-
-/* What a query has seen: its softmax so far, sum for this lane's keys alone. */
-template <int V> struct view {
-    float4 out[V];
-    acf_real most, sum;
-};
 
 /* Four more keys, of which the query sees the first `seen`; EDGE false: all of them. */
 template <int V, bool EDGE>
@@ -334,105 +293,7 @@ static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2) attention_b
     keys_bwd<V, WHOLE>(dqkv, b, from, p, s);
 }
 
-/* ---- one token of a row --------------------------------------------------------------------------------------------------------- */
-
-/* The token's place among those of its row, by all lanes: the tokens of the row before it. */
-static __device__ int64_t step_of(const sequences &s, int32_t token, int64_t k) {
-    const int lane = threadIdx.x % 32;
-    int64_t t = 0;
-    for (int64_t i = 0; i < s.D; i += 32) {
-        const int before = __popc(__ballot_sync(ALL, i + lane < s.D && s.first[i + lane] + k < token));
-        t += before;
-        if (before < 32) break;
-    }
-    return t;
-}
-
-/* cache: this head's part of the token's row, from qkv. */
-static __device__ void remember(acf_real *cache, const acf_real *qkv, const sequences &s, int lane, int lanes) {
-    for (int64_t c = lane; c < s.H; c += lanes)
-        for (int part = 0; part < 3; part++) cache[part * s.W + c] = qkv[part * s.W + c];
-}
-
-/* out (n,W): a warp a token and head. Each group goes through every eighth key, and what the groups have seen is put together. */
-template <int V>
-static __global__ void __launch_bounds__(128) step_fwd(acf_real *__restrict__ out, acf_real *cache, const acf_real *__restrict__ qkv,
-                                                       const int32_t *__restrict__ token, int64_t n, sequences s) {
-    const int64_t i = acf_thread() / 32, e = i / s.heads, W = s.W, at = i % s.heads * s.H;
-    const int lane = threadIdx.x % 32, g = lane / GROUP;
-    if (e >= n) return;
-    const int32_t own = token[e];
-    if (own < 0) {
-        for (int64_t c = lane; c < s.H; c += 32) out[e * W + at + c] = 0;
-        return;
-    }
-    const acf_real *here = qkv + e * 3 * W + at;
-    const int64_t k = s.rank[s.row_of[own]], t = step_of(s, own, k);
-    float4 q[V], key[V], value[V];
-    view<V> w = {{}, -INFINITY, 0};
-    load<V>(q, here, s);
-    for (int64_t j0 = 0; j0 <= t; j0 += TOKENS) {
-        const int64_t j = j0 + g;
-        const acf_real *from = j < t ? cache + element(s, j, k) * 3 * W + at : here;
-        acf_real score = 0;
-        load<V>(key, from + W, s), load<V>(value, from + 2 * W, s);
-#pragma unroll
-        for (int c = 0; c < V; c++) score += dot(q[c], key[c]);
-        score = group_sum(score) * s.scale;
-        if (j > t) continue; /* the last round, and no lane is waited for in what follows */
-        const acf_real most = fmaxf(w.most, score), shrink = __expf(w.most - most), p = __expf(score - most);
-        w.most = most, w.sum = w.sum * shrink + p;
-#pragma unroll
-        for (int c = 0; c < V; c++) w.out[c] = times(shrink, w.out[c]), add(w.out[c], p, value[c]);
-    }
-    __syncwarp();
-    acf_real most = w.most;
-    for (int d = 4; d < 32; d *= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, d));
-    const acf_real share = t < g ? 0 : __expf(w.most - most); /* a group may have seen none */
-    acf_real sum = w.sum * share;
-    for (int d = 4; d < 32; d *= 2) sum += __shfl_xor_sync(ALL, sum, d);
-#pragma unroll
-    for (int c = 0; c < V; c++) {
-        float4 o = times(share, w.out[c]);
-        for (int d = 4; d < 32; d *= 2) {
-            o.x += __shfl_xor_sync(ALL, o.x, d), o.y += __shfl_xor_sync(ALL, o.y, d);
-            o.z += __shfl_xor_sync(ALL, o.z, d), o.w += __shfl_xor_sync(ALL, o.w, d);
-        }
-        if (g == 0) put(out + e * W + at, 16 * c + 4 * lane, times(1 / sum, o), s);
-    }
-    remember(cache + (int64_t)own * 3 * W + at, here, s, lane, 32);
-}
-
-/* ---- heads of any width ----------------------------------------------------------------------------------------------------------- */
-
-/* p (n) = scale x · key_j, keys of the row of rank k from `keys` on: a warp a key. */
-static __device__ void wide_dots(acf_real *p, const acf_real *x, const acf_real *keys, int64_t stride, acf_real scale, int64_t n, int64_t k,
-                                 const sequences &s) {
-    for (int64_t j = threadIdx.x / 32; j < n; j += blockDim.x / 32) {
-        acf_real sum = 0;
-        for (int64_t c = threadIdx.x % 32; c < s.H; c += 32) sum += x[c] * keys[element(s, j, k) * stride + c];
-        sum = acf_warp_sum(sum);
-        if (threadIdx.x % 32 == 0) p[j] = scale * sum;
-    }
-}
-
-/* out (H) of a query that sees n tokens of qkv (.,3W), which begins with this head; p (n) is scratch. The log-sum-exp. Every thread must call it. */
-static __device__ acf_real wide_answer(acf_real *out, acf_real *p, const acf_real *q, const acf_real *qkv, int64_t n, int64_t k, const sequences &s) {
-    wide_dots(p, q, qkv + s.W, 3 * s.W, s.scale, n, k, s);
-    __syncthreads();
-    acf_real most = -INFINITY, sum = 0;
-    for (int64_t j = threadIdx.x % 32; j < n; j += 32) most = fmaxf(most, p[j]);
-    for (int d = 16; d > 0; d /= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, d));
-    for (int64_t j = threadIdx.x % 32; j < n; j += 32) sum += expf(p[j] - most);
-    sum = acf_warp_sum(sum);
-    for (int64_t c = threadIdx.x; c < s.H; c += blockDim.x) {
-        acf_real all = 0;
-        for (int64_t j = 0; j < n; j++) all += expf(p[j] - most) * qkv[element(s, j, k) * 3 * s.W + 2 * s.W + c];
-        out[c] = all / sum;
-    }
-    __syncthreads(); /* p is the next query's */
-    return most + logf(sum);
-}
+/* ---- heads of any width ------------------------------------------------------------------------------------------------ */
 
 /* A block a row and head; room (blocks,D). */
 static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *room, sequences s) {
@@ -477,37 +338,7 @@ static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_
     }
 }
 
-/* A block a token and head; room (blocks,D). */
-static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real *qkv, const int32_t *token, acf_real *room, sequences s) {
-    const int64_t e = blockIdx.x / s.heads, at = blockIdx.x % s.heads * s.H;
-    const int32_t own = token[e];
-    for (int64_t c = threadIdx.x; own < 0 && c < s.H; c += blockDim.x) out[e * s.W + at + c] = 0;
-    if (own < 0) return;
-    const int64_t k = s.rank[s.row_of[own]], t = step_of(s, own, k);
-    remember(cache + (int64_t)own * 3 * s.W + at, qkv + e * 3 * s.W + at, s, (int)threadIdx.x, (int)blockDim.x);
-    __syncthreads();
-    wide_answer(out + e * s.W + at, room + blockIdx.x * s.D, qkv + e * 3 * s.W + at, cache + at, t + 1, k, s);
-}
-
 /* ---- host side ---------------------------------------------------------------------------------------------------------------------- */
-
-/* So many bytes can be read at once from where a is. */
-static bool on_four(const void *a) { return !a || (uintptr_t)a % sizeof(float4) == 0; }
-
-static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const acf_real *a, const acf_real *b, const acf_real *c, const acf_real *d) {
-    const int64_t H = W / heads;
-    const bool aligned = H % 4 == 0 && on_four(a) && on_four(b) && on_four(c) && on_four(d);
-    return {u->row, u->rank, u->size, u->first, u->active, u->row_of, u->N, u->D, u->T, W, (int)H, heads, (acf_real)(1 / sqrt((double)H)), aligned};
-}
-
-/* The call for heads of this width, with V: lanes have 4 V numbers each. */
-#define BY_WIDTH(kernel, H, ...)                                                                                       \
-    do {                                                                                                               \
-        if ((H) <= 16) kernel<1> __VA_ARGS__;                                                                          \
-        else if ((H) <= 32) kernel<2> __VA_ARGS__;                                                                     \
-        else if ((H) <= 64) kernel<4> __VA_ARGS__;                                                                     \
-        else kernel<8> __VA_ARGS__;                                                                                    \
-    } while (0)
 
 /* The shape of launches over all tokens: two tiles of the forward fit into 48 KB. */
 typedef struct shape {
@@ -603,21 +434,3 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 }
 
 ACF_CUDA_OP(attention, forward, backward);
-
-static acf_status step_forward(acf_tape *t, acf_node *n) {
-    const acf_attention_step_attrs *a = (const acf_attention_step_attrs *)n->attr;
-    const acf_tensor *qkv = n->in[0], *cache = n->in[1], *out = n->out[0];
-    const sequences s = sequences_of(a->s, out->dim[1], a->heads, qkv->data, out->data, cache->data, NULL);
-    const int64_t heads = qkv->dim[0] * s.heads;
-    cudaStream_t stream = acf_cuda_stream(t->dev);
-    acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *room = s.H > WIDEST ? acf_tape_reals(t, heads * s.D) : NULL;
-    ACF_TRY(acf_tape_status(t));
-    if (heads == 0) return ACF_OK;
-    if (room) wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, room, s);
-    else BY_WIDTH(step_fwd, s.H, <<<acf_blocks(heads, 4), 128, 0, stream>>>(out->data, cache->data, qkv->data, a->token, qkv->dim[0], s));
-    acf_arena_release(t->mem, mark);
-    return ACF_LAUNCHED("attention_step");
-}
-
-ACF_CUDA_OP(attention_step, step_forward, NULL);

@@ -16,20 +16,8 @@
 #ifndef ACF_OPS_ATTENTION_MMA_CUH
 #define ACF_OPS_ATTENTION_MMA_CUH
 
+#include "ops/attention_pieces.cuh"
 #include "ops/attention_scores.cuh"
-
-/* Token t of the row of rank k is element first[t] + k. */
-typedef struct sequences {
-    const int32_t *row, *rank, *size, *first, *active, *row_of;
-    int64_t N, D, T, W;
-    int H, heads;
-    acf_real scale;
-    bool aligned; /* four numbers at a time can be read and written */
-} sequences;
-
-static __device__ int64_t element(const sequences &s, int64_t t, int64_t k) { return s.first[t] + k; }
-/* Has it one? Known before the row's length is, which is two loads away. */
-static __device__ bool exists(const sequences &s, int64_t t, int64_t k) { return t < s.D && k < s.active[t]; }
 
 /* What the backward reads. */
 typedef struct source {
