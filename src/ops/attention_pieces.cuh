@@ -1,5 +1,6 @@
-/* What attention over all tokens of a batch (attention.cu) and of one token of each row (attention_step.cu) share on the
- * GPU: the batch's sequences, a head's numbers in registers, what a query has seen, and the plain way of wide heads.
+/* What attention over all tokens of a batch (attention.cu) and of one token of each row (attention_step.cu)
+ * share on the GPU: the batch's sequences, a head's numbers in registers, what a query has seen,
+ * and the plain way of wide heads.
  *
  * A group of four lanes shares the numbers of a head:
  *
@@ -32,10 +33,12 @@ static __device__ int64_t element(const sequences &s, int64_t t, int64_t k) { re
 /* Has it one? Known before the row's length is, which is two loads away. */
 static __device__ bool exists(const sequences &s, int64_t t, int64_t k) { return t < s.D && k < s.active[t]; }
 
-/* ---- a head's numbers in a group --------------------------------------------------------------------------------------- */
+/* ---- a head's numbers in a group --------------------------------------------------------------------------------- */
 
 static __device__ acf_real dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
-static __device__ void add(float4 &to, acf_real w, float4 x) { to.x += w * x.x, to.y += w * x.y, to.z += w * x.z, to.w += w * x.w; }
+static __device__ void add(float4 &to, acf_real w, float4 x) {
+    to.x += w * x.x, to.y += w * x.y, to.z += w * x.z, to.w += w * x.w;
+}
 static __device__ float4 times(acf_real w, float4 x) { return {w * x.x, w * x.y, w * x.z, w * x.w}; }
 
 /* Numbers c .. c + 3 of a head that begins at x; 0 behind its end. */
@@ -68,11 +71,11 @@ template <int V> struct view {
     acf_real most, sum;
 };
 
-/* ---- heads of any width ------------------------------------------------------------------------------------------------ */
+/* ---- heads of any width ------------------------------------------------------------------------------------------ */
 
 /* p (n) = scale x · key_j, keys of the row of rank k from `keys` on: a warp a key. */
-static __device__ void wide_dots(acf_real *p, const acf_real *x, const acf_real *keys, int64_t stride, acf_real scale, int64_t n, int64_t k,
-                                 const sequences &s) {
+static __device__ void wide_dots(acf_real *p, const acf_real *x, const acf_real *keys, int64_t stride, acf_real scale,
+                                 int64_t n, int64_t k, const sequences &s) {
     for (int64_t j = threadIdx.x / 32; j < n; j += blockDim.x / 32) {
         acf_real sum = 0;
         for (int64_t c = threadIdx.x % 32; c < s.H; c += 32) sum += x[c] * keys[element(s, j, k) * stride + c];
@@ -81,8 +84,10 @@ static __device__ void wide_dots(acf_real *p, const acf_real *x, const acf_real 
     }
 }
 
-/* out (H) of a query that sees n tokens of qkv (.,3W), which begins with this head; p (n) is scratch. The log-sum-exp. Every thread must call it. */
-static __device__ acf_real wide_answer(acf_real *out, acf_real *p, const acf_real *q, const acf_real *qkv, int64_t n, int64_t k, const sequences &s) {
+/* out (H) of a query that sees n tokens of qkv (.,3W), which begins with this head; p (n) is scratch.
+ * The log-sum-exp. Every thread must call it. */
+static __device__ acf_real wide_answer(acf_real *out, acf_real *p, const acf_real *q, const acf_real *qkv, int64_t n,
+                                       int64_t k, const sequences &s) {
     wide_dots(p, q, qkv + s.W, 3 * s.W, s.scale, n, k, s);
     __syncthreads();
     acf_real most = -INFINITY, sum = 0;
@@ -99,15 +104,18 @@ static __device__ acf_real wide_answer(acf_real *out, acf_real *p, const acf_rea
     return most + logf(sum);
 }
 
-/* ---- host side --------------------------------------------------------------------------------------------------------- */
+/* ---- host side --------------------------------------------------------------------------------------------------- */
 
 /* So many bytes can be read at once from where a is. */
 static bool on_four(const void *a) { return !a || (uintptr_t)a % sizeof(float4) == 0; }
 
-static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const acf_real *a, const acf_real *b, const acf_real *c, const acf_real *d) {
+static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const acf_real *a, const acf_real *b,
+                              const acf_real *c, const acf_real *d) {
     const int64_t H = W / heads;
+    const acf_real scale = (acf_real)(1 / sqrt((double)H));
     const bool aligned = H % 4 == 0 && on_four(a) && on_four(b) && on_four(c) && on_four(d);
-    return {u->row, u->rank, u->size, u->first, u->active, u->row_of, u->N, u->D, u->T, W, (int)H, heads, (acf_real)(1 / sqrt((double)H)), aligned};
+    return {u->row, u->rank, u->size, u->first, u->active, u->row_of, u->N, u->D, u->T, W, (int)H, heads, scale,
+            aligned};
 }
 
 /* The call for heads of this width, with V: lanes have 4 V numbers each. */

@@ -1,6 +1,6 @@
-/* What attention of short rows in tf32 (attention_mma.cuh) and in bf16 (attention_bf16.cuh) share: a warp has 16 tokens,
- * and their scores against 16 others are two fragments (16,8) of mma.cuh, so that lane 4g + t has some of rows g and g + 8,
- * and the four lanes of a row are neighbours. */
+/* What attention of short rows in tf32 (attention_mma.cuh) and in bf16 (attention_bf16.cuh) share:
+ * a warp has 16 tokens, and their scores against 16 others are two fragments (16,8) of mma.cuh,
+ * so that lane 4g + t has some of rows g and g + 8, and the four lanes of a row are neighbours. */
 #ifndef ACF_OPS_ATTENTION_SCORES_CUH
 #define ACF_OPS_ATTENTION_SCORES_CUH
 

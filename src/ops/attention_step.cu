@@ -2,7 +2,8 @@
  * attention.h; attention.cu is for all tokens of a batch.
  *
  * Workload: 256 to 4,096 tokens, each behind up to 100 others, 2 to 8 heads of 16 to 64 numbers. A warp has a token and
- * head, and each of its groups of four lanes (attention_pieces.cuh) takes every eighth key. Wider heads have a block. */
+ * head, and each of its groups of four lanes (attention_pieces.cuh) takes every eighth key.
+ * Wider heads have a block. */
 #include "ops/attention_pieces.cuh"
 
 /* The token's place among those of its row, by all lanes: the tokens of the row before it. */
@@ -23,10 +24,12 @@ static __device__ void remember(acf_real *cache, const acf_real *qkv, const sequ
         for (int part = 0; part < 3; part++) cache[part * s.W + c] = qkv[part * s.W + c];
 }
 
-/* out (n,W): a warp a token and head. Each group goes through every eighth key, and what the groups have seen is put together. */
+/* out (n,W): a warp a token and head. Each group goes through every eighth key,
+ * and what the groups have seen is put together. */
 template <int V>
-static __global__ void __launch_bounds__(128) step_fwd(acf_real *__restrict__ out, acf_real *cache, const acf_real *__restrict__ qkv,
-                                                       const int32_t *__restrict__ token, int64_t n, sequences s) {
+static __global__ void __launch_bounds__(128)
+    step_fwd(acf_real *__restrict__ out, acf_real *cache, const acf_real *__restrict__ qkv,
+             const int32_t *__restrict__ token, int64_t n, sequences s) {
     const int64_t i = acf_thread() / 32, e = i / s.heads, W = s.W, at = i % s.heads * s.H;
     const int lane = threadIdx.x % 32, g = lane / GROUP;
     if (e >= n) return;
@@ -73,7 +76,8 @@ static __global__ void __launch_bounds__(128) step_fwd(acf_real *__restrict__ ou
 }
 
 /* A block a token and head; room (blocks,D). */
-static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real *qkv, const int32_t *token, acf_real *room, sequences s) {
+static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real *qkv, const int32_t *token,
+                                 acf_real *room, sequences s) {
     const int64_t e = blockIdx.x / s.heads, at = blockIdx.x % s.heads * s.H;
     const int32_t own = token[e];
     for (int64_t c = threadIdx.x; own < 0 && c < s.H; c += blockDim.x) out[e * s.W + at + c] = 0;
@@ -94,8 +98,11 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     acf_real *room = s.H > WIDEST ? acf_tape_reals(t, heads * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (heads == 0) return ACF_OK;
-    if (room) wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, room, s);
-    else BY_WIDTH(step_fwd, s.H, <<<acf_blocks(heads, 4), 128, 0, stream>>>(out->data, cache->data, qkv->data, a->token, qkv->dim[0], s));
+    if (room)
+        wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, room, s);
+    else
+        BY_WIDTH(step_fwd, s.H, <<<acf_blocks(heads, 4), 128, 0, stream>>>(
+                                    out->data, cache->data, qkv->data, a->token, qkv->dim[0], s));
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("attention_step");
 }
