@@ -1,4 +1,5 @@
-/* Models of several members through acflow.h alone: what they are fitted to be, interruption anywhere and resume, a member that diverges, memory. */
+/* Models of several members through acflow.h alone: what they are fitted to be, interruption anywhere and resume,
+ * a member that diverges, memory. */
 #include "acflow.h"
 
 #include "base/arena.h"
@@ -33,8 +34,9 @@ static acf_table *some_table(void) { return acf_fit_lab_table(ROWS, NULL, 0); }
 
 /* A small network, six steps and then a second pass; more: pairs of name and value, ended by NULL. */
 static acf_options *options(const char *const *more) {
-    static const char *const common[] = {"steps", "6", "valid-every", "2", "likelihood-units", "6", "components", "3", "batch", "32", "anchor", "2", "lr", "0.01",
-                                         "warmup", "2", "checkpoint-every", "0", "threads", "1", NULL};
+    static const char *const common[] = {"steps", "6", "valid-every", "2", "likelihood-units", "6", "components", "3",
+                                         "batch", "32", "anchor", "2", "lr", "0.01", "warmup", "2",
+                                         "checkpoint-every", "0", "threads", "1", NULL};
     return acf_fit_lab_options(common, more);
 }
 #define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
@@ -67,12 +69,15 @@ static int look(void *ctx, const acf_fit_report *r) {
     return w->calls == w->stop_at;
 }
 
-static acf_status fit(acf_options *o, watch *w, acf_model **out) { return acf_fit_lab_fit(some_table(), o, w ? look : NULL, w, out); }
+static acf_status fit(acf_options *o, watch *w, acf_model **out) {
+    return acf_fit_lab_fit(some_table(), o, w ? look : NULL, w, out);
+}
 
 static void scores(const acf_model *m, double *out) { acf_fit_lab_scores(m, some_table(), out); }
 
-/* Each is the model that its seed alone gives, and the density is their mean: from memory and from the file. Without an anchor, whose members have a
- * second pass only where they left it behind; and without rows that are looked up, which all members share. */
+/* Each is the model that its seed alone gives, and the density is their mean: from memory and from the file.
+ * Without an anchor, whose members have a second pass only where they left it behind; and without rows that
+ * are looked up, which all members share. */
 static void members_are_fits_from_other_seeds(void **state) {
     (void)state;
     double lp[ROWS], loaded[ROWS], one[3][ROWS];
@@ -80,11 +85,13 @@ static void members_are_fits_from_other_seeds(void **state) {
     watch w = {0};
     if (fit(options(WITH("members", "3", "anchor", "0", "recall", "false")), &w, &m)) fail_msg("%s", acf_error());
     assert_int_equal(acf_model_members(m), 3);
-    assert_true(w.last.member == 3 && w.last.members == 3 && w.calls_of[0] > 6 && w.calls_of[1] > 6 && w.calls_of[2] > 6);
+    assert_true(w.last.member == 3 && w.last.members == 3 && w.calls_of[0] > 6 && w.calls_of[1] > 6 &&
+                w.calls_of[2] > 6);
     for (int k = 0; k < 3; k++) {
         char seed[32];
         snprintf(seed, sizeof seed, "%llu", (unsigned long long)acf_member_seed(1, k));
-        if (fit(options(WITH("members", "1", "seed", seed, "anchor", "0", "recall", "false")), NULL, &again)) fail_msg("%s", acf_error());
+        if (fit(options(WITH("members", "1", "seed", seed, "anchor", "0", "recall", "false")), NULL, &again))
+            fail_msg("%s", acf_error());
         assert_int_equal(acf_model_members(again), 1);
         assert_int_equal(acf_model_parameters(m), 3 * acf_model_parameters(again));
         scores(again, one[k]);
@@ -93,7 +100,9 @@ static void members_are_fits_from_other_seeds(void **state) {
     assert_memory_not_equal(one[0], one[1], sizeof one[0]);
     assert_memory_not_equal(one[1], one[2], sizeof one[0]);
     scores(m, lp);
-    for (int i = 0; i < ROWS; i++) assert_true(fabs(lp[i] - log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3)) < 1e-9 * (1 + fabs(lp[i])));
+    for (int i = 0; i < ROWS; i++)
+        assert_true(fabs(lp[i] - log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3)) <
+                    1e-9 * (1 + fabs(lp[i])));
     if (acf_model_save(m, file) || acf_model_load(file, NULL, &again)) fail_msg("%s", acf_error());
     scores(again, loaded);
     assert_memory_equal(lp, loaded, sizeof lp);
@@ -119,8 +128,11 @@ static void a_model_says_how_many(void **state) {
     (void)state;
     acf_model *m = NULL, *two = NULL, *one = NULL;
     char text[16384];
-    if (fit(options(NULL), NULL, &m) || fit(options(WITH("members", "2")), NULL, &two) || fit(options(WITH("members", "1")), NULL, &one)) fail_msg("%s", acf_error());
-    assert_true(acf_model_members(m) == 3 && acf_model_members(two) == 2 && acf_model_members(one) == 1 && acf_model_members(NULL) == 0);
+    if (fit(options(NULL), NULL, &m) || fit(options(WITH("members", "2")), NULL, &two) ||
+        fit(options(WITH("members", "1")), NULL, &one))
+        fail_msg("%s", acf_error());
+    assert_true(acf_model_members(m) == 3 && acf_model_members(two) == 2 && acf_model_members(one) == 1 &&
+                acf_model_members(NULL) == 0);
     assert_int_equal(acf_model_info(two, text, sizeof text, NULL), ACF_OK);
     const char *list = strstr(text, "\"members\": [");
     assert_true(list && strstr(list, "\"training\"") && strstr(text, "\"members\": 2,"));
@@ -136,7 +148,8 @@ static void a_model_says_how_many(void **state) {
 
 #define THREE "members", "3", "anchor", "0" /* without an anchor each has its second pass */
 
-/* After any step of any member; the model has those that were complete, and the resumed one is that of a run in one go. */
+/* After any step of any member; the model has those that were complete, and the resumed
+ * one is that of a run in one go. */
 static void interrupted_anywhere_it_ends_the_same(void **state) {
     (void)state;
     double whole[ROWS], resumed[ROWS];
@@ -149,11 +162,15 @@ static void interrupted_anywhere_it_ends_the_same(void **state) {
     for (int64_t k = 2; k < calls; k++) {
         watch part = {.stop_at = k}, rest = {0};
         unlink(path);
-        if (fit(options(WITH(THREE, "checkpoint-every", k % 2 ? "0" : "-1", RESUME)), &part, &m) != ACF_EINTERRUPT) fail_msg("call %d: %s", (int)k, acf_error());
-        assert_true(m && acf_model_members(m) == (k >= w.calls_of[0] + w.calls_of[1] ? 2 : 1)); /* also of the first that was not complete */
-        if (part.last.member > 1) assert_non_null(strstr(acf_error(), part.last.member == 3 ? "member 3 of 3" : "member 2 of 3"));
+        if (fit(options(WITH(THREE, "checkpoint-every", k % 2 ? "0" : "-1", RESUME)), &part, &m) != ACF_EINTERRUPT)
+            fail_msg("call %d: %s", (int)k, acf_error());
+        /* also of the first that was not complete */
+        assert_true(m && acf_model_members(m) == (k >= w.calls_of[0] + w.calls_of[1] ? 2 : 1));
+        if (part.last.member > 1)
+            assert_non_null(strstr(acf_error(), part.last.member == 3 ? "member 3 of 3" : "member 2 of 3"));
         acf_model_free(m);
-        if (fit(options(WITH(THREE, "threads", k % 2 ? "2" : "1", RESUME)), &rest, &m)) fail_msg("call %d: %s", (int)k, acf_error());
+        if (fit(options(WITH(THREE, "threads", k % 2 ? "2" : "1", RESUME)), &rest, &m))
+            fail_msg("call %d: %s", (int)k, acf_error());
         scores(m, resumed);
         acf_model_free(m);
         assert_memory_equal(whole, resumed, sizeof whole);
@@ -217,7 +234,8 @@ static void side_by_side_they_are_the_same(void **state) {
     }
 }
 
-/* Whenever the caller ends it, what is resumed is what one go gives; and what is kept are the members up to the first that was not complete. */
+/* Whenever the caller ends it, what is resumed is what one go gives; and what is kept are the members
+ * up to the first that was not complete. */
 static void side_by_side_they_are_interrupted(void **state) {
     (void)state;
     double whole[ROWS], resumed[ROWS];
@@ -244,22 +262,22 @@ static void side_by_side_they_are_interrupted(void **state) {
     assert_true(interrupted > 2); /* in the first, whose reports are all heard */
 }
 
+#define ATTENTION "members", "2", "likelihood", "attention", "dropout", "0.1"
 /* A transformer takes another order of every row's cells each step, and goes on with the one that is due. */
 static void attention_goes_on_as_it_began(void **state) {
     (void)state;
-    const char *const *const whole_run = WITH("members", "2", "likelihood", "attention", "dropout", "0.1");
     double whole[ROWS], resumed[ROWS];
     acf_model *m;
     watch w = {0};
-    if (fit(options(whole_run), &w, &m)) fail_msg("%s", acf_error());
+    if (fit(options(WITH(ATTENTION)), &w, &m)) fail_msg("%s", acf_error());
     scores(m, whole);
     acf_model_free(m);
     for (int64_t k = 2; k < w.calls; k += 3) {
         watch part = {.stop_at = k};
         unlink(path);
-        assert_int_equal(fit(options(WITH("members", "2", "likelihood", "attention", "dropout", "0.1", RESUME)), &part, &m), ACF_EINTERRUPT);
+        assert_int_equal(fit(options(WITH(ATTENTION, RESUME)), &part, &m), ACF_EINTERRUPT);
         acf_model_free(m);
-        if (fit(options(WITH("members", "2", "likelihood", "attention", "dropout", "0.1", "threads", "2", RESUME)), NULL, &m)) fail_msg("%s", acf_error());
+        if (fit(options(WITH(ATTENTION, "threads", "2", RESUME)), NULL, &m)) fail_msg("%s", acf_error());
         scores(m, resumed);
         acf_model_free(m);
         assert_memory_equal(whole, resumed, sizeof whole);
@@ -275,7 +293,8 @@ static void a_member_that_diverges_is_left_out(void **state) {
     watch w = {.poisoned = t};
     if (acf_model_fit(t, o, look, &w, &m)) fail_msg("%s", acf_error());
     assert_int_equal(acf_model_members(m), 2);
-    if (!strstr(w.trouble, "member 2 of 3 is left out of the model, which has the others: ")) fail_msg("trouble: %s", w.trouble);
+    if (!strstr(w.trouble, "member 2 of 3 is left out of the model, which has the others: "))
+        fail_msg("trouble: %s", w.trouble);
     assert_int_equal(w.last.member, 3);
     acf_model_free(m);
     acf_options_free(o);
@@ -299,6 +318,8 @@ static void survives_without_memory(void **state) {
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)
-ACF_TESTS(members_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(what_is_left_counts_all_members), cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
-          cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory), cmocka_unit_test(side_by_side_they_are_the_same),
-          WITH_PATH(side_by_side_they_are_interrupted), WITH_PATH(attention_goes_on_as_it_began))
+ACF_TESTS(members_api, WITH_PATH(members_are_fits_from_other_seeds), cmocka_unit_test(what_is_left_counts_all_members),
+          cmocka_unit_test(a_model_says_how_many), WITH_PATH(interrupted_anywhere_it_ends_the_same),
+          cmocka_unit_test(a_member_that_diverges_is_left_out), WITH_PATH(survives_without_memory),
+          cmocka_unit_test(side_by_side_they_are_the_same), WITH_PATH(side_by_side_they_are_interrupted),
+          WITH_PATH(attention_goes_on_as_it_began))

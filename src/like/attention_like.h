@@ -1,16 +1,18 @@
-/* The attention likelihood: one causal transformer (nn/transformer.h) for numbers and categories alike, which says of every cell of a row
- * what it may be, given all cells before it in the row's sequence.
+/* The attention likelihood: one causal transformer (nn/transformer.h) for numbers and categories alike,
+ * which says of every cell of a row what it may be, given all cells before it in the row's sequence.
  *
- *     sequence     given cells | modelled ones, each once: for a query in a fixed order, in training in a new random one each step
+ *     sequence     given cells | modelled ones, each once: for a query in a fixed order,
+ *                  in training in a new random one each step
  *     a real       a mixture of K Gaussians        w h + b, (3K)
  *     a class      softmax over its column's       class_w h + class_b
  *
- * log p(x_u | x_o) is the sum over the modelled cells, by the chain rule: exact in any order. One pass over a row teaches as many
- * conditionals as it models cells. A missing cell is no part of the sequence.
+ * log p(x_u | x_o) is the sum over the modelled cells, by the chain rule: exact in any order.
+ * One pass over a row teaches as many conditionals as it models cells. A missing cell is no part of the sequence.
  *
- * Behind a Gaussian mixture (ops/mog.h) a real's mixture is one of z, but tokens are told x: each z is made from its x and what comes before it in
- * the sequence alone, so the reals are in the sequence's order there too. Behind other transformations tokens are told z, in slots of their own.
- * Both may depend on all categories: modelled ones come first then. Without either, all modelled cells are shuffled together. */
+ * Behind a Gaussian mixture (ops/mog.h) a real's mixture is one of z, but tokens are told x: each z is made from
+ * its x and what comes before it in the sequence alone, so the reals are in the sequence's order there too.
+ * Behind other transformations tokens are told z, in slots of their own. Both may depend on all categories:
+ * modelled ones come first then. Without either, all modelled cells are shuffled together. */
 #ifndef ACF_LIKE_ATTENTION_LIKE_H
 #define ACF_LIKE_ATTENTION_LIKE_H
 
@@ -32,35 +34,40 @@ typedef struct acf_attention_like_shape {
     int blocks;
 } acf_attention_like_shape;
 
-/* k->columns is there already. Declares "name....", and "name.mixture.w", "name.classes.w" where there are reals, categories. Fails: ACF_EMEMORY, ACF_EUSAGE. */
-acf_status acf_attention_like_declare(acf_attention_like *k, acf_params *ps, const char *name, const acf_attention_like_shape *shape);
+/* k->columns is there already. Declares "name....", and "name.mixture.w", "name.classes.w" where there are reals,
+ * categories. Fails: ACF_EMEMORY, ACF_EUSAGE. */
+acf_status acf_attention_like_declare(acf_attention_like *k, acf_params *ps, const char *name,
+                                      const acf_attention_like_shape *shape);
 
 /* A batch as its transformer sees it. */
 typedef struct acf_attention_rows {
     const acf_subset *s;                   /* the sequences */
-    const acf_subset *u_real, *u_category; /* what is modelled, over the reals and over the categories; NULL: there are none */
+    const acf_subset *u_real, *u_category; /* modelled: over the reals, over the categories; NULL: there are none */
     const uint8_t *given;                  /* (N,D) in device memory */
     acf_tensor *x;                         /* (N,K) values of the reals, or NULL */
     int32_t *codes;                        /* (N,categories); a draw writes the modelled ones */
     const acf_pass *pass;                  /* NULL: inference */
 } acf_attention_rows;
 
-/* (N): log p of all modelled cells; z (T), packed over u_real, are the modelled reals behind the transformations, NULL without any reals. */
-acf_tensor *acf_attention_like_logp(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, acf_tensor *z);
+/* (N): log p of all modelled cells; z (T), packed over u_real, are the modelled reals behind the transformations,
+ * NULL without any reals. */
+acf_tensor *acf_attention_like_logp(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r,
+                                    acf_tensor *z);
 
-/* What tokens are told of a modelled real, where that is not its z: the values x (T) of all from z (T), of which those of a step only depend on those
- * up to it. */
+/* What tokens are told of a modelled real, where that is not its z: the values x (T) of all from z (T),
+ * of which those of a step only depend on those up to it. */
 typedef struct acf_attention_value {
     acf_tensor *(*of)(acf_tape *t, const void *ctx, acf_tensor *z);
     const void *ctx;
 } acf_attention_value;
 
-/* Draws what is modelled, cell by cell, or with d NULL takes each cell's mean or most probable class: codes get the classes, and z (T) comes
- * back, NULL without reals. value NULL: tokens are told z. On a tape that does not record. */
-acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r, const acf_draw *d,
-                                    const acf_attention_value *value);
+/* Draws what is modelled, cell by cell, or with d NULL takes each cell's mean or most probable class: codes get the
+ * classes, and z (T) comes back, NULL without reals. value NULL: tokens are told z. On a tape that does not record. */
+acf_tensor *acf_attention_like_draw(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r,
+                                    const acf_draw *d, const acf_attention_value *value);
 
-/* For rows that model one cell each: (T,3K) the mixtures of the reals; (T,M) the probabilities of the categories' classes. No derivative. */
+/* For rows that model one cell each: (T,3K) the mixtures of the reals; (T,M) the probabilities of the
+ * categories' classes. No derivative. */
 acf_tensor *acf_attention_like_mixtures(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r);
 acf_tensor *acf_attention_like_probs(acf_tape *t, const acf_attention_like *k, const acf_attention_rows *r);
 

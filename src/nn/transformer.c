@@ -16,7 +16,7 @@ int acf_transformer_heads(int64_t width) {
     return width % 16 == 0 ? (int)(width / 16) : 1;
 }
 
-/* ---- parameters ----------------------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 /* Where a layer of this name hangs; failures stick. */
 typedef struct place {
@@ -53,7 +53,8 @@ static acf_param *table(place *at, const char *part, int64_t rows, int64_t W) {
     return p;
 }
 
-acf_status acf_transformer_declare(acf_transformer *net, acf_params *ps, const char *name, const acf_transformer_shape *s, uint32_t site) {
+acf_status acf_transformer_declare(acf_transformer *net, acf_params *ps, const char *name,
+                                   const acf_transformer_shape *s, uint32_t site) {
     const int64_t W = s->width;
     if (s->blocks < 1 || s->blocks > ACF_TRANSFORMER_BLOCKS)
         return acf_fail(ACF_EUSAGE, "%s: %d blocks; expected 1 to %d", name, s->blocks, ACF_TRANSFORMER_BLOCKS);
@@ -75,7 +76,7 @@ acf_status acf_transformer_declare(acf_transformer *net, acf_params *ps, const c
     return at.status;
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 static acf_tensor *apply(acf_tape *t, acf_tensor *x, const acf_dense_layer *l) {
     return acf_linear(t, x, acf_p(l->w), acf_p(l->b), ACF_IDENTITY);
@@ -97,7 +98,8 @@ typedef struct run {
 /* to = x, where no rewind reaches. */
 static void keep(acf_tape *t, acf_tensor *to, const acf_tensor *x) {
     if (t->failure.status) return;
-    if (acf_device_copy(t->dev, to->data, x->data, (size_t)acf_tensor_count(x) * sizeof(acf_real), ACF_ON_DEVICE)) acf_tape_fail(t, NULL);
+    if (acf_device_copy(t->dev, to->data, x->data, (size_t)acf_tensor_count(x) * sizeof(acf_real), ACF_ON_DEVICE))
+        acf_tape_fail(t, NULL);
 }
 
 /* The columns that are asked for. */
@@ -156,8 +158,8 @@ static acf_tensor *through(acf_tape *t, const run *r, acf_tensor *v, acf_told to
     return normed(t, h, &net->norm);
 }
 
-acf_tensor *acf_transformer_run(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told, const acf_subset *s,
-                                const acf_pass *pass) {
+acf_tensor *acf_transformer_run(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told,
+                                const acf_subset *s, const acf_pass *pass) {
     return through(t, &(run){net, s, pass, NULL, NULL}, v, told, t->failure.status ? 0 : s->T);
 }
 
@@ -169,7 +171,8 @@ void acf_transformer_fill(acf_tape *t, const acf_transformer *net, acf_tensor *v
     if (!t->failure.status) acf_tape_rewind(t, mark);
 }
 
-acf_tensor *acf_transformer_step(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told, const int32_t *token, int64_t n,
-                                 const acf_subset *s, const acf_transformer_cache *cache) {
+acf_tensor *acf_transformer_step(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told,
+                                 const int32_t *token, int64_t n, const acf_subset *s,
+                                 const acf_transformer_cache *cache) {
     return through(t, &(run){net, s, NULL, token, cache}, v, told, n);
 }

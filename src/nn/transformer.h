@@ -1,4 +1,5 @@
-/* A causal transformer over the tokens of a row (ops/tokens.h): about every cell of a sequence it is told all cells before it and which one is asked for.
+/* A causal transformer over the tokens of a row (ops/tokens.h): about every cell of a sequence it is told all cells
+ * before it and which one is asked for.
  *
  *     h = value(gelu(token_embed(what came before))) + next[column that is asked for]
  *     h = h + out(attention(norm(h)))           h = h + down(gelu(up(norm(h))))                for each block
@@ -48,13 +49,15 @@ typedef struct acf_transformer {
 /* Heads of 64 numbers where the width is a multiple and at least 256, else of 32, else of 16, else one. */
 int acf_transformer_heads(int64_t width);
 
-/* Declares "name.times", "name.plus", "name.value.w", ..., "name.0.qkv.w", ..., "name.norm.scale". Fails: ACF_EMEMORY, ACF_EUSAGE. */
-acf_status acf_transformer_declare(acf_transformer *net, acf_params *ps, const char *name, const acf_transformer_shape *shape,
-                                   uint32_t site);
+/* Declares "name.times", "name.plus", "name.value.w", ..., "name.0.qkv.w", ..., "name.norm.scale".
+ * Fails: ACF_EMEMORY, ACF_EUSAGE. */
+acf_status acf_transformer_declare(acf_transformer *net, acf_params *ps, const char *name,
+                                   const acf_transformer_shape *shape, uint32_t site);
 
-/* (T,W) for all tokens of s; v (N,K) as in acf_token_embed. Takes the memory of one block on a tape that does not record. */
-acf_tensor *acf_transformer_run(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told, const acf_subset *s,
-                                const acf_pass *pass);
+/* (T,W) for all tokens of s; v (N,K) as in acf_token_embed. Takes the memory of one block
+ * on a tape that does not record. */
+acf_tensor *acf_transformer_run(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told,
+                                const acf_subset *s, const acf_pass *pass);
 
 /* Queries, keys and values of all tokens in every block, (T,3W) each. They live on the tape, which does not record. */
 typedef struct acf_transformer_cache {
@@ -65,8 +68,10 @@ typedef struct acf_transformer_cache {
 void acf_transformer_fill(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told, const acf_subset *s,
                           acf_transformer_cache *cache);
 
-/* (n,W) for n tokens, one of a row at most, from what the cache has of those before; theirs is put there. token (n) in device memory. */
-acf_tensor *acf_transformer_step(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told, const int32_t *token, int64_t n,
-                                 const acf_subset *s, const acf_transformer_cache *cache);
+/* (n,W) for n tokens, one of a row at most, from what the cache has of those before; theirs is put there.
+ * token (n) in device memory. */
+acf_tensor *acf_transformer_step(acf_tape *t, const acf_transformer *net, acf_tensor *v, acf_told told,
+                                 const int32_t *token, int64_t n, const acf_subset *s,
+                                 const acf_transformer_cache *cache);
 
 #endif

@@ -1,8 +1,9 @@
 /* Causal attention: see attention.h; formulas in docs/math.md, 21.
  *
- * Workload: 64 to 4,096 rows of 5 to 200 tokens, 2 to 8 heads of 16 to 64 numbers. A row and head is one piece of work: its keys and values are
- * copied together first, keys turned, so that every inner loop runs over neighbours. With d tokens a row that is 2 d W multiply-adds a token,
- * a few per cent of the products around it. The backward makes the probabilities again, from the log-sum-exp that the forward kept. */
+ * Workload: 64 to 4,096 rows of 5 to 200 tokens, 2 to 8 heads of 16 to 64 numbers. A row and head is one piece of work:
+ * its keys and values are copied together first, keys turned, so that every inner loop runs over neighbours.
+ * With d tokens a row that is 2 d W multiply-adds a token, a few per cent of the products around it.
+ * The backward makes the probabilities again, from the log-sum-exp that the forward kept. */
 #include "ops/attention.h"
 
 #include "base/vmath.h"
@@ -11,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- one row and head ----------------------------------------------------------------------------------------------------- */
+/* ---- one row and head -------------------------------------------------------------------------------------------- */
 
 #define LANES 16 /* scores that are made side by side; rooms are multiples */
 
@@ -57,7 +58,8 @@ static void load(acf_real *to, const desk *d, const acf_real *from, const acf_at
 #define MOST 64 /* numbers of a head that have such a caller, and at most */
 
 /* to (n, and up to LANES - 1 more) = scale Σ_c x_c turned (H,n). */
-INLINED void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_real scale, int64_t n, int64_t H, int64_t room) {
+INLINED void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_real scale, int64_t n, int64_t H,
+                  int64_t room) {
     for (int64_t j = 0; j < n; j += LANES) {
         acf_real sum[LANES] = {0};
         for (int64_t c = 0; c < H; c++) {
@@ -70,7 +72,8 @@ INLINED void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_r
 }
 
 /* to (H) += Σ_j a_j x_j, with a_j apart numbers and x_j by rows of `stride`. */
-INLINED void weigh(acf_real *to, const acf_real *a, int64_t apart, const acf_real *x, int64_t stride, int64_t n, int64_t H) {
+INLINED void weigh(acf_real *to, const acf_real *a, int64_t apart, const acf_real *x, int64_t stride, int64_t n,
+                   int64_t H) {
     if (H > MOST) {
         for (int64_t j = 0; j < n; j++)
             for (int64_t c = 0; c < H; c++) to[c] += a[j * apart] * x[j * stride + c];
@@ -96,7 +99,7 @@ static acf_real softmax(acf_real *p, int64_t n) {
     return most + (acf_real)log((double)sum);
 }
 
-/* ---- all tokens -------------------------------------------------------------------------------------------------------------- */
+/* ---- all tokens -------------------------------------------------------------------------------------------------- */
 
 /* What the passes read and write, at the head's numbers. */
 typedef struct pass {
@@ -132,7 +135,8 @@ INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
 }
 
 /* d->p gets the probabilities of token t's query, d->dp the gradients of its scores before the scale. */
-INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse, int64_t t, int64_t H) {
+INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse,
+                         int64_t t, int64_t H) {
     acf_real *p = d->p + t * d->room, *dp = d->dp + t * d->room, dot = 0;
     for (int64_t c = 0; c < H; c++) dot += out[c] * dout[c];
     dots(p, q, d->kt, d->scale, t + 1, H, d->room);
@@ -144,7 +148,8 @@ INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, 
     }
 }
 
-/* Tokens of a row are neither neighbours nor evenly apart: queries and gradients of outputs are copied together, too, where d->v and d->vt were. */
+/* Tokens of a row are neither neighbours nor evenly apart: queries and gradients of outputs are copied together,
+ * too, where d->v and d->vt were. */
 INLINED void backward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
     const int64_t W = a->p->W, heads = a->p->heads;
     load_turned(d->kt, d, a->qkv + W, a->p, k);
@@ -176,8 +181,8 @@ INLINED void backward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
 
 static int64_t work_of(const acf_attention_shape *p) { return p->T * (p->steps * 2 + 16) * p->W; }
 
-void acf_attention_fwd_cpu(const acf_device *dev, acf_real *out, acf_real *lse, const acf_real *qkv, const acf_attention_shape *p,
-                           acf_real *scratch) {
+void acf_attention_fwd_cpu(const acf_device *dev, acf_real *out, acf_real *lse, const acf_real *qkv,
+                           const acf_attention_shape *p, acf_real *scratch) {
     const pass all = {.p = p, .qkv = qkv, .out = out, .lse = lse};
     ACF_PARALLEL_UNEVEN(dev, work_of(p))
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
@@ -188,8 +193,8 @@ void acf_attention_fwd_cpu(const acf_device *dev, acf_real *out, acf_real *lse, 
     }
 }
 
-void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse,
-                           const acf_real *qkv, const acf_attention_shape *p, acf_real *scratch) {
+void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real *dout, const acf_real *out,
+                           const acf_real *lse, const acf_real *qkv, const acf_attention_shape *p, acf_real *scratch) {
     const pass all = {.p = p, .qkv = qkv, .dout = dout, .saved = out, .dqkv = dqkv, .lse = (acf_real *)lse};
     ACF_PARALLEL_UNEVEN(dev, 3 * work_of(p))
     for (int64_t i = 0; i < p->ranks * p->heads; i++) {
@@ -201,10 +206,13 @@ void acf_attention_bwd_cpu(const acf_device *dev, acf_real *dqkv, const acf_real
 }
 
 acf_attention_shape acf_attention_shape_of(const acf_subset *s, int64_t W, int heads) {
-    return (acf_attention_shape){s->row, s->rank, s->size, s->first, s->row_of, s->D ? s->active[0] : 0, s->steps, s->T, W, heads};
+    return (acf_attention_shape){s->row, s->rank, s->size, s->first, s->row_of, s->D ? s->active[0] : 0, s->steps, s->T,
+                                 W, heads};
 }
 
-static acf_real *scratch_for(acf_tape *t, const acf_attention_shape *p) { return acf_rows_scratch(t, acf_attention_scratch(p)); }
+static acf_real *scratch_for(acf_tape *t, const acf_attention_shape *p) {
+    return acf_rows_scratch(t, acf_attention_scratch(p));
+}
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     acf_attention_attrs *a = n->attr;
@@ -225,14 +233,16 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const acf_mark mark = acf_arena_mark(t->mem);
     acf_real *scratch = scratch_for(t, &p);
     ACF_TRY(acf_tape_status(t));
-    if (dqkv) acf_attention_bwd_cpu(t->dev, dqkv, n->out[0]->grad, n->out[0]->data, a->lse, n->in[0]->data, &p, scratch);
+    if (dqkv)
+        acf_attention_bwd_cpu(t->dev, dqkv, n->out[0]->grad, n->out[0]->data, a->lse, n->in[0]->data, &p, scratch);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
 
 const acf_op acf_op_attention = {"attention", ACF_OP_attention, {forward, backward}};
 
-/* False, with a failed tape, where the heads do not share the width evenly; n is the number of rows that qkv should have. */
+/* False, with a failed tape, where the heads do not share the width evenly; n is the number
+ * of rows that qkv should have. */
 static bool fits(acf_tape *t, const acf_op *op, const acf_tensor *qkv, int heads, int64_t n) {
     char sq[ACF_SHAPE_TEXT];
     if (heads < 1) acf_reject_value(t, op, "%d heads; expected at least 1", heads);
@@ -250,7 +260,7 @@ acf_tensor *acf_attention(acf_tape *t, acf_tensor *qkv, int heads, const acf_sub
     return acf_node_run(t, n);
 }
 
-/* ---- one token of a row ----------------------------------------------------------------------------------------------------- */
+/* ---- one token of a row ------------------------------------------------------------------------------------------ */
 
 /* The token's place among those of its row. */
 static int64_t step_of(const acf_attention_shape *p, int32_t token, int64_t k) {
@@ -260,7 +270,8 @@ static int64_t step_of(const acf_attention_shape *p, int32_t token, int64_t k) {
 }
 
 /* Each score is a dot product with a key as it lies in the cache. */
-static void answer_from_cache(acf_real *out, const desk *d, const acf_real *cache, const acf_attention_shape *p, int32_t token, int64_t k) {
+static void answer_from_cache(acf_real *out, const desk *d, const acf_real *cache, const acf_attention_shape *p,
+                              int32_t token, int64_t k) {
     const int64_t W = p->W, n = step_of(p, token, k) + 1;
     const acf_real *q = cache + token * 3 * W;
     for (int64_t j = 0; j < n; j++) {
@@ -279,8 +290,8 @@ static void answer_from_cache(acf_real *out, const desk *d, const acf_real *cach
     }
 }
 
-void acf_attention_step_cpu(const acf_device *dev, acf_real *out, const int32_t *token, int64_t n, const acf_real *cache,
-                            const acf_attention_shape *p, acf_real *scratch) {
+void acf_attention_step_cpu(const acf_device *dev, acf_real *out, const int32_t *token, int64_t n,
+                            const acf_real *cache, const acf_attention_shape *p, acf_real *scratch) {
     const int64_t W = p->W, H = W / p->heads;
     ACF_PARALLEL_UNEVEN(dev, 2 * n * p->steps * W)
     for (int64_t i = 0; i < n * p->heads; i++) {
@@ -303,7 +314,8 @@ static acf_status step_forward(acf_tape *t, acf_node *n) {
     acf_real *scratch = scratch_for(t, &p);
     ACF_TRY(acf_tape_status(t));
     for (int64_t e = 0; e < qkv->dim[0]; e++)
-        if (a->token[e] >= 0) memcpy(cache->data + a->token[e] * 3 * p.W, qkv->data + e * 3 * p.W, (size_t)(3 * p.W) * sizeof(acf_real));
+        if (a->token[e] >= 0)
+            memcpy(cache->data + a->token[e] * 3 * p.W, qkv->data + e * 3 * p.W, (size_t)(3 * p.W) * sizeof(acf_real));
     acf_attention_step_cpu(t->dev, n->out[0]->data, a->token, qkv->dim[0], cache->data, &p, scratch);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
@@ -311,13 +323,15 @@ static acf_status step_forward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_attention_step = {"attention_step", ACF_OP_attention_step, {step_forward, NULL}};
 
-acf_tensor *acf_attention_step(acf_tape *t, acf_tensor *qkv, const int32_t *token, acf_tensor *cache, int heads, const acf_subset *s) {
+acf_tensor *acf_attention_step(acf_tape *t, acf_tensor *qkv, const int32_t *token, acf_tensor *cache, int heads,
+                               const acf_subset *s) {
     char sc[ACF_SHAPE_TEXT];
-    acf_node *n = acf_node_new(t, &acf_op_attention_step, sizeof(acf_attention_step_attrs), 2, (acf_tensor *[]){qkv, cache});
+    acf_node *n = acf_node_new(t, &acf_op_attention_step, sizeof(acf_attention_step_attrs), 2,
+                               (acf_tensor *[]){qkv, cache});
     if (!n || !fits(t, n->op, qkv, heads, qkv->dim[0])) return &t->empty;
     if (cache->ndim != 2 || cache->dim[0] != s->T || cache->dim[1] != qkv->dim[1])
-        return acf_reject(t, n->op, "the cache is %s; expected (%lld, %lld)", acf_tensor_shape(cache, sc), (long long)s->T,
-                          (long long)qkv->dim[1]);
+        return acf_reject(t, n->op, "the cache is %s; expected (%lld, %lld)", acf_tensor_shape(cache, sc),
+                          (long long)s->T, (long long)qkv->dim[1]);
     *(acf_attention_step_attrs *)n->attr = (acf_attention_step_attrs){s, heads, token};
     n->out[0] = acf_tensor_new(t, 2, (int64_t[]){qkv->dim[0], qkv->dim[1] / 3});
     n->out[0]->row_of = qkv->row_of;

@@ -1,50 +1,21 @@
-/* Causal attention on the GPU: see attention.h; formulas in docs/math.md, 12. In float, but for short rows in other precisions (attention_mma.cuh).
+/* Causal attention over all tokens of a batch on the GPU: see attention.h; formulas in docs/math.md, 12. In float,
+ * but for short rows in other precisions (attention_mma.cuh). One token of each row, with a cache: attention_step.cu.
  *
- * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic, and by what shared memory
- * delivers to it. A block has a tile of at most 64 tokens of a row and head. A query has a group of four lanes, which share its numbers:
- *
- *     lane 4 g + p of a warp    query g of 8     numbers 16 i + 4 p .. + 3 of the head, i = 0 .. V-1
- *
- * so that a warp reads keys and values from shared memory without conflicts, 16 bytes for 4 multiply-adds. Keys are taken four at a time: each lane
- * ends up with the score of one, and the softmax goes on as in FlashAttention, so that no row is too long. The backward makes the probabilities
- * again, twice: first for the gradient of queries, then with keys in the place of queries, for those of keys and values. Each gradient is
- * written by the one group that owns it, in an order that never changes. Heads of more than 128 numbers take a plain way. */
-#include "ops/ops.cuh"
-
-extern "C" {
-#include "ops/attention.h"
-}
-
+ * Workload: 256 to 4,096 rows of 5 to 100 tokens, 2 to 8 heads of 16 to 64 numbers: bound by arithmetic,
+ * and by what shared memory delivers to it. A block has a tile of at most 64 tokens of a row and head.
+ * A query has a group of four lanes, which share its numbers (attention_pieces.cuh) so that a warp reads keys
+ * and values from shared memory without conflicts, 16 bytes for 4 multiply-adds. Keys are taken four at a time:
+ * each lane ends up with the score of one, and the softmax goes on as in FlashAttention, so that no row is too long.
+ * The backward makes the probabilities again, twice: first for the gradient of queries, then with keys
+ * in the place of queries, for those of keys and values. Each gradient is written by the one group that owns it,
+ * in an order that never changes. Heads of more than 128 numbers take a plain way. */
 #include "ops/attention_mma.cuh"
+#include "ops/attention_pieces.cuh"
 
-#define GROUP 4    /* lanes of a token, and keys taken at once */
-#define TOKENS 8   /* of a warp */
-#define WIDEST 128 /* numbers of a head that a group has in registers */
-#define WIDE_THREADS 128 /* of a block for wider ones */
-#define ALL 0xffffffffu
-#define THREADS(V) ((V) == 8 ? 128 : 256) /* of a block at most; so many registers are there for a token's numbers, and for what is on its way */
+/* Threads of a block at most: so many registers are there for a token's numbers, and for what is on its way. */
+#define THREADS(V) ((V) == 8 ? 128 : 256)
 
-static __device__ acf_real dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
-static __device__ void add(float4 &to, acf_real w, float4 x) { to.x += w * x.x, to.y += w * x.y, to.z += w * x.z, to.w += w * x.w; }
-static __device__ float4 times(acf_real w, float4 x) { return {w * x.x, w * x.y, w * x.z, w * x.w}; }
-
-/* Numbers c .. c + 3 of a head that begins at x; 0 behind its end. */
-static __device__ float4 numbers(const acf_real *x, int c, const sequences &s) {
-    if (s.aligned) return c < s.H ? *(const float4 *)(x + c) : float4{0, 0, 0, 0};
-    return {c < s.H ? x[c] : 0, c + 1 < s.H ? x[c + 1] : 0, c + 2 < s.H ? x[c + 2] : 0, c + 3 < s.H ? x[c + 3] : 0};
-}
-static __device__ void put(acf_real *x, int c, float4 v, const sequences &s) {
-    const acf_real n[4] = {v.x, v.y, v.z, v.w};
-    if (s.aligned && c < s.H) *(float4 *)(x + c) = v;
-    for (int q = 0; !s.aligned && q < 4; q++)
-        if (c + q < s.H) x[c + q] = n[q];
-}
-
-/* This lane's part of a head's numbers, from x on; and back, added to what is there. */
-template <int V> static __device__ void load(float4 (&to)[V], const acf_real *x, const sequences &s) {
-#pragma unroll
-    for (int i = 0; i < V; i++) to[i] = numbers(x, 16 * i + 4 * (threadIdx.x % GROUP), s);
-}
+/* This lane's part of a head's numbers, added to what is there. */
 template <int V> static __device__ void add_to(acf_real *x, const float4 (&from)[V], const sequences &s) {
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -55,11 +26,7 @@ template <int V> static __device__ void add_to(acf_real *x, const float4 (&from)
     }
 }
 
-/* The sum over a group, in all its lanes. */
-static __device__ acf_real group_sum(acf_real x) {
-    x += __shfl_xor_sync(ALL, x, 2);
-    return x + __shfl_xor_sync(ALL, x, 1);
-}
+/* The largest of a group, in all its lanes. */
 static __device__ acf_real group_max(acf_real x) {
     x = fmaxf(x, __shfl_xor_sync(ALL, x, 2));
     return fmaxf(x, __shfl_xor_sync(ALL, x, 1));
@@ -73,7 +40,8 @@ static __device__ acf_real dealt_sum(const acf_real (&s)[GROUP]) {
 }
 static __device__ acf_real of_lane(acf_real x, int p) { return __shfl_sync(ALL, x, p, GROUP); }
 
-/* This lane's products of x with rows b = 0..3 of a tile (.,4V) in shared memory, summed over the group: lane p gets that of row p. */
+/* This lane's products of x with rows b = 0..3 of a tile (.,4V) in shared memory, summed over the group:
+ * lane p gets that of row p. */
 template <int V> static __device__ acf_real products(const float4 (&x)[V], const float4 *tile) {
     acf_real s[GROUP];
 #pragma unroll
@@ -85,7 +53,8 @@ template <int V> static __device__ acf_real products(const float4 (&x)[V], const
     return dealt_sum(s);
 }
 
-/* What was read from shared memory before is read again: kept in registers for `products` and `add_row` alike it would not fit. */
+/* What was read from shared memory before is read again: kept in registers for `products` and
+ * `add_row` alike it would not fit. */
 static __device__ void forget(void) { __syncwarp(); }
 
 /* to += weight × row b of the tile. */
@@ -114,7 +83,8 @@ static __device__ seat seat_of(const sequences &s) {
 
 /* Row g of two tiles = this group's token; behind the row's end they stay as they are. */
 template <int V>
-static __device__ void fill(float4 *a, float4 *b, const acf_real *from_a, const acf_real *from_b, bool there, const seat &p, const sequences &s) {
+static __device__ void fill(float4 *a, float4 *b, const acf_real *from_a, const acf_real *from_b, bool there,
+                            const seat &p, const sequences &s) {
     if (!there) return;
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -126,13 +96,7 @@ static __device__ void fill(float4 *a, float4 *b, const acf_real *from_a, const 
 
 extern __shared__ float4 tiles[]; /* two of (tokens,4V), then numbers of tokens */
 
-/* ---- forward -------------------------------------------------------------------------------------------------------------------- */
-
-/* What a query has seen: its softmax so far, sum for this lane's keys alone. */
-template <int V> struct view {
-    float4 out[V];
-    acf_real most, sum;
-};
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* Four more keys, of which the query sees the first `seen`; EDGE false: all of them. */
 template <int V, bool EDGE>
@@ -152,9 +116,11 @@ static __device__ void see(view<V> &w, const float4 (&q)[V], const float4 *keys,
 
 /* out (T,W), zeros behind the last token; lse (T,heads) or NULL. */
 template <int V>
-static __global__ void __launch_bounds__(THREADS(V), 2) attention_fwd(acf_real *__restrict__ out, acf_real *__restrict__ lse, const acf_real *__restrict__ qkv,
-                                                            sequences s) {
-    const int64_t threads = (int64_t)gridDim.x * gridDim.y * blockDim.x, self = (int64_t)blockIdx.y * gridDim.x * blockDim.x + acf_thread();
+static __global__ void __launch_bounds__(THREADS(V), 2)
+    attention_fwd(acf_real *__restrict__ out, acf_real *__restrict__ lse, const acf_real *__restrict__ qkv,
+                  sequences s) {
+    const int64_t threads = (int64_t)gridDim.x * gridDim.y * blockDim.x;
+    const int64_t self = (int64_t)blockIdx.y * gridDim.x * blockDim.x + acf_thread();
     for (int64_t i = s.first[s.D] * s.W + self; i < s.T * s.W; i += threads) out[i] = 0;
     const seat p = seat_of(s);
     if (!exists(s, p.first, p.k)) return;
@@ -181,18 +147,20 @@ static __global__ void __launch_bounds__(THREADS(V), 2) attention_fwd(acf_real *
     const acf_real sum = group_sum(w.sum);
     if (!p.live) return;
 #pragma unroll
-    for (int i = 0; i < V; i++) put(out + e * W + p.at, 16 * i + 4 * (threadIdx.x % GROUP), times(1 / sum, w.out[i]), s);
+    for (int i = 0; i < V; i++)
+        put(out + e * W + p.at, 16 * i + 4 * (threadIdx.x % GROUP), times(1 / sum, w.out[i]), s);
     if (lse && threadIdx.x % GROUP == 0) lse[e * s.heads + p.h] = w.most + logf(sum);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* What a token's group knows of its own query: log-sum-exp, and Σ out dout. */
 typedef struct note {
     acf_real lse, dot;
 } note;
 template <int V>
-static __device__ note note_of(const acf_real *out, const acf_real *dout, const acf_real *lse, int64_t e, const seat &p, const sequences &s) {
+static __device__ note note_of(const acf_real *out, const acf_real *dout, const acf_real *lse, int64_t e, const seat &p,
+                               const sequences &s) {
     float4 o[V], d[V];
     acf_real sum = 0;
     load<V>(o, out + e * s.W + p.at, s), load<V>(d, dout + e * s.W + p.at, s);
@@ -207,7 +175,8 @@ template <int V> static __device__ void from_tile(float4 (&to)[V], const float4 
     for (int i = 0; i < V; i++) to[i] = tile[(row * V + i) * GROUP + threadIdx.x % GROUP];
 }
 
-/* Tiles of the backward. Where a row has one tile at most, all four are there from the beginning; else queries take turns with keys. */
+/* Tiles of the backward. Where a row has one tile at most, all four are there from the beginning;
+ * else queries take turns with keys. */
 typedef struct table {
     float4 *keys, *values, *queries, *douts; /* (tile,4V) each */
     note *notes;                             /* (tile) of the queries */
@@ -219,12 +188,14 @@ template <int V, bool WHOLE> static __device__ table table_of(const seat &p) {
     return b;
 }
 
-template <int V> static __device__ void fill_keys(const table &b, const source &from, int j0, const seat &p, const sequences &s) {
+template <int V>
+static __device__ void fill_keys(const table &b, const source &from, int j0, const seat &p, const sequences &s) {
     const bool there = exists(s, j0 + p.g, p.k);
     const acf_real *key = from.qkv + element(s, there ? j0 + p.g : p.first, p.k) * 3 * s.W + s.W + p.at;
     fill<V>(b.keys, b.values, key, key + s.W, there, p, s);
 }
-template <int V> static __device__ void fill_queries(const table &b, const source &from, int t0, const seat &p, const sequences &s) {
+template <int V>
+static __device__ void fill_queries(const table &b, const source &from, int t0, const seat &p, const sequences &s) {
     const bool there = exists(s, t0 + p.g, p.k);
     const int64_t e = element(s, there ? t0 + p.g : p.first, p.k);
     fill<V>(b.queries, b.douts, from.qkv + e * 3 * s.W + p.at, from.dout + e * s.W + p.at, there, p, s);
@@ -234,9 +205,10 @@ template <int V> static __device__ void fill_queries(const table &b, const sourc
 
 /* dq of four keys, of which the query sees the first `seen`; EDGE false: all of them. q is scaled. */
 template <int V, bool EDGE>
-static __device__ void query_back(float4 (&dq)[V], const float4 (&q)[V], const float4 (&d)[V], note own, const float4 *keys, const float4 *values,
-                                  int seen, acf_real scale) {
-    const acf_real weight = __expf(products<V>(q, keys) - own.lse), back = weight * (products<V>(d, values) - own.dot) * scale;
+static __device__ void query_back(float4 (&dq)[V], const float4 (&q)[V], const float4 (&d)[V], note own,
+                                  const float4 *keys, const float4 *values, int seen, acf_real scale) {
+    const acf_real weight = __expf(products<V>(q, keys) - own.lse);
+    const acf_real back = weight * (products<V>(d, values) - own.dot) * scale;
     const acf_real ds = !EDGE || (int)threadIdx.x % GROUP < seen ? back : 0;
     forget();
 #pragma unroll
@@ -248,13 +220,18 @@ static __device__ void query_back(float4 (&dq)[V], const float4 (&q)[V], const f
 
 /* The gradient of this group's query. */
 template <int V, bool WHOLE>
-static __device__ void queries_bwd(acf_real *dqkv, const table &b, const source &from, const seat &p, const sequences &s) {
+static __device__ void queries_bwd(acf_real *dqkv, const table &b, const source &from, const seat &p,
+                                   const sequences &s) {
     const int64_t e = element(s, p.live ? p.t : p.first, p.k);
     const int last = p.warp < p.L ? min(p.warp + TOKENS, p.L) : 0; /* behind what the warp sees */
     float4 q[V], d[V], dq[V] = {};
     note own;
-    if (WHOLE) from_tile<V>(q, b.queries, p.g), from_tile<V>(d, b.douts, p.g), own = b.notes[p.g];
-    else load<V>(q, from.qkv + e * 3 * s.W + p.at, s), load<V>(d, from.dout + e * s.W + p.at, s), own = note_of<V>(from.out, from.dout, from.lse, e, p, s);
+    if (WHOLE) {
+        from_tile<V>(q, b.queries, p.g), from_tile<V>(d, b.douts, p.g), own = b.notes[p.g];
+    } else {
+        load<V>(q, from.qkv + e * 3 * s.W + p.at, s), load<V>(d, from.dout + e * s.W + p.at, s);
+        own = note_of<V>(from.out, from.dout, from.lse, e, p, s);
+    }
 #pragma unroll
     for (int i = 0; i < V; i++) q[i] = times(s.scale, q[i]);
     for (int j0 = 0; j0 <= p.first; j0 += p.tile) {
@@ -266,21 +243,26 @@ static __device__ void queries_bwd(acf_real *dqkv, const table &b, const source 
 #pragma unroll 1
         for (int j = j0; j < min(j0 + p.tile, last); j += GROUP) {
             const int row = (j - j0) * GROUP * V;
-            if (j + GROUP - 1 <= p.warp) query_back<V, false>(dq, q, d, own, b.keys + row, b.values + row, GROUP, s.scale);
-            else query_back<V, true>(dq, q, d, own, b.keys + row, b.values + row, min(p.t, p.L - 1) - j + 1, s.scale);
+            if (j + GROUP - 1 <= p.warp)
+                query_back<V, false>(dq, q, d, own, b.keys + row, b.values + row, GROUP, s.scale);
+            else
+                query_back<V, true>(dq, q, d, own, b.keys + row, b.values + row, min(p.t, p.L - 1) - j + 1, s.scale);
         }
     }
     if (p.live) add_to<V>(dqkv + e * 3 * s.W + p.at, dq, s);
 }
 
-/* dk and dv of four queries, whose notes begin at `asked`: those from..to-1 see the key; EDGE false: all of them. k is scaled. */
+/* dk and dv of four queries, whose notes begin at `asked`: those from..to-1 see the key;
+ * EDGE false: all of them. k is scaled. */
 template <int V, bool EDGE>
-static __device__ void key_back(float4 (&dk)[V], float4 (&dv)[V], const float4 (&k)[V], const float4 (&v)[V], const note *asked, const float4 *queries,
-                                const float4 *douts, int from, int to, acf_real scale) {
+static __device__ void key_back(float4 (&dk)[V], float4 (&dv)[V], const float4 (&k)[V], const float4 (&v)[V],
+                                const note *asked, const float4 *queries, const float4 *douts, int from, int to,
+                                acf_real scale) {
     const int lane = threadIdx.x % GROUP;
     const note n = asked[lane];
     const bool seen = !EDGE || (lane >= from && lane < to);
-    const acf_real weight = __expf(products<V>(k, queries) - n.lse), back = weight * (products<V>(v, douts) - n.dot) * scale;
+    const acf_real weight = __expf(products<V>(k, queries) - n.lse);
+    const acf_real back = weight * (products<V>(v, douts) - n.dot) * scale;
     const acf_real pr = seen ? weight : 0, ds = seen ? back : 0;
     forget();
 #pragma unroll
@@ -310,8 +292,10 @@ static __device__ void keys_bwd(acf_real *dqkv, const table &b, const source &fr
         for (int t = max(t0, p.warp); t < min(t0 + p.tile, p.L); t += GROUP) {
             const int row = (t - t0) * GROUP * V;
             const note *asked = b.notes + (t - t0);
-            if (t >= p.warp + TOKENS - 1 && t + GROUP <= p.L) key_back<V, false>(dk, dv, k, v, asked, b.queries + row, b.douts + row, 0, GROUP, s.scale);
-            else key_back<V, true>(dk, dv, k, v, asked, b.queries + row, b.douts + row, p.t - t, p.L - t, s.scale);
+            if (t >= p.warp + TOKENS - 1 && t + GROUP <= p.L)
+                key_back<V, false>(dk, dv, k, v, asked, b.queries + row, b.douts + row, 0, GROUP, s.scale);
+            else
+                key_back<V, true>(dk, dv, k, v, asked, b.queries + row, b.douts + row, p.t - t, p.L - t, s.scale);
         }
     }
     if (!p.live) return;
@@ -321,7 +305,8 @@ static __device__ void keys_bwd(acf_real *dqkv, const table &b, const source &fr
 
 /* Adds to dqkv (T,3W). */
 template <int V, bool WHOLE>
-static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2) attention_bwd(acf_real *dqkv, source from, sequences s) {
+static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2)
+    attention_bwd(acf_real *dqkv, source from, sequences s) {
     const seat p = seat_of(s);
     const table b = table_of<V, WHOLE>(p);
     if (!exists(s, p.first, p.k)) return;
@@ -334,105 +319,7 @@ static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2) attention_b
     keys_bwd<V, WHOLE>(dqkv, b, from, p, s);
 }
 
-/* ---- one token of a row --------------------------------------------------------------------------------------------------------- */
-
-/* The token's place among those of its row, by all lanes: the tokens of the row before it. */
-static __device__ int64_t step_of(const sequences &s, int32_t token, int64_t k) {
-    const int lane = threadIdx.x % 32;
-    int64_t t = 0;
-    for (int64_t i = 0; i < s.D; i += 32) {
-        const int before = __popc(__ballot_sync(ALL, i + lane < s.D && s.first[i + lane] + k < token));
-        t += before;
-        if (before < 32) break;
-    }
-    return t;
-}
-
-/* cache: this head's part of the token's row, from qkv. */
-static __device__ void remember(acf_real *cache, const acf_real *qkv, const sequences &s, int lane, int lanes) {
-    for (int64_t c = lane; c < s.H; c += lanes)
-        for (int part = 0; part < 3; part++) cache[part * s.W + c] = qkv[part * s.W + c];
-}
-
-/* out (n,W): a warp a token and head. Each group goes through every eighth key, and what the groups have seen is put together. */
-template <int V>
-static __global__ void __launch_bounds__(128) step_fwd(acf_real *__restrict__ out, acf_real *cache, const acf_real *__restrict__ qkv,
-                                                       const int32_t *__restrict__ token, int64_t n, sequences s) {
-    const int64_t i = acf_thread() / 32, e = i / s.heads, W = s.W, at = i % s.heads * s.H;
-    const int lane = threadIdx.x % 32, g = lane / GROUP;
-    if (e >= n) return;
-    const int32_t own = token[e];
-    if (own < 0) {
-        for (int64_t c = lane; c < s.H; c += 32) out[e * W + at + c] = 0;
-        return;
-    }
-    const acf_real *here = qkv + e * 3 * W + at;
-    const int64_t k = s.rank[s.row_of[own]], t = step_of(s, own, k);
-    float4 q[V], key[V], value[V];
-    view<V> w = {{}, -INFINITY, 0};
-    load<V>(q, here, s);
-    for (int64_t j0 = 0; j0 <= t; j0 += TOKENS) {
-        const int64_t j = j0 + g;
-        const acf_real *from = j < t ? cache + element(s, j, k) * 3 * W + at : here;
-        acf_real score = 0;
-        load<V>(key, from + W, s), load<V>(value, from + 2 * W, s);
-#pragma unroll
-        for (int c = 0; c < V; c++) score += dot(q[c], key[c]);
-        score = group_sum(score) * s.scale;
-        if (j > t) continue; /* the last round, and no lane is waited for in what follows */
-        const acf_real most = fmaxf(w.most, score), shrink = __expf(w.most - most), p = __expf(score - most);
-        w.most = most, w.sum = w.sum * shrink + p;
-#pragma unroll
-        for (int c = 0; c < V; c++) w.out[c] = times(shrink, w.out[c]), add(w.out[c], p, value[c]);
-    }
-    __syncwarp();
-    acf_real most = w.most;
-    for (int d = 4; d < 32; d *= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, d));
-    const acf_real share = t < g ? 0 : __expf(w.most - most); /* a group may have seen none */
-    acf_real sum = w.sum * share;
-    for (int d = 4; d < 32; d *= 2) sum += __shfl_xor_sync(ALL, sum, d);
-#pragma unroll
-    for (int c = 0; c < V; c++) {
-        float4 o = times(share, w.out[c]);
-        for (int d = 4; d < 32; d *= 2) {
-            o.x += __shfl_xor_sync(ALL, o.x, d), o.y += __shfl_xor_sync(ALL, o.y, d);
-            o.z += __shfl_xor_sync(ALL, o.z, d), o.w += __shfl_xor_sync(ALL, o.w, d);
-        }
-        if (g == 0) put(out + e * W + at, 16 * c + 4 * lane, times(1 / sum, o), s);
-    }
-    remember(cache + (int64_t)own * 3 * W + at, here, s, lane, 32);
-}
-
-/* ---- heads of any width ----------------------------------------------------------------------------------------------------------- */
-
-/* p (n) = scale x · key_j, keys of the row of rank k from `keys` on: a warp a key. */
-static __device__ void wide_dots(acf_real *p, const acf_real *x, const acf_real *keys, int64_t stride, acf_real scale, int64_t n, int64_t k,
-                                 const sequences &s) {
-    for (int64_t j = threadIdx.x / 32; j < n; j += blockDim.x / 32) {
-        acf_real sum = 0;
-        for (int64_t c = threadIdx.x % 32; c < s.H; c += 32) sum += x[c] * keys[element(s, j, k) * stride + c];
-        sum = acf_warp_sum(sum);
-        if (threadIdx.x % 32 == 0) p[j] = scale * sum;
-    }
-}
-
-/* out (H) of a query that sees n tokens of qkv (.,3W), which begins with this head; p (n) is scratch. The log-sum-exp. Every thread must call it. */
-static __device__ acf_real wide_answer(acf_real *out, acf_real *p, const acf_real *q, const acf_real *qkv, int64_t n, int64_t k, const sequences &s) {
-    wide_dots(p, q, qkv + s.W, 3 * s.W, s.scale, n, k, s);
-    __syncthreads();
-    acf_real most = -INFINITY, sum = 0;
-    for (int64_t j = threadIdx.x % 32; j < n; j += 32) most = fmaxf(most, p[j]);
-    for (int d = 16; d > 0; d /= 2) most = fmaxf(most, __shfl_xor_sync(ALL, most, d));
-    for (int64_t j = threadIdx.x % 32; j < n; j += 32) sum += expf(p[j] - most);
-    sum = acf_warp_sum(sum);
-    for (int64_t c = threadIdx.x; c < s.H; c += blockDim.x) {
-        acf_real all = 0;
-        for (int64_t j = 0; j < n; j++) all += expf(p[j] - most) * qkv[element(s, j, k) * 3 * s.W + 2 * s.W + c];
-        out[c] = all / sum;
-    }
-    __syncthreads(); /* p is the next query's */
-    return most + logf(sum);
-}
+/* ---- heads of any width ------------------------------------------------------------------------------------------ */
 
 /* A block a row and head; room (blocks,D). */
 static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *room, sequences s) {
@@ -440,14 +327,15 @@ static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qk
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], at = h * s.H;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
-        const acf_real sum = wide_answer(out + e * s.W + at, room + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at, t + 1, k, s);
+        const acf_real sum = wide_answer(out + e * s.W + at, room + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at,
+                                         t + 1, k, s);
         if (lse && threadIdx.x == 0) lse[e * s.heads + h] = sum;
     }
 }
 
 /* room (blocks,2,D): probabilities, and gradients of scores. */
-static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse, const acf_real *qkv, acf_real *room,
-                                sequences s) {
+static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse,
+                                const acf_real *qkv, acf_real *room, sequences s) {
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], W = s.W, at = h * s.H;
     acf_real *p = room + blockIdx.x * 2 * s.D, *ds = p + s.D;
     for (int64_t t = 0; t < L; t++) {
@@ -477,37 +365,7 @@ static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_
     }
 }
 
-/* A block a token and head; room (blocks,D). */
-static __global__ void wide_step(acf_real *out, acf_real *cache, const acf_real *qkv, const int32_t *token, acf_real *room, sequences s) {
-    const int64_t e = blockIdx.x / s.heads, at = blockIdx.x % s.heads * s.H;
-    const int32_t own = token[e];
-    for (int64_t c = threadIdx.x; own < 0 && c < s.H; c += blockDim.x) out[e * s.W + at + c] = 0;
-    if (own < 0) return;
-    const int64_t k = s.rank[s.row_of[own]], t = step_of(s, own, k);
-    remember(cache + (int64_t)own * 3 * s.W + at, qkv + e * 3 * s.W + at, s, (int)threadIdx.x, (int)blockDim.x);
-    __syncthreads();
-    wide_answer(out + e * s.W + at, room + blockIdx.x * s.D, qkv + e * 3 * s.W + at, cache + at, t + 1, k, s);
-}
-
-/* ---- host side ---------------------------------------------------------------------------------------------------------------------- */
-
-/* So many bytes can be read at once from where a is. */
-static bool on_four(const void *a) { return !a || (uintptr_t)a % sizeof(float4) == 0; }
-
-static sequences sequences_of(const acf_subset *u, int64_t W, int heads, const acf_real *a, const acf_real *b, const acf_real *c, const acf_real *d) {
-    const int64_t H = W / heads;
-    const bool aligned = H % 4 == 0 && on_four(a) && on_four(b) && on_four(c) && on_four(d);
-    return {u->row, u->rank, u->size, u->first, u->active, u->row_of, u->N, u->D, u->T, W, (int)H, heads, (acf_real)(1 / sqrt((double)H)), aligned};
-}
-
-/* The call for heads of this width, with V: lanes have 4 V numbers each. */
-#define BY_WIDTH(kernel, H, ...)                                                                                       \
-    do {                                                                                                               \
-        if ((H) <= 16) kernel<1> __VA_ARGS__;                                                                          \
-        else if ((H) <= 32) kernel<2> __VA_ARGS__;                                                                     \
-        else if ((H) <= 64) kernel<4> __VA_ARGS__;                                                                     \
-        else kernel<8> __VA_ARGS__;                                                                                    \
-    } while (0)
+/* ---- host side --------------------------------------------------------------------------------------------------- */
 
 /* The shape of launches over all tokens: two tiles of the forward fit into 48 KB. */
 typedef struct shape {
@@ -524,23 +382,27 @@ static shape shape_of(const sequences &s) {
             (size_t)tile * 2 * row, (size_t)tile * ((s.D <= tile ? 4 : 2) * row + sizeof(note))};
 }
 
-/* Short rows: this many warps a row and head; 0 where tensor cores cannot take them, or products are to be those of floats. */
+/* Short rows: this many warps a row and head; 0 where tensor cores cannot take them,
+ * or products are to be those of floats. */
 static int short_warps(const acf_device *dev, const sequences &s) {
     const bool fits = s.aligned && (s.H == 32 || s.H == 64) && s.D <= SIDE * MOST_WARPS;
     return fits && dev->precision != ACF_PRECISION_FLOAT ? (int)acf_ceil_div(s.D, SIDE) : 0;
 }
 
-static acf_status launch_short_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, int warps, const sequences &s, cudaStream_t stream) {
+static acf_status launch_short_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, int warps, const sequences &s,
+                                   cudaStream_t stream) {
     static void (*const kernels[2][MOST_WARPS])(acf_real *, acf_real *, const acf_real *, sequences) = {
         {short_fwd<32, 1>, short_fwd<32, 2>, short_fwd<32, 3>, short_fwd<32, 4>},
         {short_fwd<64, 1>, short_fwd<64, 2>, short_fwd<64, 3>, short_fwd<64, 4>}};
     void (*kernel)(acf_real *, acf_real *, const acf_real *, sequences) = kernels[s.H == 64][warps - 1];
-    ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared));
     kernel<<<(unsigned)(s.N * s.heads), 32 * warps, 0, stream>>>(out, lse, qkv, s);
     return ACF_LAUNCHED("attention");
 }
 
-static acf_status launch_short_bwd(acf_real *dqkv, const source &from, int warps, const sequences &s, cudaStream_t stream) {
+static acf_status launch_short_bwd(acf_real *dqkv, const source &from, int warps, const sequences &s,
+                                   cudaStream_t stream) {
 #define WITH_ROOM(H, M) {short_bwd<H, M>, plan<H, M>::all}
     static const struct {
         void (*run)(acf_real *, source, sequences);
@@ -550,14 +412,18 @@ static acf_status launch_short_bwd(acf_real *dqkv, const source &from, int warps
     const auto &kernel = kernels[s.H == 64][warps - 1];
     const int bytes = kernel.floats * (int)sizeof(float);
     ACF_CUDA(cudaFuncSetAttribute(kernel.run, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    ACF_CUDA(cudaFuncSetAttribute(kernel.run, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+    ACF_CUDA(cudaFuncSetAttribute(kernel.run, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared));
     kernel.run<<<(unsigned)(s.N * s.heads), 32 * warps, bytes, stream>>>(dqkv, from, s);
     return ACF_LAUNCHED("attention");
 }
 
-template <int V> static acf_status launch_bwd(acf_real *dqkv, const source &from, const shape &p, const sequences &s, cudaStream_t stream) {
+template <int V>
+static acf_status launch_bwd(acf_real *dqkv, const source &from, const shape &p, const sequences &s,
+                             cudaStream_t stream) {
     void (*kernel)(acf_real *, source, sequences) = p.whole ? attention_bwd<V, true> : attention_bwd<V, false>;
-    if (p.backward > 48 << 10) ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.backward));
+    if (p.backward > 48 << 10)
+        ACF_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)p.backward));
     kernel<<<p.grid, p.threads, p.backward, stream>>>(dqkv, from, s);
     return ACF_LAUNCHED("attention");
 }
@@ -596,28 +462,13 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_bwd(dqkv, from, warps, s, stream);
     acf_status status = ACF_OK;
-    if (room) wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(dqkv, out->grad, out->data, a->lse, qkv->data, room, s);
-    else BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
+    if (room)
+        wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(
+            dqkv, out->grad, out->data, a->lse, qkv->data, room, s);
+    else
+        BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
     acf_arena_release(t->mem, mark);
     return status ? status : ACF_LAUNCHED("attention");
 }
 
 ACF_CUDA_OP(attention, forward, backward);
-
-static acf_status step_forward(acf_tape *t, acf_node *n) {
-    const acf_attention_step_attrs *a = (const acf_attention_step_attrs *)n->attr;
-    const acf_tensor *qkv = n->in[0], *cache = n->in[1], *out = n->out[0];
-    const sequences s = sequences_of(a->s, out->dim[1], a->heads, qkv->data, out->data, cache->data, NULL);
-    const int64_t heads = qkv->dim[0] * s.heads;
-    cudaStream_t stream = acf_cuda_stream(t->dev);
-    acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *room = s.H > WIDEST ? acf_tape_reals(t, heads * s.D) : NULL;
-    ACF_TRY(acf_tape_status(t));
-    if (heads == 0) return ACF_OK;
-    if (room) wide_step<<<(unsigned)heads, WIDE_THREADS, 0, stream>>>(out->data, cache->data, qkv->data, a->token, room, s);
-    else BY_WIDTH(step_fwd, s.H, <<<acf_blocks(heads, 4), 128, 0, stream>>>(out->data, cache->data, qkv->data, a->token, qkv->dim[0], s));
-    acf_arena_release(t->mem, mark);
-    return ACF_LAUNCHED("attention_step");
-}
-
-ACF_CUDA_OP(attention_step, step_forward, NULL);

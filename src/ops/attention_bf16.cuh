@@ -1,20 +1,23 @@
-/* Causal attention of short rows on tensor cores, where all that is read and written is bf16: for heads of 32 and 64 numbers and rows of at most 64
- * tokens. Softmaxes and sums are float.
+/* Causal attention of short rows on tensor cores, where all that is read and written is bf16:
+ * for heads of 32 and 64 numbers and rows of at most 64 tokens. Softmaxes and sums are float.
  *
- * A block has a row and head, and a warp for every 16 of its tokens: their queries in the forward, and first their keys and then their queries in the
- * backward, as in attention_mma.cuh. The row's tokens are in shared memory as tiles (16 M,H) whose rows are 16 bytes longer than they need to be, so
- * that ldmatrix finds eight of them in different banks. One way to address 16 by 16 numbers serves for all factors:
+ * A block has a row and head, and a warp for every 16 of its tokens: their queries in the forward,
+ * and first their keys and then their queries in the backward, as in attention_mma.cuh.
+ * The row's tokens are in shared memory as tiles (16 M,H) whose rows are 16 bytes longer than they need to be,
+ * so that ldmatrix finds eight of them in different banks. One way to address 16 by 16 numbers serves for all factors:
  *
- *     r = ldmatrix           first factor {r0,r1,r2,r3}; second, by rows: {r0,r2} and {r1,r3} for eight columns of the result each
+ *     r = ldmatrix           first factor {r0,r1,r2,r3};
+ *                            second, by rows: {r0,r2} and {r1,r3} for eight columns of the result each
  *     r = ldmatrix.trans     second factor, by columns: {r0,r1} and {r2,r3}; first, turned: {r0,r2,r1,r3}
  *
- * The backward makes turned scores, keys by queries, so that probabilities and their gradients are in place for values and keys; for queries gradients
- * go through shared memory, where values and gradients of outputs were. Results leave by the rows of queries, 16 bytes a lane. Every sum has one
- * order, and every gradient one owner. Behind a row's last token there are zeros. */
+ * The backward makes turned scores, keys by queries, so that probabilities and their gradients are in place
+ * for values and keys; for queries gradients go through shared memory, where values and gradients of outputs were.
+ * Results leave by the rows of queries, 16 bytes a lane. Every sum has one order, and every gradient one owner.
+ * Behind a row's last token there are zeros. */
 #ifndef ACF_OPS_ATTENTION_BF16_CUH
 #define ACF_OPS_ATTENTION_BF16_CUH
 
-#include "ops/mma.cuh"
+#include "ops/attention_scores.cuh"
 
 #include <cuda_bf16.h>
 
@@ -28,18 +31,21 @@ typedef struct short_rows {
     float scale;
 } short_rows;
 
-#define SIDE 16      /* tokens of a warp */
-#define MOST_WARPS 4 /* of a block */
-#define LOG2_E 1.4426950408889634f
-
 /* r = 16 by 16 numbers from row and column on, of a matrix in shared memory with so many numbers a row. */
-template <bool TURNED> static __device__ void load16(uint32_t (&r)[4], const bf16 *from, int pitch, int row, int column) {
+template <bool TURNED>
+static __device__ void load16(uint32_t (&r)[4], const bf16 *from, int pitch, int row, int column) {
     const int lane = (int)threadIdx.x % 32;
     const uint32_t at = (uint32_t)__cvta_generic_to_shared(from + (row + lane % 16) * pitch + column + lane / 16 * 8);
     if (TURNED)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(at)
+                     : "memory");
     else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(at)
+                     : "memory");
 }
 
 /* A block's row and head: where its tokens are, -1 behind the last. */
@@ -55,7 +61,10 @@ template <int H, int M> static __device__ void fetch(bf16 *tile, const bf16 *fro
     for (int i = 0; i < H / 16; i++) {
         const int chunk = (int)threadIdx.x + 32 * M * i, r = chunk / (H / 8), c = chunk % (H / 8) * 8, e = where[r];
         const uint32_t to = (uint32_t)__cvta_generic_to_shared(tile + r * (H + 8) + c);
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from + (e < 0 ? 0 : e * stride) + c), "r"(e < 0 ? 0 : 16) : "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :
+                     : "r"(to), "l"(from + (e < 0 ? 0 : e * stride) + c), "r"(e < 0 ? 0 : 16)
+                     : "memory");
     }
 }
 static __device__ void arrive(void) {
@@ -64,14 +73,17 @@ static __device__ void arrive(void) {
 }
 
 /* Rows of 16 tokens = scale d (16,H), by way of a tile that is this warp's own. */
-template <int H> static __device__ void leave(bf16 *to, int64_t stride, const int *where, bf16 *tile, const float (&d)[H / 8][4], const float (&scale)[2]) {
+template <int H>
+static __device__ void leave(bf16 *to, int64_t stride, const int *where, bf16 *tile, const float (&d)[H / 8][4],
+                             const float (&scale)[2]) {
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     __syncwarp();
 #pragma unroll
     for (int n = 0; n < H / 8; n++)
 #pragma unroll
         for (int r = 0; r < 2; r++)
-            *(uint32_t *)(tile + (g + 8 * r) * (H + 8) + 8 * n + 2 * t) = two_bf16(scale[r] * d[n][2 * r], scale[r] * d[n][2 * r + 1]);
+            *(uint32_t *)(tile + (g + 8 * r) * (H + 8) + 8 * n + 2 * t) =
+                two_bf16(scale[r] * d[n][2 * r], scale[r] * d[n][2 * r + 1]);
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < H / 16; i++) {
@@ -83,12 +95,14 @@ template <int H> static __device__ void leave(bf16 *to, int64_t stride, const in
 /* This thread's share of the zeros in rows of so many numbers behind the last token. */
 static __device__ void clear_tail(bf16 *x, int64_t width, const short_rows &s) {
     const int64_t end = s.T * width / 8, threads = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = s.first[s.D] * width / 8 + (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += threads) ((uint4 *)x)[i] = make_uint4(0, 0, 0, 0);
+    for (int64_t i = s.first[s.D] * width / 8 + (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += threads)
+        ((uint4 *)x)[i] = make_uint4(0, 0, 0, 0);
 }
 
 /* d (16,16) as a first factor. */
 static __device__ void as_factor(uint32_t (&a)[4], const float (&d)[2][4]) {
-    a[0] = two_bf16(d[0][0], d[0][1]), a[1] = two_bf16(d[0][2], d[0][3]), a[2] = two_bf16(d[1][0], d[1][1]), a[3] = two_bf16(d[1][2], d[1][3]);
+    a[0] = two_bf16(d[0][0], d[0][1]), a[1] = two_bf16(d[0][2], d[0][3]);
+    a[2] = two_bf16(d[1][0], d[1][1]), a[3] = two_bf16(d[1][2], d[1][3]);
 }
 
 /* d (16,16) += tokens a (16,H) times tokens b (16,H). */
@@ -104,7 +118,8 @@ template <int H> static __device__ void by_rows(float (&d)[2][4], const bf16 *a,
 }
 
 /* d (16,H) += a (16,16) times tokens b (16,H). */
-template <int H> static __device__ void by_columns(float (&d)[H / 8][4], const uint32_t (&a)[4], const bf16 *b, int at_b) {
+template <int H>
+static __device__ void by_columns(float (&d)[H / 8][4], const uint32_t (&a)[4], const bf16 *b, int at_b) {
 #pragma unroll
     for (int i = 0; i < H / 16; i++) {
         uint32_t y[4];
@@ -114,21 +129,12 @@ template <int H> static __device__ void by_columns(float (&d)[H / 8][4], const u
     }
 }
 
-/* Over the four lanes of a row. */
-static __device__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-static __device__ float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
-/* ---- forward ------------------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* out (T,W), zeros behind the last token; lse (T,heads). */
 template <int H, int M>
-static __global__ void __launch_bounds__(32 * M, 16 / M) narrow_fwd(bf16 *__restrict__ out, float *__restrict__ lse, const bf16 *__restrict__ qkv, short_rows s) {
+static __global__ void __launch_bounds__(32 * M, 16 / M)
+    narrow_fwd(bf16 *__restrict__ out, float *__restrict__ lse, const bf16 *__restrict__ qkv, short_rows s) {
     __shared__ uint4 memory[3 * SIDE * M * (H + 8) / 8];
     __shared__ int where[SIDE * M];
     const int64_t W = s.W;
@@ -148,13 +154,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M) narrow_fwd(bf16 *__rest
     for (int j = 0; j < M; j++)
         if (j <= w) {
             by_rows<H>(p[j], queries, SIDE * w, keys, SIDE * j);
-#pragma unroll
-            for (int n = 0; n < 2; n++)
-#pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    if (j == w && 8 * n + 2 * t + c % 2 > g + 8 * (c / 2)) p[j][n][c] = -INFINITY;
-                    most[c / 2] = fmaxf(most[c / 2], p[j][n][c]);
-                }
+            go_on(most, p[j], j == w, g, t);
         }
     const float scale = s.scale * LOG2_E;
 #pragma unroll
@@ -166,7 +166,8 @@ static __global__ void __launch_bounds__(32 * M, 16 / M) narrow_fwd(bf16 *__rest
 #pragma unroll
             for (int n = 0; n < 2; n++)
 #pragma unroll
-                for (int c = 0; c < 4; c++) p[j][n][c] = exp2f(p[j][n][c] * scale - less[c / 2]), sum[c / 2] += p[j][n][c];
+                for (int c = 0; c < 4; c++)
+                    p[j][n][c] = exp2f(p[j][n][c] * scale - less[c / 2]), sum[c / 2] += p[j][n][c];
             uint32_t a[4];
             as_factor(a, p[j]);
             by_columns<H>(o, a, values, SIDE * j);
@@ -182,22 +183,24 @@ static __global__ void __launch_bounds__(32 * M, 16 / M) narrow_fwd(bf16 *__rest
     leave<H>(out + at, W, where + SIDE * w, queries + SIDE * w * (H + 8), o, part);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------------------ */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* dqkv (T,3W), zeros behind the last token. */
 template <int H, int M>
 static __global__ void __launch_bounds__(32 * M, 16 / M)
-    narrow_bwd(bf16 *__restrict__ dqkv, const bf16 *__restrict__ dout, const bf16 *__restrict__ out, const float *__restrict__ lse,
-               const bf16 *__restrict__ qkv, short_rows s) {
+    narrow_bwd(bf16 *__restrict__ dqkv, const bf16 *__restrict__ dout, const bf16 *__restrict__ out,
+               const float *__restrict__ lse, const bf16 *__restrict__ qkv, short_rows s) {
     constexpr int P = H + 8, TILE = SIDE * M * P, TURN = SIDE * M + 8;
     __shared__ uint4 memory[4 * TILE / 8];
-    __shared__ __align__(16) float2 notes[SIDE * M]; /* of a query: log-sum-exp by log2 e, and the product of out and dout */
+    /* of a query: log-sum-exp by log2 e, and the product of out and dout */
+    __shared__ __align__(16) float2 notes[SIDE * M];
     __shared__ int where[SIDE * M];
     const int64_t W = s.W;
     const int k = (int)blockIdx.x / s.heads, h = (int)blockIdx.x % s.heads, at = h * H;
     find<M>(where, k, s);
     if (where[0] < 0) return clear_tail(dqkv, 3 * W, s);
-    bf16 *queries = (bf16 *)memory, *keys = queries + TILE, *values = keys + TILE, *douts = values + TILE, *turn = values;
+    bf16 *queries = (bf16 *)memory, *keys = queries + TILE, *values = keys + TILE, *douts = values + TILE;
+    bf16 *turn = values;
     fetch<H, M>(queries, qkv + at, 3 * W, where);
     fetch<H, M>(keys, qkv + W + at, 3 * W, where);
     fetch<H, M>(values, qkv + 2 * W + at, 3 * W, where);
@@ -212,7 +215,8 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
         float sum = 0;
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            sum += __uint_as_float(a[j] << 16) * __uint_as_float(b[j] << 16) + __uint_as_float(a[j] & 0xffff0000u) * __uint_as_float(b[j] & 0xffff0000u);
+            sum += __uint_as_float(a[j] << 16) * __uint_as_float(b[j] << 16) +
+                   __uint_as_float(a[j] & 0xffff0000u) * __uint_as_float(b[j] & 0xffff0000u);
 #pragma unroll
         for (int d = H / 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
         /* behind the last token probabilities are 0 */
@@ -253,7 +257,8 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
         const int first = SIDE * (w + j);
         if (w + j >= M || where[first] < 0) continue;
 #pragma unroll
-        for (int c = 0; c < 4; c++) *(uint32_t *)(turn + (SIDE * w + g + c % 2 * 8) * TURN + first + c / 2 * 8 + 2 * t) = ds[j][c];
+        for (int c = 0; c < 4; c++)
+            *(uint32_t *)(turn + (SIDE * w + g + c % 2 * 8) * TURN + first + c / 2 * 8 + 2 * t) = ds[j][c];
     }
     bf16 *own = queries + SIDE * w * P;
     if (live) {

@@ -1,44 +1,31 @@
-/* Causal attention of short rows on tensor cores, in tf32: for heads of 32 and 64 numbers and rows of at most 64 tokens. Softmaxes, sums, and all
- * that is read and written are float.
+/* Causal attention of short rows on tensor cores, in tf32: for heads of 32 and 64 numbers and rows of at most
+ * 64 tokens. Softmaxes, sums, and all that is read and written are float.
  *
- * A block has a row and head, and a warp for every 16 of its tokens: their queries in the forward, and first their keys and then their queries in the
- * backward. A block's tokens are in shared memory, rounded to tf32, as tiles (16 M,H). Which number of a head and which token goes to which place of a
- * fragment is free as long as both factors agree, and so chosen that lanes read 16 bytes:
+ * A block has a row and head, and a warp for every 16 of its tokens: their queries in the forward, and first their keys
+ * and then their queries in the backward. A block's tokens are in shared memory, rounded to tf32, as tiles (16 M,H).
+ * Which number of a head and which token goes to which place of a fragment is free as long as both factors agree,
+ * and so chosen that lanes read 16 bytes:
  *
- *     both factors by rows (scores)    lane 4g + t has numbers 16i + 4t .. + 3 of token g, for two products of 8 numbers
- *     second factor by columns         tokens 2t and 2t + 1, numbers 4 turned(g) .. + 3 of 32, for four products; the first factor is what a product
- *                                      left in registers, and rows of the result have four neighbours in a lane, 16 in four
+ *     both factors by rows (scores)   lane 4g + t has numbers 16i + 4t .. + 3 of token g, for two products of 8 numbers
+ *     second factor by columns        tokens 2t and 2t + 1, numbers 4 turned(g) .. + 3 of 32, for four products;
+ *                                     the first factor is what a product left in registers, and rows of the result
+ *                                     have four neighbours in a lane, 16 in four
  *
- * Four numbers c of token r lie where c ^ turned(r) would, and no two of eight lanes that read together want the same banks. The backward makes
- * turned scores, keys by queries, whose probabilities and gradients are in place for those of values and keys; for those of queries they are
- * turned through shared memory, where values and gradients of outputs were. Every sum has one order, and every gradient one owner. A value that is
- * no number reaches the tokens before it among its 16, too. */
+ * Four numbers c of token r lie where c ^ turned(r) would, and no two of eight lanes that read together
+ * want the same banks. The backward makes turned scores, keys by queries, whose probabilities and gradients
+ * are in place for those of values and keys; for those of queries they are turned through shared memory,
+ * where values and gradients of outputs were. Every sum has one order, and every gradient one owner.
+ * A value that is no number reaches the tokens before it among its 16, too. */
 #ifndef ACF_OPS_ATTENTION_MMA_CUH
 #define ACF_OPS_ATTENTION_MMA_CUH
 
-#include "ops/mma.cuh"
-
-/* Token t of the row of rank k is element first[t] + k. */
-typedef struct sequences {
-    const int32_t *row, *rank, *size, *first, *active, *row_of;
-    int64_t N, D, T, W;
-    int H, heads;
-    acf_real scale;
-    bool aligned; /* four numbers at a time can be read and written */
-} sequences;
-
-static __device__ int64_t element(const sequences &s, int64_t t, int64_t k) { return s.first[t] + k; }
-/* Has it one? Known before the row's length is, which is two loads away. */
-static __device__ bool exists(const sequences &s, int64_t t, int64_t k) { return t < s.D && k < s.active[t]; }
+#include "ops/attention_pieces.cuh"
+#include "ops/attention_scores.cuh"
 
 /* What the backward reads. */
 typedef struct source {
     const acf_real *dout, *out, *lse, *qkv;
 } source;
-
-#define SIDE 16       /* tokens of a warp */
-#define MOST_WARPS 4  /* of a block */
-#define LOG2_E 1.4426950408889634f
 
 static __device__ int turned(int r) { return (r >> 1 & 3) | (r & 1) << 2; }
 
@@ -65,7 +52,8 @@ template <int H> static __device__ void by_columns(float (&d)[H / 8][4], const u
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int i = 0; i < H / 32; i++) {
-        const uint4 x = bits(b + 2 * t * H + 32 * i + 4 * (turned(g) ^ t)), y = bits(b + (2 * t + 1) * H + 32 * i + 4 * (turned(g) ^ t ^ 4));
+        const uint4 x = bits(b + 2 * t * H + 32 * i + 4 * (turned(g) ^ t));
+        const uint4 y = bits(b + (2 * t + 1) * H + 32 * i + 4 * (turned(g) ^ t ^ 4));
         mma_tf32(d[4 * i], a, x.x, y.x);
         mma_tf32(d[4 * i + 1], a, x.y, y.y);
         mma_tf32(d[4 * i + 2], a, x.z, y.z);
@@ -81,7 +69,8 @@ template <int H> static __device__ float4 made(const float (&d)[H / 8][4], int i
 
 /* A block's tokens, four numbers a thread: i-th of H/8. */
 template <int H, int M> static __device__ int token_of(int i) { return (int)threadIdx.x / (H / 4) + i * (128 * M / H); }
-template <int H, int M> static __device__ void fetch(float4 (&to)[H / 8], const acf_real *from, int64_t stride, const int *where) {
+template <int H, int M>
+static __device__ void fetch(float4 (&to)[H / 8], const acf_real *from, int64_t stride, const int *where) {
 #pragma unroll
     for (int i = 0; i < H / 8; i++) {
         const int e = where[token_of<H, M>(i)];
@@ -93,7 +82,8 @@ template <int H, int M> static __device__ void keep(float *tile, const float4 (&
 #pragma unroll
     for (int i = 0; i < H / 8; i++) {
         const int r = token_of<H, M>(i), c = (int)threadIdx.x % (H / 4);
-        *(uint4 *)(tile + r * H + 4 * (c ^ turned(r))) = {as_tf32(x[i].x), as_tf32(x[i].y), as_tf32(x[i].z), as_tf32(x[i].w)};
+        *(uint4 *)(tile + r * H + 4 * (c ^ turned(r))) =
+            {as_tf32(x[i].x), as_tf32(x[i].y), as_tf32(x[i].z), as_tf32(x[i].w)};
     }
 }
 
@@ -104,7 +94,7 @@ template <int M> static __device__ void find(int *where, int k, const sequences 
     __syncthreads();
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* This warp's queries against tokens b (16,H); q as rows_by_rows reads it. */
 template <int H> static __device__ void ask(float (&d)[2][4], const uint32_t (&q)[H / 8][4], const float *b) {
@@ -119,18 +109,9 @@ template <int H> static __device__ void ask(float (&d)[2][4], const uint32_t (&q
         }
 }
 
-/* Over the four lanes of a row. */
-static __device__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-static __device__ float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 /* Queries of tokens e[0] and e[1], below 0: none; q as rows_by_rows would read it. */
-template <int H> static __device__ void fetch_queries(uint32_t (&q)[H / 8][4], const acf_real *from, int64_t stride, const int (&e)[2]) {
+template <int H>
+static __device__ void fetch_queries(uint32_t (&q)[H / 8][4], const acf_real *from, int64_t stride, const int (&e)[2]) {
     const int t = (int)threadIdx.x % 4;
     float4 x[2][H / 16];
 #pragma unroll
@@ -152,7 +133,8 @@ template <int H> static __device__ void fetch_queries(uint32_t (&q)[H / 8][4], c
 /* This thread's share of the zeros behind the last token. */
 static __device__ void clear_tail(acf_real *out, int64_t behind, const sequences &s) {
     const int64_t four = s.W / 4, threads = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = behind * four + (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.T * four; i += threads) ((float4 *)out)[i] = {0, 0, 0, 0};
+    for (int64_t i = behind * four + (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.T * four; i += threads)
+        ((float4 *)out)[i] = {0, 0, 0, 0};
 }
 
 /* out (T,W), zeros behind the last token; lse (T,heads) or NULL. */
@@ -187,14 +169,7 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     float most[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
 #pragma unroll
     for (int j = 0; j < M; j++)
-        if (j <= w)
-#pragma unroll
-            for (int n = 0; n < 2; n++)
-#pragma unroll
-                for (int c = 0; c < 4; c++) {
-                    if (j == w && 8 * n + 2 * t + c % 2 > g + 8 * (c / 2)) p[j][n][c] = -INFINITY;
-                    most[c / 2] = fmaxf(most[c / 2], p[j][n][c]);
-                }
+        if (j <= w) go_on(most, p[j], j == w, g, t);
     const float scale = s.scale * LOG2_E;
     float less[2];
 #pragma unroll
@@ -206,8 +181,10 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
 #pragma unroll
             for (int n = 0; n < 2; n++) {
 #pragma unroll
-                for (int c = 0; c < 4; c++) p[j][n][c] = exp2f(p[j][n][c] * scale - less[c / 2]), sum[c / 2] += p[j][n][c];
-                const uint32_t a[4] = {as_tf32(p[j][n][0]), as_tf32(p[j][n][2]), as_tf32(p[j][n][1]), as_tf32(p[j][n][3])};
+                for (int c = 0; c < 4; c++)
+                    p[j][n][c] = exp2f(p[j][n][c] * scale - less[c / 2]), sum[c / 2] += p[j][n][c];
+                const uint32_t a[4] = {as_tf32(p[j][n][0]), as_tf32(p[j][n][2]),
+                                       as_tf32(p[j][n][1]), as_tf32(p[j][n][3])};
                 by_columns<H>(o, a, values + (j * SIDE + 8 * n) * H);
             }
 #pragma unroll
@@ -224,13 +201,14 @@ static __global__ void __launch_bounds__(32 * M, 16 / M)
     }
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------------------ */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Shared memory of the backward, in floats: keys, queries, values, gradients of outputs (16 M,H) each; of scores (16 M,16 M + 8), where the last two
- * were; two numbers of each query; elements. */
+/* Shared memory of the backward, in floats: keys, queries, values, gradients of outputs (16 M,H) each;
+ * of scores (16 M,16 M + 8), where the last two were; two numbers of each query; elements. */
 template <int H, int M> struct plan {
     static constexpr int tile = SIDE * M * H, stride = SIDE * M + 8, turn = SIDE * M * stride;
-    static constexpr int notes = 2 * tile + (turn > 2 * tile ? turn : 2 * tile), where = notes + 2 * SIDE * M, all = where + SIDE * M;
+    static constexpr int notes = 2 * tile + (turn > 2 * tile ? turn : 2 * tile);
+    static constexpr int where = notes + 2 * SIDE * M, all = where + SIDE * M;
 };
 
 /* Gradients to be added to are on their way to the L2 cache while the row is worked on. */
@@ -238,13 +216,16 @@ template <int H, int M> static __device__ void announce(const acf_real *dqkv, co
 #ifdef __CUDA_ARCH__
     for (int i = (int)threadIdx.x; i < SIDE * M * 3 * (H / 32); i += 32 * M) {
         const int e = where[i / (3 * (H / 32))], c = i % (3 * (H / 32));
-        if (e >= 0) asm volatile("prefetch.global.L2 [%0];" ::"l"(dqkv + e * 3 * W + c / (H / 32) * W + c % (H / 32) * 32));
+        if (e >= 0)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(dqkv + e * 3 * W + c / (H / 32) * W + c % (H / 32) * 32));
     }
 #endif
 }
 
 /* Rows of tokens e[0] and e[1] += scale × what by_columns made. */
-template <int H> static __device__ void add_made(acf_real *to, const float (&d)[H / 8][4], acf_real scale, int64_t stride, const int (&e)[2]) {
+template <int H>
+static __device__ void add_made(acf_real *to, const float (&d)[H / 8][4], acf_real scale, int64_t stride,
+                                const int (&e)[2]) {
     const int t = (int)threadIdx.x % 4;
     float4 there[2][H / 16];
 #pragma unroll
@@ -257,16 +238,20 @@ template <int H> static __device__ void add_made(acf_real *to, const float (&d)[
 #pragma unroll
         for (int i = 0; i < H / 16; i++) {
             const float4 x = made<H>(d, i / 2, i % 2, r), y = there[r][i];
-            if (e[r] >= 0) *(float4 *)(to + e[r] * stride + 16 * i + 4 * t) = {y.x + scale * x.x, y.y + scale * x.y, y.z + scale * x.z, y.w + scale * x.w};
+            if (e[r] >= 0)
+                *(float4 *)(to + e[r] * stride + 16 * i + 4 * t) = {y.x + scale * x.x, y.y + scale * x.y,
+                                                                    y.z + scale * x.z, y.w + scale * x.w};
         }
 }
 
 /* Adds to dqkv (T,3W). */
 template <int H, int M>
-static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M) short_bwd(acf_real *__restrict__ dqkv, source from, sequences s) {
+static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M)
+    short_bwd(acf_real *__restrict__ dqkv, source from, sequences s) {
     extern __shared__ float4 tiles[];
     typedef plan<H, M> in;
-    float *keys = (float *)tiles, *queries = keys + in::tile, *values = queries + in::tile, *douts = values + in::tile, *turn = values;
+    float *keys = (float *)tiles, *queries = keys + in::tile, *values = queries + in::tile, *douts = values + in::tile;
+    float *turn = values;
     float2 *notes = (float2 *)(keys + in::notes); /* of a query: log-sum-exp by log2 e, and Σ out dout */
     int *where = (int *)(keys + in::where);
     const int64_t W = s.W;
@@ -292,7 +277,8 @@ static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M) short_
             float sum = a[i].x * b[i].x + a[i].y * b[i].y + a[i].z * b[i].z + a[i].w * b[i].w;
             for (int d = H / 8; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
             /* behind the last token probabilities are 0 */
-            if (threadIdx.x % (H / 4) == 0) notes[r] = {e < 0 ? INFINITY : from.lse[(int64_t)e * s.heads + h] * LOG2_E, sum};
+            if (threadIdx.x % (H / 4) == 0)
+                notes[r] = {e < 0 ? INFINITY : from.lse[(int64_t)e * s.heads + h] * LOG2_E, sum};
         }
     }
     __syncthreads();
@@ -318,7 +304,8 @@ static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M) short_
                 const float x = seen ? exp2f(p[n][c] * scale - (c % 2 ? note.z : note.x)) : 0;
                 pr[c] = as_tf32(x), ds[j][n][c] = as_tf32(x * (dp[n][c] - (c % 2 ? note.w : note.y)));
             }
-            const uint32_t a[4] = {pr[0], pr[2], pr[1], pr[3]}, b[4] = {ds[j][n][0], ds[j][n][2], ds[j][n][1], ds[j][n][3]};
+            const uint32_t a[4] = {pr[0], pr[2], pr[1], pr[3]};
+            const uint32_t b[4] = {ds[j][n][0], ds[j][n][2], ds[j][n][1], ds[j][n][3]};
             by_columns<H>(dv, a, douts + (first + 8 * n) * H);
             by_columns<H>(dk, b, queries + (first + 8 * n) * H);
         }
@@ -332,8 +319,10 @@ static __global__ void __launch_bounds__(32 * M, (H == 64 ? 12 : 16) / M) short_
 #pragma unroll
         for (int n = 0; n < 2; n++)
 #pragma unroll
-            for (int c = 0; c < 4; c++)
-                turn[(first + 8 * n + 2 * t + c % 2) * in::stride + SIDE * w + g + 8 * (c / 2)] = __uint_as_float(ds[j][n][c]);
+            for (int c = 0; c < 4; c++) {
+                const int row = first + 8 * n + 2 * t + c % 2;
+                turn[row * in::stride + SIDE * w + g + 8 * (c / 2)] = __uint_as_float(ds[j][n][c]);
+            }
     }
     __syncthreads();
     if (!live) return;

@@ -1,4 +1,5 @@
-/* Causal attention: cases for the harness, where every softmax is formed anew; token by token against all at once; what a token may not see. */
+/* Causal attention: cases for the harness, where every softmax is formed anew; token by token against all at once;
+ * what a token may not see. */
 #include "ops/attention.h"
 
 #include "harness/sequence_lab.h"
@@ -13,11 +14,13 @@ enum { ONE_HEAD, HEADS, NUMBERS, MODELLED, LONG, WIDE, HEADS_OF_32, HEADS_OF_64 
 static const struct {
     int heads;
     int64_t H, big_H;
-} shapes[] = {[ONE_HEAD] = {1, 3, 20}, [HEADS] = {3, 2, 20}, [NUMBERS] = {4, 1, 20}, [MODELLED] = {2, 5, 20}, [LONG] = {2, 3, 20},
-              [WIDE] = {1, 130, 20},   [HEADS_OF_32] = {2, 32, 32},                   [HEADS_OF_64] = {3, 64, 64}};
+} shapes[] = {[ONE_HEAD] = {1, 3, 20}, [HEADS] = {3, 2, 20},  [NUMBERS] = {4, 1, 20},      [MODELLED] = {2, 5, 20},
+              [LONG] = {2, 3, 20},     [WIDE] = {1, 130, 20}, [HEADS_OF_32] = {2, 32, 32}, [HEADS_OF_64] = {3, 64, 64}};
 
 static int heads_of(const acf_lab *l) { return shapes[l->c->variant].heads; }
-static int64_t wide(const acf_lab *l) { return heads_of(l) * (l->big ? shapes[l->c->variant].big_H : shapes[l->c->variant].H); }
+static int64_t wide(const acf_lab *l) {
+    return heads_of(l) * (l->big ? shapes[l->c->variant].big_H : shapes[l->c->variant].H);
+}
 
 /* Modelled cells are sequences too. */
 static const acf_subset *sequence(acf_lab *l) { return l->c->variant == MODELLED ? l->u : sequence_of_lab(l); }
@@ -57,14 +60,17 @@ static void naive(const acf_lab *l, double *const *out) {
     const int64_t W = wide(l), H = W / heads_of(l);
     for (int64_t i = 0; i < l->N; i++)
         for (int64_t t = 0; t < s->size[i]; t++)
-            for (int64_t h = 0; h < heads_of(l); h++) naive_token(l, s, i, t, h, out[0] + acf_subset_at(s, i, t) * W + h * H);
+            for (int64_t h = 0; h < heads_of(l); h++)
+                naive_token(l, s, i, t, h, out[0] + acf_subset_at(s, i, t) * W + h * H);
 }
 
-/* Token by token, the rows from the last to the first; what the cache does not hold yet is NaN. The second result is that of the last step. */
+/* Token by token, the rows from the last to the first; what the cache does not hold yet is NaN.
+ * The second result is that of the last step. */
 static void build_steps(acf_lab *l) {
     const acf_subset *s = sequence(l), *host = l->mem && s ? host_sequence(l) : s;
     if (!s) return;
-    acf_tensor *qkv = leaf_of(l, s, true), *cache = acf_tensor_const(l->t, NULL, (double)NAN, 2, (int64_t[]){s->T, 3 * wide(l)});
+    acf_tensor *qkv = leaf_of(l, s, true);
+    acf_tensor *cache = acf_tensor_const(l->t, NULL, (double)NAN, 2, (int64_t[]){s->T, 3 * wide(l)});
     acf_tensor *y = acf_tensor_const(l->t, NULL, 0, 2, (int64_t[]){s->T, wide(l)}), *out = &l->t->empty;
     for (int64_t step = 0; step < l->D; step++) {
         int32_t *list = acf_lab_ints(l->N);
@@ -87,12 +93,14 @@ static void naive_steps(const acf_lab *l, double *const *out) {
             naive_token(l, s, i, l->D - 1, h, out[1] + (l->N - 1 - i) * W + h * H);
 }
 
-static const acf_size longer[] = {{1, 17, ACF_MASK_ALL}, {3, 40, ACF_MASK_RANDOM}, {2, 130, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size longer[] = {{1, 17, ACF_MASK_ALL},  {3, 40, ACF_MASK_RANDOM},
+                                  {2, 130, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
 static const acf_size few[] = {{4, 3, ACF_MASK_ALL}, {3, 6, ACF_MASK_RANDOM}, {-1, 0, ACF_MASK_RANDOM}};
 
 /* A GPU's tensor cores take 16 tokens at a time, and 64 at most. */
-static const acf_size by_16[] = {{2, 1, ACF_MASK_ALL},  {3, 16, ACF_MASK_ALL}, {4, 17, ACF_MASK_RANDOM}, {5, 21, ACF_MASK_ALL},
-                                 {3, 47, ACF_MASK_RANDOM}, {2, 64, ACF_MASK_ALL}, {3, 65, ACF_MASK_ALL},   {-1, 0, ACF_MASK_RANDOM}};
+static const acf_size by_16[] = {{2, 1, ACF_MASK_ALL},  {3, 16, ACF_MASK_ALL},    {4, 17, ACF_MASK_RANDOM},
+                                 {5, 21, ACF_MASK_ALL}, {3, 47, ACF_MASK_RANDOM}, {2, 64, ACF_MASK_ALL},
+                                 {3, 65, ACF_MASK_ALL}, {-1, 0, ACF_MASK_RANDOM}};
 
 static const acf_case cases[] = {
     {"one head", build, naive, .variant = ONE_HEAD},
@@ -105,7 +113,8 @@ static const acf_case cases[] = {
     {"heads of 64", build, naive, .variant = HEADS_OF_64, .sizes = by_16, .big_N = 50, .big_D = 63},
     {"token by token", build_steps, naive_steps, .variant = HEADS, .no_grad = true},
     {"token by token, one head", build_steps, naive_steps, .variant = ONE_HEAD, .no_grad = true},
-    {"token by token, long rows", build_steps, naive_steps, .variant = LONG, .no_grad = true, .sizes = longer, .big_N = 90, .big_D = 40},
+    {"token by token, long rows", build_steps, naive_steps, .variant = LONG, .no_grad = true, .sizes = longer,
+     .big_N = 90, .big_D = 40},
     {"token by token, wide heads", build_steps, naive_steps, .variant = WIDE, .no_grad = true, .sizes = few},
 };
 ACF_CASES(attention, cases)
@@ -195,7 +204,9 @@ static void refused(acf_lab *l, acf_status status, const char *sentence) {
     acf_lab_begin(l, false);
 }
 
-static acf_tensor *matrix(acf_lab *l, int64_t rows, int64_t cols) { return acf_tensor_const(l->t, NULL, 1, 2, (int64_t[]){rows, cols}); }
+static acf_tensor *matrix(acf_lab *l, int64_t rows, int64_t cols) {
+    return acf_tensor_const(l->t, NULL, 1, 2, (int64_t[]){rows, cols});
+}
 
 static void refuses_what_does_not_fit(void **state) {
     (void)state;
@@ -205,17 +216,22 @@ static void refuses_what_does_not_fit(void **state) {
     acf_attention(l.t, matrix(&l, 6, 12), 0, l.u);
     refused(&l, ACF_EUSAGE, "attention: 0 heads; expected at least 1");
     acf_attention(l.t, matrix(&l, 6, 12), 3, l.u);
-    refused(&l, ACF_ESHAPE, "attention: queries, keys and values are (6, 12); expected (6, 3 W) with W a multiple of 3 heads");
+    refused(&l, ACF_ESHAPE,
+            "attention: queries, keys and values are (6, 12); expected (6, 3 W) with W a multiple of 3 heads");
     acf_attention(l.t, matrix(&l, 5, 12), 2, l.u);
-    refused(&l, ACF_ESHAPE, "attention: queries, keys and values are (5, 12); expected (6, 3 W) with W a multiple of 2 heads");
+    refused(&l, ACF_ESHAPE,
+            "attention: queries, keys and values are (5, 12); expected (6, 3 W) with W a multiple of 2 heads");
     acf_attention(l.t, matrix(&l, 6, 0), 2, l.u);
-    refused(&l, ACF_ESHAPE, "attention: queries, keys and values are (6, 0); expected (6, 3 W) with W a multiple of 2 heads");
+    refused(&l, ACF_ESHAPE,
+            "attention: queries, keys and values are (6, 0); expected (6, 3 W) with W a multiple of 2 heads");
     acf_attention(l.t, acf_tensor_const(l.t, NULL, 1, 1, (int64_t[]){6}), 2, l.u);
-    refused(&l, ACF_ESHAPE, "attention: queries, keys and values are (6); expected (6, 3 W) with W a multiple of 2 heads");
+    refused(&l, ACF_ESHAPE,
+            "attention: queries, keys and values are (6); expected (6, 3 W) with W a multiple of 2 heads");
     acf_attention_step(l.t, matrix(&l, 3, 12), token, matrix(&l, 6, 12), -1, l.u);
     refused(&l, ACF_EUSAGE, "attention_step: -1 heads; expected at least 1");
     acf_attention_step(l.t, matrix(&l, 3, 10), token, matrix(&l, 6, 10), 1, l.u);
-    refused(&l, ACF_ESHAPE, "attention_step: queries, keys and values are (3, 10); expected (3, 3 W) with W a multiple of 1 heads");
+    refused(&l, ACF_ESHAPE,
+            "attention_step: queries, keys and values are (3, 10); expected (3, 3 W) with W a multiple of 1 heads");
     acf_attention_step(l.t, matrix(&l, 3, 12), token, matrix(&l, 5, 12), 2, l.u);
     refused(&l, ACF_ESHAPE, "attention_step: the cache is (5, 12); expected (6, 12)");
     acf_attention_step(l.t, matrix(&l, 3, 12), token, matrix(&l, 6, 24), 2, l.u);
@@ -243,4 +259,5 @@ static void keeps_nothing_without_recording(void **state) {
 ACF_DEVICE_TESTS(attention, cmocka_unit_test(nothing_is_seen_of_what_comes_later))
 
 ACF_TESTS(attention, cmocka_unit_test(one_token_is_its_value), cmocka_unit_test(nothing_is_seen_of_what_comes_later),
-          cmocka_unit_test(scores_may_be_large), cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(keeps_nothing_without_recording))
+          cmocka_unit_test(scores_may_be_large), cmocka_unit_test(refuses_what_does_not_fit),
+          cmocka_unit_test(keeps_nothing_without_recording))

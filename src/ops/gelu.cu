@@ -6,7 +6,9 @@ extern "C" {
 }
 
 /* By the fast exponential and division: they are off by 1e-6 of it where that matters. */
-static __device__ acf_real gate(acf_real x) { return __fdividef(1, 1 + __expf(-ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x))); }
+static __device__ acf_real gate(acf_real x) {
+    return __fdividef(1, 1 + __expf(-ACF_GELU_SLOPE * (x + ACF_GELU_CUBE * x * x * x)));
+}
 
 /* Farther out the gate is 0 or 1, and where squares overflow its slope must be 0 still. A NaN stays one. */
 static __device__ acf_real bounded(acf_real x) {
@@ -14,9 +16,12 @@ static __device__ acf_real bounded(acf_real x) {
     return x > ACF_GELU_FAR ? ACF_GELU_FAR : x;
 }
 
-static __global__ void gelu_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, int64_t n) { ACF_EACH(i, n) y[i] = x[i] * gate(x[i]); }
+static __global__ void gelu_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ x, int64_t n) {
+    ACF_EACH(i, n) y[i] = x[i] * gate(x[i]);
+}
 
-static __global__ void gelu_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy, const acf_real *__restrict__ x, int64_t n) {
+static __global__ void gelu_bwd(acf_real *__restrict__ dx, const acf_real *__restrict__ dy,
+                                const acf_real *__restrict__ x, int64_t n) {
     ACF_EACH(i, n) {
         const acf_real s = gate(x[i]), a = bounded(x[i]);
         dx[i] += dy[i] * (s + a * s * (1 - s) * ACF_GELU_SLOPE * (1 + 3 * ACF_GELU_CUBE * a * a));
@@ -25,7 +30,8 @@ static __global__ void gelu_bwd(acf_real *__restrict__ dx, const acf_real *__res
 
 static acf_status forward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->in[0]);
-    gelu_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, n->in[0]->data, count);
+    gelu_fwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, n->in[0]->data, count);
     return ACF_LAUNCHED("gelu");
 }
 
@@ -33,7 +39,8 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const int64_t count = acf_tensor_count(n->in[0]);
     acf_real *dx = acf_grad(t, n->in[0]);
     if (!dx) return acf_tape_status(t);
-    gelu_bwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dx, n->out[0]->grad, n->in[0]->data, count);
+    gelu_bwd<<<acf_each_blocks(count), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        dx, n->out[0]->grad, n->in[0]->data, count);
     return ACF_LAUNCHED("gelu");
 }
 

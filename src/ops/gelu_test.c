@@ -50,7 +50,8 @@ static void is_near_the_one_with_erf(void **state) {
 /* Where squares overflow it is still x or 0, with slope 1 or 0. */
 static void stays_finite_far_out(void **state) {
     (void)state;
-    const acf_real most = ACF_REAL_MAX, x[] = {70, -70, 1000, -1000, ACF_R(1e30), ACF_R(-1e30), most / 2, -most / 2, most, -most};
+    const acf_real most = ACF_REAL_MAX;
+    const acf_real x[] = {70, -70, 1000, -1000, ACF_R(1e30), ACF_R(-1e30), most / 2, -most / 2, most, -most};
     enum { n = sizeof x / sizeof x[0] };
     acf_real y[n], dx[n], dy[n];
     acf_lab l;

@@ -1,8 +1,9 @@
 /* Layer normalisation on the GPU: see layer_norm.h.
  *
- * Workload: M = 1e3 to 6e4 rows of C = 32 to 512 numbers: bound by memory, so a warp keeps its row in registers, up to 512 numbers, and reads
- * it once. The backward adds up the gradients of scale and shift in the same pass, each warp for its rows; blocks leave their sums to a second
- * launch, which nothing waits for. Longer rows are read again from cache. */
+ * Workload: M = 1e3 to 6e4 rows of C = 32 to 512 numbers: bound by memory, so a warp keeps its row in registers,
+ * up to 512 numbers, and reads it once. The backward adds up the gradients of scale and shift in the same pass,
+ * each warp for its rows; blocks leave their sums to a second launch, which nothing waits for.
+ * Longer rows are read again from cache. */
 #include "ops/ops.cuh"
 
 extern "C" {
@@ -10,11 +11,13 @@ extern "C" {
 }
 
 #define WARPS 8        /* of a block, a row each at a time */
-#define BLOCKS(C) ((C) > 128 && (C) <= 256 ? 396 : 512) /* of the backward at most, which leave partial sums; 396 are at work at once */
+/* Blocks of the backward at most, which leave partial sums; 396 are at work at once. */
+#define BLOCKS(C) ((C) > 128 && (C) <= 256 ? 396 : 512)
 #define HELD_MOST 512  /* numbers of a row in registers, 32 times PER */
 #define LANES 8        /* partial sums at a time, 32 columns wide */
 
-/* For the numbers c of a row that this lane has, the k-th in held[k]. PER 0: any number of them, and nothing is held. */
+/* For the numbers c of a row that this lane has, the k-th in held[k]. PER 0:
+ * any number of them, and nothing is held. */
 #define EACH_HELD(k, c, C)                                                                                             \
     _Pragma("unroll") for (int k = 0; k < (PER ? PER : (int)(((C) + 31) / 32)); k++)                                   \
         if (const int64_t c = lane + 32 * k; c < (C))
@@ -22,9 +25,10 @@ extern "C" {
 #define EARLY (PER > 0 && PER <= 8) /* dx is read with the others; longer rows leave no registers for it */
 
 template <int PER>
-static __global__ void __launch_bounds__(32 * WARPS) norm_fwd(acf_real *__restrict__ y, acf_real *__restrict__ stat, const acf_real *__restrict__ x,
-                                                              const acf_real *__restrict__ scale, const acf_real *__restrict__ shift,
-                                                              const int32_t *rows, int64_t M, int64_t C) {
+static __global__ void __launch_bounds__(32 * WARPS)
+    norm_fwd(acf_real *__restrict__ y, acf_real *__restrict__ stat, const acf_real *__restrict__ x,
+             const acf_real *__restrict__ scale, const acf_real *__restrict__ shift, const int32_t *rows, int64_t M,
+             int64_t C) {
     const int64_t m = acf_thread() / 32;
     const int lane = threadIdx.x % 32;
     acf_real v[HELD], sum = 0, square = 0;
@@ -48,7 +52,8 @@ static __global__ void __launch_bounds__(32 * WARPS) norm_fwd(acf_real *__restri
     if (stat && lane == 0) stat[2 * m] = mean, stat[2 * m + 1] = inverse;
 }
 
-/* This block's part of a sum over rows: to (C) = the warps' sums (32 PER numbers each) in their order. Every thread must call it. */
+/* This block's part of a sum over rows: to (C) = the warps' sums (32 PER numbers each) in their order.
+ * Every thread must call it. */
 template <int PER> static __device__ void add_warps(acf_real *to, const acf_real *sum, acf_real *memory, int64_t C) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     __syncthreads(); /* the call before may still be reading */
@@ -64,11 +69,13 @@ template <int PER> static __device__ void add_warps(acf_real *to, const acf_real
 /* dx as in layer_norm.c. part (blocks,2,C), or NULL: what this block's rows add to dscale and dshift; not for PER 0. */
 template <int PER>
 static __global__ void __launch_bounds__(32 * WARPS, PER > 8 ? 2 : 3)
-    norm_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ part, const acf_real *__restrict__ dy, const acf_real *__restrict__ stat,
-             const acf_real *__restrict__ x, const acf_real *__restrict__ scale, const int32_t *rows, int64_t M, int64_t C) {
+    norm_bwd(acf_real *__restrict__ dx, acf_real *__restrict__ part, const acf_real *__restrict__ dy,
+             const acf_real *__restrict__ stat, const acf_real *__restrict__ x, const acf_real *__restrict__ scale,
+             const int32_t *rows, int64_t M, int64_t C) {
     extern __shared__ acf_real memory[];
     const int lane = threadIdx.x % 32;
-    const int64_t n = acf_true_rows(rows, M), per = (M + gridDim.x - 1) / gridDim.x, to = min((blockIdx.x + 1) * per, n);
+    const int64_t n = acf_true_rows(rows, M), per = (M + gridDim.x - 1) / gridDim.x;
+    const int64_t to = min((blockIdx.x + 1) * per, n);
     acf_real dscale[HELD] = {0}, dshift[HELD] = {0}, g[HELD], h[HELD], there[HELD];
     for (int64_t m = blockIdx.x * per + threadIdx.x / 32; m < to; m += WARPS) {
         const acf_real mean = stat[2 * m], inverse = stat[2 * m + 1];
@@ -82,7 +89,8 @@ static __global__ void __launch_bounds__(32 * WARPS, PER > 8 ? 2 : 3)
         if (!dx) continue;
         sum = acf_warp_sum(sum) / (acf_real)C, product = acf_warp_sum(product) / (acf_real)C;
         EACH_HELD(k, c, C) {
-            const acf_real back = PER ? g[k] : dy[m * C + c] * scale[c], normal = PER ? h[k] : (x[m * C + c] - mean) * inverse;
+            const acf_real back = PER ? g[k] : dy[m * C + c] * scale[c];
+            const acf_real normal = PER ? h[k] : (x[m * C + c] - mean) * inverse;
             dx[m * C + c] = (EARLY ? there[k] : dx[m * C + c]) + (back - sum - normal * product) * inverse;
         }
     }
@@ -92,9 +100,11 @@ static __global__ void __launch_bounds__(32 * WARPS, PER > 8 ? 2 : 3)
 }
 
 /* part (blocks,2,C) for rows that are not held: a thread a column. */
-static __global__ void wide_sums(acf_real *__restrict__ part, const acf_real *__restrict__ dy, const acf_real *__restrict__ stat,
-                                 const acf_real *__restrict__ x, const int32_t *rows, int64_t M, int64_t C) {
-    const int64_t n = acf_true_rows(rows, M), per = (M + gridDim.y - 1) / gridDim.y, to = min((blockIdx.y + 1) * per, n), c = acf_thread();
+static __global__ void wide_sums(acf_real *__restrict__ part, const acf_real *__restrict__ dy,
+                                 const acf_real *__restrict__ stat, const acf_real *__restrict__ x, const int32_t *rows,
+                                 int64_t M, int64_t C) {
+    const int64_t n = acf_true_rows(rows, M), per = (M + gridDim.y - 1) / gridDim.y;
+    const int64_t to = min((blockIdx.y + 1) * per, n), c = acf_thread();
     acf_real dscale = 0, dshift = 0;
     if (c >= C) return;
 #pragma unroll 4
@@ -106,7 +116,8 @@ static __global__ void wide_sums(acf_real *__restrict__ part, const acf_real *__
 }
 
 /* dscale and dshift += the blocks' parts, in a fixed order. */
-static __global__ void add_parts(acf_real *dscale, acf_real *dshift, const acf_real *__restrict__ part, int64_t blocks, int64_t C) {
+static __global__ void add_parts(acf_real *dscale, acf_real *dshift, const acf_real *__restrict__ part, int64_t blocks,
+                                 int64_t C) {
     __shared__ acf_real lane[LANES][32];
     const int64_t c = (int64_t)blockIdx.x * 32 + threadIdx.x % 32;
     const int k = threadIdx.x / 32;
@@ -138,13 +149,15 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_tensor *x = n->in[0];
     const int64_t M = x->dim[0], C = x->dim[1];
     if (n->save && !(a->stat = acf_tape_reals(t, 2 * M))) return acf_tape_status(t);
-    BY_WIDTH(norm_fwd, C, <<<acf_blocks(M, WARPS), 32 * WARPS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, a->stat, x->data, n->in[1]->data,
-                                                                                            n->in[2]->data, acf_cuda_rows(x), M, C));
+    BY_WIDTH(norm_fwd, C, <<<acf_blocks(M, WARPS), 32 * WARPS, 0, acf_cuda_stream(t->dev)>>>(
+                              n->out[0]->data, a->stat, x->data, n->in[1]->data, n->in[2]->data, acf_cuda_rows(x), M,
+                              C));
     return ACF_LAUNCHED("layer_norm");
 }
 
 /* The gradients of scale and shift from the blocks' parts. */
-static acf_status add_up(const acf_tape *t, acf_real *dscale, acf_real *dshift, const acf_real *part, int64_t blocks, int64_t C) {
+static acf_status add_up(const acf_tape *t, acf_real *dscale, acf_real *dshift, const acf_real *part, int64_t blocks,
+                         int64_t C) {
     ACF_TRY(acf_cuda_aside(t, true));
     add_parts<<<acf_blocks(2 * C, 32), 32 * LANES, 0, acf_cuda_stream(t->dev)>>>(dscale, dshift, part, blocks, C);
     ACF_TRY(ACF_LAUNCHED("layer_norm"));
@@ -163,8 +176,12 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     cudaStream_t stream = acf_cuda_stream(t->dev);
     ACF_TRY(acf_tape_status(t));
     const size_t bytes = C <= HELD_MOST && part ? WARPS * (size_t)C * sizeof(acf_real) : 0;
-    if (dx || C <= HELD_MOST) BY_WIDTH(norm_bwd, C, <<<(unsigned)blocks, 32 * WARPS, bytes, stream>>>(dx, part, dy, a->stat, x->data, scale, rows, M, C));
-    if (part && C > HELD_MOST) wide_sums<<<dim3(acf_blocks(C, 128), (unsigned)blocks), 128, 0, stream>>>(part, dy, a->stat, x->data, rows, M, C);
+    if (dx || C <= HELD_MOST)
+        BY_WIDTH(norm_bwd, C,
+                 <<<(unsigned)blocks, 32 * WARPS, bytes, stream>>>(dx, part, dy, a->stat, x->data, scale, rows, M, C));
+    if (part && C > HELD_MOST)
+        wide_sums<<<dim3(acf_blocks(C, 128), (unsigned)blocks), 128, 0, stream>>>(
+            part, dy, a->stat, x->data, rows, M, C);
     ACF_TRY(ACF_LAUNCHED("layer_norm"));
     if (part) ACF_TRY(add_up(t, dscale, dshift, part, blocks, C));
     acf_tape_done(t, mark);

@@ -11,14 +11,14 @@
 acf_tensor *acf_layer_norm(acf_tape *t, acf_tensor *x, acf_tensor *scale, acf_tensor *shift);
 
 /* y (M,C); stat (M,2) gets each row's mean and 1 / sqrt(variance + eps), or is NULL. */
-void acf_layer_norm_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *stat, const acf_real *x, const acf_real *scale,
-                            const acf_real *shift, int64_t M, int64_t C);
+void acf_layer_norm_fwd_cpu(const acf_device *dev, acf_real *y, acf_real *stat, const acf_real *x,
+                            const acf_real *scale, const acf_real *shift, int64_t M, int64_t C);
 /* Adds to dx (M,C), dscale (C), dshift (C); NULL = not needed. scratch (M,C) for dscale. */
 void acf_layer_norm_bwd_cpu(const acf_device *dev, acf_real *dx, acf_real *dscale, acf_real *dshift, acf_real *scratch,
-                            const acf_real *dy, const acf_real *stat, const acf_real *x, const acf_real *scale, int64_t M,
-                            int64_t C);
+                            const acf_real *dy, const acf_real *stat, const acf_real *x, const acf_real *scale,
+                            int64_t M, int64_t C);
 
-/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+/* ---- for kernels on other devices -------------------------------------------------------------------------------- */
 
 typedef struct acf_layer_norm_attrs {
     acf_real *stat; /* (M,2) mean and 1 / deviation of each row; NULL when no backward comes */

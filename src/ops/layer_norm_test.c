@@ -10,7 +10,8 @@ static int64_t wide(const acf_lab *l) { return l->big ? 75 : l->c->variant < 0 ?
 
 static void build(acf_lab *l) {
     const int64_t C = wide(l);
-    acf_tensor *x = l->c->variant < 0 ? acf_leaf(l, "x", -2, 2, 2, (int64_t[]){l->N, C}) : acf_leaf_packed(l, "x", -2, 2, C);
+    acf_tensor *x = l->c->variant < 0 ? acf_leaf(l, "x", -2, 2, 2, (int64_t[]){l->N, C})
+                                      : acf_leaf_packed(l, "x", -2, 2, C);
     acf_tensor *scale = acf_leaf(l, "scale", 0.5, 1.5, 1, &C), *shift = acf_leaf(l, "shift", -1, 1, 1, &C);
     acf_tensor *y = acf_layer_norm(l->t, x, scale, shift);
     assert_true(y == &l->t->empty || y->sub == x->sub);
@@ -25,14 +26,16 @@ static void naive(const acf_lab *l, double *const *out) {
         for (int64_t c = 0; c < C; c++) mean += (double)x[c] / (double)C;
         for (int64_t c = 0; c < C; c++) variance += pow((double)x[c] - mean, 2) / (double)C;
         for (int64_t c = 0; c < C; c++)
-            out[0][m * C + c] = ((double)x[c] - mean) / sqrt(variance + 1e-5) * (double)l->leaf[1].value[c] + (double)l->leaf[2].value[c];
+            out[0][m * C + c] = ((double)x[c] - mean) / sqrt(variance + 1e-5) * (double)l->leaf[1].value[c] +
+                                (double)l->leaf[2].value[c];
     }
 }
 
 static const acf_case cases[] = {
     {"packed", build, naive, .variant = 5},
     {"rows of a batch", build, naive, .variant = -7},
-    {"single numbers", build, naive, .variant = 1, .no_device = "what its gradient is made of is rounding, which differs"},
+    {"single numbers", build, naive, .variant = 1,
+     .no_device = "what its gradient is made of is rounding, which differs"},
     {"wide", build, naive, .variant = 37},
     {"wider", build, naive, .variant = -300},
 };

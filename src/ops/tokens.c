@@ -11,7 +11,7 @@ int64_t acf_token_slots(const acf_token_columns *c) {
     return n;
 }
 
-/* ---- what tokens are told ------------------------------------------------------------------------------------------------------ */
+/* ---- what tokens are told ---------------------------------------------------------------------------------------- */
 
 static acf_status inputs_forward(acf_tape *t, acf_node *n) {
     const acf_token_inputs_attrs *a = n->attr;
@@ -30,7 +30,8 @@ static acf_status inputs_forward(acf_tape *t, acf_node *n) {
         } else {
             const int64_t j = -1 - kind;
             const int32_t code = a->codes[row * c->classes.D + j];
-            if (code >= 0 && code < c->classes.count[j]) a->slot[i] = (int32_t)acf_token_reals(c) + c->classes.first[j] + code;
+            if (code >= 0 && code < c->classes.count[j])
+                a->slot[i] = (int32_t)acf_token_reals(c) + c->classes.first[j] + code;
         }
     }
     return ACF_OK;
@@ -38,8 +39,8 @@ static acf_status inputs_forward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_token_inputs = {"token_inputs", ACF_OP_token_inputs, {inputs_forward, NULL}};
 
-acf_told acf_token_inputs(acf_tape *t, const acf_subset *s, const acf_token_columns *c, const uint8_t *given, const int32_t *codes,
-                          const int32_t *token, int64_t n) {
+acf_told acf_token_inputs(acf_tape *t, const acf_subset *s, const acf_token_columns *c, const uint8_t *given,
+                          const int32_t *codes, const int32_t *token, int64_t n) {
     acf_node *node = acf_node_new(t, &acf_op_token_inputs, sizeof(acf_token_inputs_attrs), 0, NULL);
     int32_t *slot = node ? acf_tape_ints(t, n) : NULL, *cell = slot ? acf_tape_ints(t, n) : NULL;
     if (!cell) return (acf_told){NULL, NULL};
@@ -48,12 +49,13 @@ acf_told acf_token_inputs(acf_tape *t, const acf_subset *s, const acf_token_colu
     return t->failure.status ? (acf_told){NULL, NULL} : (acf_told){slot, cell};
 }
 
-/* ---- where they are ------------------------------------------------------------------------------------------------------------ */
+/* ---- where they are ---------------------------------------------------------------------------------------------- */
 
 static acf_status places_forward(acf_tape *t, acf_node *n) {
     const acf_token_places_attrs *a = n->attr;
     (void)t;
-    for (int64_t e = 0; e < a->u->T; e++) a->place[e] = a->s->place[a->u->row_of[e] * a->s->D + a->column[a->u->col_of[e]]];
+    for (int64_t e = 0; e < a->u->T; e++)
+        a->place[e] = a->s->place[a->u->row_of[e] * a->s->D + a->column[a->u->col_of[e]]];
     return ACF_OK;
 }
 
@@ -68,10 +70,10 @@ const int32_t *acf_token_places(acf_tape *t, const acf_subset *s, const acf_subs
     return t->failure.status ? NULL : place;
 }
 
-/* ---- embeddings ------------------------------------------------------------------------------------------------------------------ */
+/* ---- embeddings -------------------------------------------------------------------------------------------------- */
 
-void acf_token_embed_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const acf_real *a, const acf_real *b,
-                             acf_told told, int64_t n, int64_t W) {
+void acf_token_embed_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const acf_real *a,
+                             const acf_real *b, acf_told told, int64_t n, int64_t W) {
     ACF_PARALLEL(dev, n * W)
     for (int64_t p = 0; p < n; p++) {
         const int64_t slot = told.slot[p];
@@ -88,12 +90,14 @@ void acf_token_embed_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real 
 static acf_status embed_forward(acf_tape *t, acf_node *n) {
     const acf_token_embed_attrs *a = n->attr;
     const acf_tensor *v = n->in[0], *b = n->in[2];
-    acf_token_embed_fwd_cpu(t->dev, n->out[0]->data, v ? v->data : NULL, n->in[1]->data, b->data, a->told, a->n, b->dim[1]);
+    acf_token_embed_fwd_cpu(t->dev, n->out[0]->data, v ? v->data : NULL, n->in[1]->data, b->data, a->told, a->n,
+                            b->dim[1]);
     return ACF_OK;
 }
 
 /* Values differ by cell, so no two tokens meet. */
-static void values_backward(const acf_device *dev, acf_real *dv, const acf_real *dy, const acf_real *a, acf_told told, int64_t n, int64_t W) {
+static void values_backward(const acf_device *dev, acf_real *dv, const acf_real *dy, const acf_real *a, acf_told told,
+                            int64_t n, int64_t W) {
     ACF_PARALLEL(dev, n * W)
     for (int64_t p = 0; p < n; p++) {
         if (told.cell[p] < 0) continue;
@@ -105,8 +109,8 @@ static void values_backward(const acf_device *dev, acf_real *dv, const acf_real 
 }
 
 /* Rows of dy times the value, and their slots, -1 where there is none. */
-static void scaled_rows(const acf_device *dev, acf_real *scaled, int32_t *slot, const acf_real *dy, const acf_real *v, acf_told told,
-                        int64_t n, int64_t W) {
+static void scaled_rows(const acf_device *dev, acf_real *scaled, int32_t *slot, const acf_real *dy, const acf_real *v,
+                        acf_told told, int64_t n, int64_t W) {
     ACF_PARALLEL(dev, n * W)
     for (int64_t p = 0; p < n; p++) {
         const acf_real x = told.cell[p] < 0 ? 0 : v[told.cell[p]];
@@ -138,12 +142,15 @@ static acf_status embed_backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_token_embed = {"token_embed", ACF_OP_token_embed, {embed_forward, embed_backward}};
 
-acf_tensor *acf_token_embed(acf_tape *t, acf_tensor *v, acf_tensor *a, acf_tensor *b, acf_told told, int64_t n, const acf_subset *sub) {
+acf_tensor *acf_token_embed(acf_tape *t, acf_tensor *v, acf_tensor *a, acf_tensor *b, acf_told told, int64_t n,
+                            const acf_subset *sub) {
     char sa[ACF_SHAPE_TEXT], sb[ACF_SHAPE_TEXT];
     acf_node *node = acf_node_new(t, &acf_op_token_embed, sizeof(acf_token_embed_attrs), 3, (acf_tensor *[]){v, a, b});
     if (!node) return &t->empty;
     if (a->ndim != 2 || b->ndim != 2 || a->dim[1] != b->dim[1] || a->dim[0] > b->dim[0] || (sub && n != sub->T))
-        return acf_reject(t, node->op, "tables %s and %s for %lld tokens; expected (R, W) and (S, W) with S at least R, and as many tokens as the subset has",
+        return acf_reject(t, node->op,
+                          "tables %s and %s for %lld tokens; expected (R, W) and (S, W) with S at least R, "
+                          "and as many tokens as the subset has",
                           acf_tensor_shape(a, sa), acf_tensor_shape(b, sb), (long long)n);
     *(acf_token_embed_attrs *)node->attr = (acf_token_embed_attrs){told, n};
     node->out[0] = acf_tensor_new(t, 2, (int64_t[]){n, b->dim[1]});

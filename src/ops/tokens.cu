@@ -1,8 +1,10 @@
-/* Rows as sequences of tokens, on the GPU: see tokens.h. Tokens behind the last of a subset have slot -1, and so embeddings of zeros.
+/* Rows as sequences of tokens, on the GPU: see tokens.h. Tokens behind the last of a subset have
+ * slot -1, and so embeddings of zeros.
  *
- * Workload: n = 1e3 to 6e4 tokens of W = 32 to 512 numbers and some tens to hundreds of slots: bound by memory. The gradients of the tables are
- * sums by slot: a warp has a table of its own in shared memory, 32 columns wide, and goes through some hundred tokens in their order; a second
- * launch adds the warps' tables up. Tables that do not fit are summed by sorting (gather.cuh). */
+ * Workload: n = 1e3 to 6e4 tokens of W = 32 to 512 numbers and some tens to hundreds of slots: bound by memory.
+ * The gradients of the tables are sums by slot: a warp has a table of its own in shared memory, 32 columns wide,
+ * and goes through some hundred tokens in their order; a second launch adds the warps' tables up.
+ * Tables that do not fit are summed by sorting (gather.cuh). */
 #include "ops/classes.cuh"
 #include "ops/gather.cuh"
 
@@ -10,11 +12,12 @@ extern "C" {
 #include "ops/tokens.h"
 }
 
-/* ---- what tokens are told ------------------------------------------------------------------------------------------------------ */
+/* ---- what tokens are told ---------------------------------------------------------------------------------------- */
 
 /* a.slot and a.cell of all tokens; classes (2,C) is first, then count, and slots of reals end at `reals`. */
-static __global__ void inputs_fwd(acf_token_inputs_attrs a, const int32_t *__restrict__ kind, const int32_t *__restrict__ prev,
-                                  const int32_t *__restrict__ row_of, const int32_t *__restrict__ col_of, const int32_t *__restrict__ place,
+static __global__ void inputs_fwd(acf_token_inputs_attrs a, const int32_t *__restrict__ kind,
+                                  const int32_t *__restrict__ prev, const int32_t *__restrict__ row_of,
+                                  const int32_t *__restrict__ col_of, const int32_t *__restrict__ place,
                                   const int32_t *__restrict__ classes, int32_t reals) {
     const int32_t K = (int32_t)a.columns.reals, C = (int32_t)a.columns.classes.D;
     ACF_EACH(i, a.n) {
@@ -40,33 +43,36 @@ static acf_status inputs_forward(acf_tape *t, acf_node *n) {
     const acf_token_columns *c = &a->columns;
     const int32_t *classes = c->classes.D ? acf_cuda_classes(t, &c->classes) : NULL;
     ACF_TRY(acf_tape_status(t));
-    inputs_fwd<<<acf_each_blocks(a->n), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(*a, c->kind, a->s->prev, a->s->row_of, a->s->col_of, a->s->cell,
-                                                                                  classes, (int32_t)(1 + (c->apart ? 2 : 1) * c->reals));
+    inputs_fwd<<<acf_each_blocks(a->n), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        *a, c->kind, a->s->prev, a->s->row_of, a->s->col_of, a->s->cell, classes,
+        (int32_t)(1 + (c->apart ? 2 : 1) * c->reals));
     return ACF_LAUNCHED("token_inputs");
 }
 
 ACF_CUDA_OP(token_inputs, inputs_forward, NULL);
 
-/* ---- where they are ------------------------------------------------------------------------------------------------------------ */
+/* ---- where they are ---------------------------------------------------------------------------------------------- */
 
-static __global__ void places_fwd(int32_t *__restrict__ to, const int32_t *__restrict__ row_of, const int32_t *__restrict__ col_of,
-                                  const int32_t *__restrict__ column, const int32_t *__restrict__ place, int64_t T, int64_t D) {
+static __global__ void places_fwd(int32_t *__restrict__ to, const int32_t *__restrict__ row_of,
+                                  const int32_t *__restrict__ col_of, const int32_t *__restrict__ column,
+                                  const int32_t *__restrict__ place, int64_t T, int64_t D) {
     ACF_EACH(e, T) to[e] = row_of[e] < 0 ? -1 : place[row_of[e] * D + column[col_of[e]]];
 }
 
 static acf_status places_forward(acf_tape *t, acf_node *n) {
     const acf_token_places_attrs *a = (const acf_token_places_attrs *)n->attr;
-    places_fwd<<<acf_each_blocks(a->u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(a->place, a->u->row_of, a->u->col_of, a->column, a->s->place,
-                                                                                     a->u->T, a->s->D);
+    places_fwd<<<acf_each_blocks(a->u->T), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        a->place, a->u->row_of, a->u->col_of, a->column, a->s->place, a->u->T, a->s->D);
     return ACF_LAUNCHED("token_places");
 }
 
 ACF_CUDA_OP(token_places, places_forward, NULL);
 
-/* ---- embeddings ------------------------------------------------------------------------------------------------------------------ */
+/* ---- embeddings -------------------------------------------------------------------------------------------------- */
 
-static __global__ void embed_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ v, const acf_real *__restrict__ a,
-                                 const acf_real *__restrict__ b, acf_told told, int64_t n, int64_t W) {
+static __global__ void embed_fwd(acf_real *__restrict__ y, const acf_real *__restrict__ v,
+                                 const acf_real *__restrict__ a, const acf_real *__restrict__ b, acf_told told,
+                                 int64_t n, int64_t W) {
     ACF_EACH(i, n * W) {
         const acf_cell at = acf_cell_of(i, W);
         const int64_t slot = told.slot[at.row], cell = told.cell[at.row];
@@ -80,14 +86,14 @@ static acf_status embed_forward(acf_tape *t, acf_node *n) {
     const acf_token_embed_attrs *a = (const acf_token_embed_attrs *)n->attr;
     const acf_tensor *v = n->in[0], *b = n->in[2];
     const int64_t W = b->dim[1];
-    embed_fwd<<<acf_each_blocks(a->n * W), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(n->out[0]->data, v ? v->data : NULL, n->in[1]->data, b->data,
-                                                                                     a->told, a->n, W);
+    embed_fwd<<<acf_each_blocks(a->n * W), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+        n->out[0]->data, v ? v->data : NULL, n->in[1]->data, b->data, a->told, a->n, W);
     return ACF_LAUNCHED("token_embed");
 }
 
 /* dv: a warp a token. Values differ by cell, so no two tokens meet. */
-static __global__ void values_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ dy, const acf_real *__restrict__ a, acf_told told, int64_t n,
-                                  int64_t W) {
+static __global__ void values_bwd(acf_real *__restrict__ dv, const acf_real *__restrict__ dy,
+                                  const acf_real *__restrict__ a, acf_told told, int64_t n, int64_t W) {
     const int64_t p = acf_thread() / 32;
     const int lane = threadIdx.x % 32;
     if (p >= n || told.cell[p] < 0) return;
@@ -102,10 +108,11 @@ static __global__ void values_bwd(acf_real *__restrict__ dv, const acf_real *__r
 #define TABLE_ROWS 384     /* of both tables at most, in shared memory: 48 KB */
 #define PIECE_TOKENS 64    /* of a warp at least */
 
-/* piece (pieces,A+B,W): the sums by slot over tokens [y per, (y+1) per) of x dy (the first A rows) and of dy (the B behind them), columns
- * [32 x, 32 x + 32). A block is one warp, in which each lane has a column to itself. */
-static __global__ void __launch_bounds__(32) slot_sums(acf_real *__restrict__ piece, const acf_real *__restrict__ dy, const acf_real *__restrict__ v,
-                                                       acf_told told, int64_t n, int64_t W, int A, int B, int64_t per) {
+/* piece (pieces,A+B,W): the sums by slot over tokens [y per, (y+1) per) of x dy (the first A rows) and of dy
+ * (the B behind them), columns [32 x, 32 x + 32). A block is one warp, in which each lane has a column to itself. */
+static __global__ void __launch_bounds__(32)
+    slot_sums(acf_real *__restrict__ piece, const acf_real *__restrict__ dy, const acf_real *__restrict__ v,
+              acf_told told, int64_t n, int64_t W, int A, int B, int64_t per) {
     extern __shared__ acf_real table[]; /* (A+B,32) */
     const int lane = threadIdx.x;
     const int64_t c = (int64_t)blockIdx.x * 32 + lane, from = blockIdx.y * per, to = min(from + per, n);
@@ -117,7 +124,8 @@ static __global__ void __launch_bounds__(32) slot_sums(acf_real *__restrict__ pi
         const int32_t slots = slot, cells = cell; /* of this and the 31 tokens beside it, each in its lane */
         x = cells >= 0 ? v[cells] : 0;
         slot = cell = -1;
-        if (p0 + 32 + lane < to) slot = told.slot[p0 + 32 + lane], cell = told.cell[p0 + 32 + lane]; /* the next are on their way */
+        /* the next are on their way */
+        if (p0 + 32 + lane < to) slot = told.slot[p0 + 32 + lane], cell = told.cell[p0 + 32 + lane];
         for (int q0 = 0; q0 < 32; q0 += AT_ONCE) {
             acf_real g[AT_ONCE];
 #pragma unroll
@@ -136,7 +144,8 @@ static __global__ void __launch_bounds__(32) slot_sums(acf_real *__restrict__ pi
 }
 
 /* da (A,W) and db (B,W) += their pieces, in a fixed order; NULL = not needed. */
-static __global__ void add_pieces(acf_real *da, acf_real *db, const acf_real *__restrict__ piece, int64_t pieces, int64_t A, int64_t B, int64_t W) {
+static __global__ void add_pieces(acf_real *da, acf_real *db, const acf_real *__restrict__ piece, int64_t pieces,
+                                  int64_t A, int64_t B, int64_t W) {
     const int64_t i = acf_thread(), n = (A + B) * W;
     acf_real sum = 0;
     if (i >= n) return;
@@ -147,8 +156,9 @@ static __global__ void add_pieces(acf_real *da, acf_real *db, const acf_real *__
 }
 
 /* Rows of dy times the value, and their slots, -1 where there is none. */
-static __global__ void scaled_rows(acf_real *__restrict__ scaled, int32_t *__restrict__ slot, const acf_real *__restrict__ dy,
-                                   const acf_real *__restrict__ v, acf_told told, int64_t n, int64_t W) {
+static __global__ void scaled_rows(acf_real *__restrict__ scaled, int32_t *__restrict__ slot,
+                                   const acf_real *__restrict__ dy, const acf_real *__restrict__ v, acf_told told,
+                                   int64_t n, int64_t W) {
     ACF_EACH(i, n * W) {
         const acf_cell at = acf_cell_of(i, W);
         const int32_t cell = told.cell[at.row];
@@ -157,8 +167,8 @@ static __global__ void scaled_rows(acf_real *__restrict__ scaled, int32_t *__res
     }
 }
 
-static acf_status sums_by_sorting(acf_tape *t, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *v, acf_told told, int64_t n,
-                                  const acf_tensor *a, const acf_tensor *b) {
+static acf_status sums_by_sorting(acf_tape *t, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *v,
+                                  acf_told told, int64_t n, const acf_tensor *a, const acf_tensor *b) {
     const int64_t W = b->dim[1];
     if (db) ACF_TRY(acf_cuda_gather_back(t, db, dy, told.slot, n, b->dim[0], W));
     if (!da) return ACF_OK;
@@ -171,9 +181,10 @@ static acf_status sums_by_sorting(acf_tape *t, acf_real *da, acf_real *db, const
 }
 
 /* da and db, as embed_backward wants them. */
-static acf_status tables_backward(acf_tape *t, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *v, acf_told told, int64_t n,
-                                  const acf_tensor *a, const acf_tensor *b) {
-    const int64_t W = b->dim[1], A = da ? a->dim[0] : 0, B = b->dim[0], room = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / ((A + B) * W);
+static acf_status tables_backward(acf_tape *t, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *v,
+                                  acf_told told, int64_t n, const acf_tensor *a, const acf_tensor *b) {
+    const int64_t W = b->dim[1], A = da ? a->dim[0] : 0, B = b->dim[0];
+    const int64_t room = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / ((A + B) * W);
     if (A + B > TABLE_ROWS || room < 1) return sums_by_sorting(t, da, db, dy, v, told, n, a, b);
     /* Pieces are written and read again: they stay few against dy. */
     const int64_t pieces = acf_max(acf_min(acf_ceil_div(n, acf_max(PIECE_TOKENS, 2 * (A + B))), room), 1);
@@ -196,7 +207,8 @@ static acf_status embed_backward(acf_tape *t, acf_node *n) {
     if (at->n == 0 || W == 0) return ACF_OK;
     if (!v) da = NULL; /* nothing of it was read */
     if (dv) {
-        values_bwd<<<acf_blocks(32 * at->n, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(dv, dy, a->data, at->told, at->n, W);
+        values_bwd<<<acf_blocks(32 * at->n, ACF_THREADS), ACF_THREADS, 0, acf_cuda_stream(t->dev)>>>(
+            dv, dy, a->data, at->told, at->n, W);
         ACF_TRY(ACF_LAUNCHED("token_embed"));
     }
     if (da || db) ACF_TRY(tables_backward(t, da, db, dy, v ? v->data : NULL, at->told, at->n, a, b));

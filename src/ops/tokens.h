@@ -1,9 +1,10 @@
-/* A row as a sequence of tokens (acf_tape_sequence), one for each of its cells: a token stands for a cell that is asked about, and is told the
- * cell before it in the sequence. What it is told enters as a row of two tables:
+/* A row as a sequence of tokens (acf_tape_sequence), one for each of its cells: a token stands for a cell that is asked
+ * about, and is told the cell before it in the sequence. What it is told enters as a row of two tables:
  *
  *     embed_p = v · a[slot] + b[slot]        v: the value before, where that is a real; 0 else
  *
- *     slot  0                                nothing: the row's first token, and where the class before is not known (-1, or none of its column)
+ *     slot  0                                nothing: the row's first token, and where the class before is not known
+ *                                            (-1, or none of its column)
  *           1 .. K                           a real that is given, by its place among the K reals
  *           K+1 .. 2K                        a real that is modelled, where such values live in another space (apart)
  *           behind them                      a class, by its row (class_rows.h)
@@ -33,22 +34,25 @@ typedef struct acf_told {
     const int32_t *slot, *cell; /* (n) */
 } acf_told;
 
-/* Of the n tokens listed (below 0: slot -1), or with token NULL of all s->T. given (N,D) marks the given cells; codes (N, categories). */
-acf_told acf_token_inputs(acf_tape *t, const acf_subset *s, const acf_token_columns *c, const uint8_t *given, const int32_t *codes,
-                          const int32_t *token, int64_t n);
+/* Of the n tokens listed (below 0: slot -1), or with token NULL of all s->T. given (N,D) marks the given
+ * cells; codes (N, categories). */
+acf_told acf_token_inputs(acf_tape *t, const acf_subset *s, const acf_token_columns *c, const uint8_t *given,
+                          const int32_t *codes, const int32_t *token, int64_t n);
 
-/* (T of u) the tokens of u's elements; u is over a part of the columns of s, whose places in it are column (u->D). -1 behind the last element. */
+/* (T of u) the tokens of u's elements; u is over a part of the columns of s, whose places in it are column (u->D).
+ * -1 behind the last element. */
 const int32_t *acf_token_places(acf_tape *t, const acf_subset *s, const acf_subset *u, const int32_t *column);
 
-/* (n,W): the embeddings of n tokens from v (N,K), or NULL where there are no reals, a (acf_token_reals, W) and b (acf_token_slots, W). A slot of
- * -1 gives zeros. sub: n = T and the tokens are those of s; NULL: some of them. */
-acf_tensor *acf_token_embed(acf_tape *t, acf_tensor *v, acf_tensor *a, acf_tensor *b, acf_told told, int64_t n, const acf_subset *sub);
+/* (n,W): the embeddings of n tokens from v (N,K), or NULL where there are no reals, a (acf_token_reals, W) and
+ * b (acf_token_slots, W). A slot of -1 gives zeros. sub: n = T and the tokens are those of s; NULL: some of them. */
+acf_tensor *acf_token_embed(acf_tape *t, acf_tensor *v, acf_tensor *a, acf_tensor *b, acf_told told, int64_t n,
+                            const acf_subset *sub);
 
 /* y (n,W). */
-void acf_token_embed_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const acf_real *a, const acf_real *b,
-                             acf_told told, int64_t n, int64_t W);
+void acf_token_embed_fwd_cpu(const acf_device *dev, acf_real *y, const acf_real *v, const acf_real *a,
+                             const acf_real *b, acf_told told, int64_t n, int64_t W);
 
-/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+/* ---- for kernels on other devices -------------------------------------------------------------------------------- */
 
 typedef struct acf_token_inputs_attrs {
     const acf_subset *s;

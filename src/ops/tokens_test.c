@@ -1,4 +1,5 @@
-/* Rows as sequences of tokens: cases for the harness, where what a token is told is looked for in the order of its row; refusals. */
+/* Rows as sequences of tokens: cases for the harness, where what a token is told is looked for in
+ * the order of its row; refusals. */
 #include "ops/tokens.h"
 
 #include "harness/sequence_lab.h"
@@ -10,8 +11,8 @@
 
 enum { MIXED, APART, REALS, CLASSES, LISTED, LISTED_CLASSES }; /* variants */
 
-/* Every third column is a category, or all are, or none. Reals are numbered from the last column on, and the slots of the last category
- * come first, so that no number is another's by accident. */
+/* Every third column is a category, or all are, or none. Reals are numbered from the last column on,
+ * and the slots of the last category come first, so that no number is another's by accident. */
 static int32_t kinds[SEQUENCE_COLUMNS], firsts[SEQUENCE_COLUMNS], counts[SEQUENCE_COLUMNS];
 static int64_t K, C;
 
@@ -36,7 +37,8 @@ static acf_token_columns columns_of(acf_lab *l) {
     set_columns(l);
     memcpy(both, firsts, (size_t)C * sizeof *both);
     memcpy(both + C, counts, (size_t)C * sizeof *both);
-    return (acf_token_columns){acf_lab_copy(l, kinds, (size_t)l->D * sizeof *kinds), K, l->c->variant != MIXED && l->c->variant != REALS,
+    return (acf_token_columns){acf_lab_copy(l, kinds, (size_t)l->D * sizeof *kinds), K,
+                               l->c->variant != MIXED && l->c->variant != REALS,
                                {C, firsts, counts, acf_lab_copy(l, both, (size_t)(2 * C) * sizeof *both)}};
 }
 
@@ -46,7 +48,9 @@ static bool listed(const acf_lab *l) { return l->c->variant >= LISTED; }
 static int64_t list_length(const acf_lab *l) { return l->N * l->D / 2 + 2; }
 
 /* The k-th of a list: every second token from the last on, with gaps. */
-static int32_t in_list(const acf_subset *host, int64_t k) { return k % 4 == 3 || host->T - 1 - 2 * k < 0 ? -1 : (int32_t)(host->T - 1 - 2 * k); }
+static int32_t in_list(const acf_subset *host, int64_t k) {
+    return k % 4 == 3 || host->T - 1 - 2 * k < 0 ? -1 : (int32_t)(host->T - 1 - 2 * k);
+}
 
 typedef struct asked {
     const acf_subset *s;
@@ -86,7 +90,8 @@ static int64_t step_of(const acf_subset *s, int64_t p) {
 }
 
 /* What element p is told; p below 0: no token. codes (N,C). */
-static void naive_told(const acf_lab *l, const acf_subset *s, int64_t p, const int32_t *codes, int64_t *slot, int64_t *cell) {
+static void naive_told(const acf_lab *l, const acf_subset *s, int64_t p, const int32_t *codes, int64_t *slot,
+                       int64_t *cell) {
     *slot = p < 0 ? -1 : 0, *cell = -1;
     const int64_t t = p < 0 ? 0 : step_of(s, p), row = p < 0 ? 0 : s->row_of[p];
     if (t == 0) return;
@@ -96,7 +101,8 @@ static void naive_told(const acf_lab *l, const acf_subset *s, int64_t p, const i
         *slot = 1 + kind + (apart && !l->b[row * l->D + before] ? K : 0), *cell = row * K + kind;
         return;
     }
-    const int64_t c = -1 - kind, code = codes[row * C + c], reals = l->c->variant == MIXED || l->c->variant == REALS ? 1 + K : 1 + 2 * K;
+    const int64_t c = -1 - kind, code = codes[row * C + c];
+    const int64_t reals = l->c->variant == MIXED || l->c->variant == REALS ? 1 + K : 1 + 2 * K;
     if (code >= 0 && code < counts[c]) *slot = reals + firsts[c] + code;
 }
 
@@ -117,7 +123,8 @@ static int64_t wide(const acf_lab *l) { return l->big ? 37 : 5; }
 static void build_embed(acf_lab *l) {
     const asked a = ask(l);
     const int64_t R = acf_token_reals(&a.columns), S = acf_token_slots(&a.columns), W = wide(l);
-    acf_tensor *slopes = acf_leaf(l, "slopes", -1, 1, 2, (int64_t[]){R, W}), *offsets = acf_leaf(l, "offsets", -1, 1, 2, (int64_t[]){S, W});
+    acf_tensor *slopes = acf_leaf(l, "slopes", -1, 1, 2, (int64_t[]){R, W});
+    acf_tensor *offsets = acf_leaf(l, "offsets", -1, 1, 2, (int64_t[]){S, W});
     acf_tensor *values = K ? acf_leaf(l, "values", -2, 2, 2, (int64_t[]){l->N, K}) : NULL;
     acf_tensor *y = acf_token_embed(l->t, values, slopes, offsets, a.told, a.n, listed(l) ? NULL : a.s);
     assert_true(y == &l->t->empty || y->sub == (listed(l) ? NULL : a.s));
@@ -149,7 +156,8 @@ static uint8_t *all_masks(const acf_lab *l) {
     const int64_t D = all_columns(l);
     uint8_t *b = malloc((size_t)(2 * l->N * D + 1)), *m = b + l->N * D;
     assert_non_null(b);
-    for (int64_t k = 0; k < l->N * D; k++) m[k] = acf_lab_random(17, k, 0, 1) < 0.7, b[k] = m[k] && acf_lab_random(18, k, 0, 1) < 0.5;
+    for (int64_t k = 0; k < l->N * D; k++)
+        m[k] = acf_lab_random(17, k, 0, 1) < 0.7, b[k] = m[k] && acf_lab_random(18, k, 0, 1) < 0.5;
     for (int64_t i = 0; i < l->N; i++)
         for (int64_t j = 0; j < l->D; j++) {
             b[i * D + column_of(l, j)] = l->b[i * l->D + j];
@@ -240,7 +248,9 @@ static void refused(acf_lab *l, const char *sentence) {
     acf_lab_begin(l, false);
 }
 
-static acf_tensor *matrix(acf_lab *l, int64_t rows, int64_t cols) { return acf_tensor_const(l->t, NULL, 1, 2, (int64_t[]){rows, cols}); }
+static acf_tensor *matrix(acf_lab *l, int64_t rows, int64_t cols) {
+    return acf_tensor_const(l->t, NULL, 1, 2, (int64_t[]){rows, cols});
+}
 
 static void refuses_what_does_not_fit(void **state) {
     (void)state;
@@ -249,17 +259,17 @@ static void refuses_what_does_not_fit(void **state) {
     acf_lab l;
     acf_lab_open(&l, 1, 2, 3, ACF_MASK_ALL, 1);
     acf_token_embed(l.t, NULL, matrix(&l, 4, 2), matrix(&l, 3, 2), told, 6, NULL);
-    refused(&l, "token_embed: tables (4, 2) and (3, 2) for 6 tokens; expected (R, W) and (S, W) with S at least R, and as many tokens as the "
-                "subset has");
+    refused(&l, "token_embed: tables (4, 2) and (3, 2) for 6 tokens; expected (R, W) and (S, W) with S at least R, "
+                "and as many tokens as the subset has");
     acf_token_embed(l.t, NULL, matrix(&l, 3, 3), matrix(&l, 4, 2), told, 6, NULL);
-    refused(&l, "token_embed: tables (3, 3) and (4, 2) for 6 tokens; expected (R, W) and (S, W) with S at least R, and as many tokens as the "
-                "subset has");
+    refused(&l, "token_embed: tables (3, 3) and (4, 2) for 6 tokens; expected (R, W) and (S, W) with S at least R, "
+                "and as many tokens as the subset has");
     acf_token_embed(l.t, NULL, matrix(&l, 3, 2), matrix(&l, 4, 2), told, 5, l.u);
-    refused(&l, "token_embed: tables (3, 2) and (4, 2) for 5 tokens; expected (R, W) and (S, W) with S at least R, and as many tokens as the "
-                "subset has");
+    refused(&l, "token_embed: tables (3, 2) and (4, 2) for 5 tokens; expected (R, W) and (S, W) with S at least R, "
+                "and as many tokens as the subset has");
     acf_token_embed(l.t, NULL, acf_tensor_const(l.t, NULL, 1, 1, (int64_t[]){3}), matrix(&l, 4, 2), told, 6, l.u);
-    refused(&l, "token_embed: tables (3) and (4, 2) for 6 tokens; expected (R, W) and (S, W) with S at least R, and as many tokens as the "
-                "subset has");
+    refused(&l, "token_embed: tables (3) and (4, 2) for 6 tokens; expected (R, W) and (S, W) with S at least R, "
+                "and as many tokens as the subset has");
     acf_lab_close(&l);
 }
 

@@ -1,8 +1,9 @@
 /* A transformer's block: see transformer_block.h; formulas in docs/math.md, 21.
  *
- * Workload: T = 1e3 to 6e4 tokens of W = 32 to 512 numbers: products of 24 T W^2 FLOP, and three times that with the backward. Norms and what gelu
- * makes are formed again in the backward, a few per cent of it, rather than kept: of the 26 W numbers a token that single operations would leave,
- * 10 W stay. Products add to the residual where nothing is dropped. */
+ * Workload: T = 1e3 to 6e4 tokens of W = 32 to 512 numbers: products of 24 T W^2 FLOP,
+ * and three times that with the backward. Norms and what gelu makes are formed again in the backward,
+ * a few per cent of it, rather than kept: of the 26 W numbers a token that single operations would leave, 10 W stay.
+ * Products add to the residual where nothing is dropped. */
 #include "ops/transformer_block.h"
 
 #include "ops/arith.h"
@@ -55,7 +56,8 @@ static void add_bias(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1) 
 }
 
 /* y (T,W) = h + drop(x (T,I) by the weights p, and their bias); room (T,W) where something is dropped. */
-static void join(const block *b, int i, int p, acf_real *y, const acf_real *h, const acf_real *x, int64_t I, acf_real *room) {
+static void join(const block *b, int i, int p, acf_real *y, const acf_real *h, const acf_real *x, int64_t I,
+                 acf_real *room) {
     const int64_t W = b->W;
     if (b->a->drops[i]) {
         linear(b, p, room, x, I, W);
@@ -66,12 +68,12 @@ static void join(const block *b, int i, int p, acf_real *y, const acf_real *h, c
     bias f = {y, b->param[p + 1], W};
     acf_add_fwd_cpu(b->dev, y, 1, h, 0, NULL, b->T * W);
     acf_cpu_gemm(b->dev,
-                 &(acf_gemm){.tb = true, .M = b->T, .N = W, .K = I, .alpha = 1, .a = x, .lda = I, .b = b->param[p], .ldb = I, .beta = 1,
-                             .c = y, .ldc = W},
+                 &(acf_gemm){.tb = true, .M = b->T, .N = W, .K = I, .alpha = 1, .a = x, .lda = I, .b = b->param[p],
+                             .ldb = I, .beta = 1, .c = y, .ldc = W},
                  add_bias, &f);
 }
 
-/* ---- forward ---------------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* What is kept for the backward; false when memory ran out. */
 static bool keep(acf_tape *t, attrs *a, int64_t T, int64_t W) {
@@ -110,7 +112,7 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     return ACF_OK;
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 static acf_real *zeros(acf_real *x, int64_t n) { return memset(x, 0, (size_t)n * sizeof *x); }
 
@@ -123,18 +125,22 @@ static const acf_real *dropped(const block *b, int i, acf_real *room, const acf_
 }
 
 /* Adds to dx (T,I), and to the gradients of weights p and their bias. */
-static void linear_back(const block *b, int p, acf_real *dx, const acf_real *dy, const acf_real *x, int64_t I, int64_t O) {
-    acf_linear_bwd_cpu(b->dev, dx, b->grad[p], b->grad[p + 1], dy, NULL, x, b->param[p], NULL, ACF_IDENTITY, b->T, I, O);
+static void linear_back(const block *b, int p, acf_real *dx, const acf_real *dy, const acf_real *x, int64_t I,
+                        int64_t O) {
+    acf_linear_bwd_cpu(b->dev, dx, b->grad[p], b->grad[p + 1], dy, NULL, x, b->param[p], NULL, ACF_IDENTITY, b->T, I,
+                       O);
 }
 
 /* Adds to dx (T,W), which may be NULL, and to the gradients of norm i. */
 static void norm_back(const block *b, int i, acf_real *dx, acf_real *scratch, const acf_real *dy, const acf_real *x) {
     const int p = i ? ACF_BLOCK_SCALE2 : ACF_BLOCK_SCALE;
-    acf_layer_norm_bwd_cpu(b->dev, dx, b->grad[p], b->grad[p + 1], scratch, dy, b->a->stat[i], x, b->param[p], b->T, b->W);
+    acf_layer_norm_bwd_cpu(b->dev, dx, b->grad[p], b->grad[p + 1], scratch, dy, b->a->stat[i], x, b->param[p], b->T,
+                           b->W);
 }
 
 /* da (T,W) = what comes back to the middle of the block; narrow (T,W) and wide (T,4W) are scratch. */
-static void network_back(const block *b, acf_real *da, const acf_real *dy, acf_real *const narrow[2], acf_real *const wide[2]) {
+static void network_back(const block *b, acf_real *da, const acf_real *dy, acf_real *const narrow[2],
+                         acf_real *const wide[2]) {
     const int64_t T = b->T, W = b->W;
     const acf_real *back = dropped(b, 1, narrow[0], dy);
     acf_gelu_fwd_cpu(b->dev, wide[0], b->a->wide, 4 * T * W);
@@ -147,8 +153,8 @@ static void network_back(const block *b, acf_real *da, const acf_real *dy, acf_r
 }
 
 /* dh (T,W), or NULL, gets what comes back from the middle. */
-static void attention_back(const block *b, acf_real *dh, const acf_real *h, const acf_real *da, acf_real *const narrow[2], acf_real *dqkv,
-                           acf_real *scratch) {
+static void attention_back(const block *b, acf_real *dh, const acf_real *h, const acf_real *da,
+                           acf_real *const narrow[2], acf_real *dqkv, acf_real *scratch) {
     const int64_t T = b->T, W = b->W;
     const acf_attention_shape p = acf_attention_shape_of(b->a->told.s, W, b->a->told.heads);
     const acf_real *back = dropped(b, 0, narrow[0], da);
@@ -179,26 +185,30 @@ static acf_status backward(acf_tape *t, acf_node *n) {
 
 const acf_op acf_op_transformer_block = {"transformer_block", ACF_OP_transformer_block, {forward, backward}};
 
-/* ---- front end --------------------------------------------------------------------------------------------------------------- */
+/* ---- front end --------------------------------------------------------------------------------------------------- */
 
 /* False, with a failed tape, where a parameter has another size than W asks for. */
 static bool fit(acf_tape *t, const acf_op *op, acf_tensor *const *param, int64_t W) {
     static const struct {
         const char *name;
         int out, in; /* times W; in 0: a vector */
-    } want[ACF_BLOCK_PARAMS] = {{"scale", 1, 0}, {"shift", 1, 0}, {"qkv", 3, 1}, {"the bias of qkv", 3, 0}, {"out", 1, 1}, {"the bias of out", 1, 0},
-                                {"scale 2", 1, 0}, {"shift 2", 1, 0}, {"up", 4, 1}, {"the bias of up", 4, 0}, {"down", 1, 4}, {"the bias of down", 1, 0}};
+    } want[ACF_BLOCK_PARAMS] = {{"scale", 1, 0},           {"shift", 1, 0},   {"qkv", 3, 1},
+                                {"the bias of qkv", 3, 0}, {"out", 1, 1},     {"the bias of out", 1, 0},
+                                {"scale 2", 1, 0},         {"shift 2", 1, 0}, {"up", 4, 1},
+                                {"the bias of up", 4, 0},  {"down", 1, 4},    {"the bias of down", 1, 0}};
     char found[ACF_SHAPE_TEXT], expected[ACF_SHAPE_TEXT];
     for (int p = 0; p < ACF_BLOCK_PARAMS; p++) {
         const acf_tensor like = {.ndim = want[p].in ? 2 : 1, .dim = {want[p].out * W, want[p].in * W}};
         if (acf_tensor_same_shape(param[p], &like)) continue;
-        acf_reject(t, op, "%s is %s; expected %s", want[p].name, acf_tensor_shape(param[p], found), acf_tensor_shape(&like, expected));
+        acf_reject(t, op, "%s is %s; expected %s", want[p].name, acf_tensor_shape(param[p], found),
+                   acf_tensor_shape(&like, expected));
         return false;
     }
     return true;
 }
 
-acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const param[ACF_BLOCK_PARAMS], const acf_block_told *told) {
+acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const param[ACF_BLOCK_PARAMS],
+                                  const acf_block_told *told) {
     char sh[ACF_SHAPE_TEXT];
     acf_tensor *in[1 + ACF_BLOCK_PARAMS] = {h};
     for (int p = 0; p < ACF_BLOCK_PARAMS; p++) in[1 + p] = param[p];
@@ -206,13 +216,13 @@ acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const 
     if (!n) return &t->empty;
     if (told->heads < 1) return acf_reject_value(t, n->op, "%d heads; expected at least 1", told->heads);
     if (h->ndim != 2 || h->dim[0] != told->s->T || h->dim[1] < 1 || h->dim[1] % told->heads)
-        return acf_reject(t, n->op, "h is %s; expected (%lld, W) with W a multiple of %d heads", acf_tensor_shape(h, sh), (long long)told->s->T,
-                          told->heads);
+        return acf_reject(t, n->op, "h is %s; expected (%lld, W) with W a multiple of %d heads",
+                          acf_tensor_shape(h, sh), (long long)told->s->T, told->heads);
     const int64_t W = h->dim[1];
     if (!fit(t, n->op, param, W)) return &t->empty;
     if (told->qkv && (told->qkv->ndim != 2 || told->qkv->dim[0] != h->dim[0] || told->qkv->dim[1] != 3 * W))
-        return acf_reject(t, n->op, "queries, keys and values would be left in %s; expected (%lld, %lld)", acf_tensor_shape(told->qkv, sh),
-                          (long long)h->dim[0], (long long)(3 * W));
+        return acf_reject(t, n->op, "queries, keys and values would be left in %s; expected (%lld, %lld)",
+                          acf_tensor_shape(told->qkv, sh), (long long)h->dim[0], (long long)(3 * W));
     attrs *a = n->attr;
     *a = (attrs){.told = *told};
     n->out[0] = acf_tensor_packed(t, told->s, W);

@@ -1,5 +1,6 @@
-/* A transformer's block on the GPU: see transformer_block.h. In bf16 by transformer_narrow.cu where that fits; else the operations it is made of run
- * one after the other as they would alone, from a list of their nodes that the backward goes back through. */
+/* A transformer's block on the GPU: see transformer_block.h. In bf16 by transformer_narrow.cu where that fits;
+ * else the operations it is made of run one after the other as they would alone, from a list of their nodes
+ * that the backward goes back through. */
 #include "ops/transformer_block.cuh"
 
 #include <string.h>
@@ -9,7 +10,8 @@ extern "C" {
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
 
-extern const acf_kernel acf_cuda_op_layer_norm, acf_cuda_op_linear, acf_cuda_op_attention, acf_cuda_op_gelu, acf_cuda_op_dropout, acf_cuda_op_add;
+extern const acf_kernel acf_cuda_op_layer_norm, acf_cuda_op_linear, acf_cuda_op_attention;
+extern const acf_kernel acf_cuda_op_gelu, acf_cuda_op_dropout, acf_cuda_op_add;
 }
 
 #define PARTS 12 /* two norms, four products, attention, gelu, and dropout and a sum twice */
@@ -35,9 +37,10 @@ typedef struct parts {
     part part[PARTS];
 } parts;
 
-/* What an operation makes of up to three inputs: (T,C), in memory of the caller's where that is given. NULL after a failure. */
-static acf_tensor *call(acf_tape *t, parts *all, const acf_kernel *kernel, const void *attr, size_t attr_bytes, int64_t C, acf_tensor *a, acf_tensor *b,
-                        acf_tensor *c, acf_real *to) {
+/* What an operation makes of up to three inputs: (T,C), in memory of the caller's where that is given.
+ * NULL after a failure. */
+static acf_tensor *call(acf_tape *t, parts *all, const acf_kernel *kernel, const void *attr, size_t attr_bytes,
+                        int64_t C, acf_tensor *a, acf_tensor *b, acf_tensor *c, acf_real *to) {
     if (!a) return NULL;
     part *p = &all->part[all->n++];
     const int64_t T = a->dim[0];
@@ -46,7 +49,8 @@ static acf_tensor *call(acf_tape *t, parts *all, const acf_kernel *kernel, const
     p->in[0] = a, p->in[1] = b, p->in[2] = c;
     p->out.ndim = 2, p->out.dim[0] = T, p->out.dim[1] = C, p->out.sub = a->sub, p->out.needs_grad = all->save;
     p->out.data = to ? to : acf_tape_reals(t, T * C);
-    p->node.op = all->op, p->node.in = p->in, p->node.n_in = 3, p->node.out[0] = &p->out, p->node.n_out = 1, p->node.save = all->save;
+    p->node.op = all->op, p->node.in = p->in, p->node.n_in = 3;
+    p->node.out[0] = &p->out, p->node.n_out = 1, p->node.save = all->save;
     p->node.attr = &p->attr;
     if (!p->out.data) return NULL;
     if (kernel->forward(t, &p->node)) {
@@ -66,7 +70,8 @@ static acf_tensor *linear(acf_tape *t, parts *all, acf_tensor *x, acf_tensor **p
 }
 
 /* h + drop(x), in memory of the caller's. */
-static acf_tensor *join(acf_tape *t, parts *all, const acf_transformer_block_attrs *a, int i, acf_tensor *h, acf_tensor *x, acf_real *to) {
+static acf_tensor *join(acf_tape *t, parts *all, const acf_transformer_block_attrs *a, int i, acf_tensor *h,
+                        acf_tensor *x, acf_real *to) {
     const acf_dropout_attrs drop = {a->told.drop[i], NULL};
     const acf_add_attrs both = {1, 1};
     if (a->drops[i] && x) x = call(t, all, &acf_cuda_op_dropout, &drop, sizeof drop, x->dim[1], x, NULL, NULL, NULL);
@@ -90,7 +95,8 @@ static acf_status plain_fwd(acf_tape *t, acf_node *n) {
     if (!middle) return acf_tape_status(t);
     x = linear(t, all, norm(t, all, &packed, param + ACF_BLOCK_SCALE), param + ACF_BLOCK_QKV);
     if (x && a->told.qkv)
-        ACF_CUDA(cudaMemcpyAsync(a->told.qkv->data, x->data, (size_t)(3 * count) * sizeof(acf_real), cudaMemcpyDeviceToDevice, acf_cuda_stream(t->dev)));
+        ACF_CUDA(cudaMemcpyAsync(a->told.qkv->data, x->data, (size_t)(3 * count) * sizeof(acf_real),
+                                 cudaMemcpyDeviceToDevice, acf_cuda_stream(t->dev)));
     x = call(t, all, &acf_cuda_op_attention, &rows, sizeof rows, W, x, NULL, NULL, NULL);
     x = join(t, all, a, 0, &packed, linear(t, all, x, param + ACF_BLOCK_OUT), middle);
     if (!n->save) acf_arena_release(t->mem, half);
@@ -118,7 +124,8 @@ static acf_status prepare(acf_tape *t, pool *all, acf_tensor *x, int64_t W) {
     if (t->lasting) return acf_grad(t, x) ? ACF_OK : acf_tape_status(t);
     x->grad = all->n[width] ? all->spare[width][--all->n[width]] : acf_tape_reals(t, count);
     if (!x->grad) return acf_tape_status(t);
-    return acf_cuda_status(cudaMemsetAsync(x->grad, 0, (size_t)count * sizeof(acf_real), acf_cuda_stream(t->dev)), "cudaMemsetAsync");
+    return acf_cuda_status(cudaMemsetAsync(x->grad, 0, (size_t)count * sizeof(acf_real), acf_cuda_stream(t->dev)),
+                           "cudaMemsetAsync");
 }
 
 static acf_status plain_bwd(acf_tape *t, acf_node *n) {

@@ -1,9 +1,11 @@
-/* One block of a transformer, as a whole: attention and a network of two layers, each behind a normalisation and added to what it reads.
+/* One block of a transformer, as a whole: attention and a network of two layers, each behind
+ * a normalisation and added to what it reads.
  *
  *     a = h + drop(out(attention(norm(h))))            h' = a + drop(down(gelu(up(norm(a)))))
  *
- * It is what acf_layer_norm, acf_linear, acf_attention, acf_gelu, acf_dropout and acf_add make of h one after the other. As one operation it keeps
- * less for its derivative, adds products to what is there, and on a GPU may have what lies between them in bf16. */
+ * It is what acf_layer_norm, acf_linear, acf_attention, acf_gelu, acf_dropout and acf_add make of h one after
+ * the other. As one operation it keeps less for its derivative, adds products to what is there,
+ * and on a GPU may have what lies between them in bf16. */
 #ifndef ACF_OPS_TRANSFORMER_BLOCK_H
 #define ACF_OPS_TRANSFORMER_BLOCK_H
 
@@ -30,9 +32,10 @@ typedef struct acf_block_told {
 } acf_block_told;
 
 /* h (T,W) packed over told->s -> (T,W). Keeps told->s and what the drops point to. Fails: ACF_ESHAPE, ACF_EUSAGE. */
-acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const param[ACF_BLOCK_PARAMS], const acf_block_told *told);
+acf_tensor *acf_transformer_block(acf_tape *t, acf_tensor *h, acf_tensor *const param[ACF_BLOCK_PARAMS],
+                                  const acf_block_told *told);
 
-/* ---- for kernels on other devices ---------------------------------------------------------------------------------- */
+/* ---- for kernels on other devices -------------------------------------------------------------------------------- */
 
 /* in[0] is h, and in[1 + p] parameter p. */
 typedef struct acf_transformer_block_attrs {

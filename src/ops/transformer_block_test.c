@@ -1,4 +1,5 @@
-/* A transformer's block: cases for the harness; as one operation against the operations it is made of; what it leaves and what it keeps. */
+/* A transformer's block: cases for the harness; as one operation against the operations it is made of;
+ * what it leaves and what it keeps. */
 #include "ops/transformer_block.h"
 
 #include "harness/sequence_lab.h"
@@ -19,20 +20,23 @@ static const struct {
     int heads;
     int64_t H, big_H;
     double rate[2];
-} shapes[] = {[ONE_HEAD] = {1, 3, 24, {0, 0}},       [HEADS] = {3, 2, 8, {0, 0}},          [DROPPED] = {2, 3, 12, {0.3, 0}},
-              [DROPPED_NOW] = {1, 32, 32, {0.2, 0.4}}, [HEADS_OF_32] = {1, 32, 32, {0, 0.25}}, [HEADS_OF_64] = {1, 64, 64, {0, 0}},
+} shapes[] = {[ONE_HEAD] = {1, 3, 24, {0, 0}},        [HEADS] = {3, 2, 8, {0, 0}},
+              [DROPPED] = {2, 3, 12, {0.3, 0}},       [DROPPED_NOW] = {1, 32, 32, {0.2, 0.4}},
+              [HEADS_OF_32] = {1, 32, 32, {0, 0.25}}, [HEADS_OF_64] = {1, 64, 64, {0, 0}},
               [WIDE] = {3, 64, 64, {0.1, 0.1}}};
 
-static const int64_t outs[ACF_BLOCK_PARAMS] = {1, 1, 3, 3, 1, 1, 1, 1, 4, 4, 1, 1}, ins[ACF_BLOCK_PARAMS] = {0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 0};
-static const char *const names[ACF_BLOCK_PARAMS] = {"scale", "shift", "qkv", "qkv bias", "out", "out bias", "scale 2", "shift 2", "up", "up bias",
-                                                    "down", "down bias"};
+static const int64_t outs[ACF_BLOCK_PARAMS] = {1, 1, 3, 3, 1, 1, 1, 1, 4, 4, 1, 1};
+static const int64_t ins[ACF_BLOCK_PARAMS] = {0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 0};
+static const char *const names[ACF_BLOCK_PARAMS] = {"scale",   "shift",   "qkv", "qkv bias", "out",  "out bias",
+                                                    "scale 2", "shift 2", "up",  "up bias",  "down", "down bias"};
 
 /* Values about as large as those of a network that learns. */
 static void parameters(acf_lab *l, acf_tensor *param[ACF_BLOCK_PARAMS], int64_t W) {
     for (int p = 0; p < ACF_BLOCK_PARAMS; p++) {
         const bool scale = p == ACF_BLOCK_SCALE || p == ACF_BLOCK_SCALE2;
         const double most = ins[p] ? 1.7 / sqrt((double)(ins[p] * W)) : 0.5;
-        param[p] = acf_leaf(l, names[p], scale ? 0.5 : -most, scale ? 1.5 : most, ins[p] ? 2 : 1, (int64_t[]){outs[p] * W, ins[p] * W});
+        param[p] = acf_leaf(l, names[p], scale ? 0.5 : -most, scale ? 1.5 : most, ins[p] ? 2 : 1,
+                            (int64_t[]){outs[p] * W, ins[p] * W});
     }
 }
 
@@ -42,7 +46,8 @@ static acf_block_told told_of(acf_lab *l, const acf_subset *s, int heads, const 
     acf_block_told told = {.s = s, .heads = heads};
     const uint64_t *id = acf_lab_copy(l, order_on_host().row_id, (size_t)l->N * sizeof *id);
     const uint32_t *at = now ? acf_lab_copy(l, &step, sizeof step) : NULL;
-    for (uint32_t i = 0; i < 2; i++) told.drop[i] = (acf_drop){.rate = rate[i], .seed = 77, .step = 5, .now = at, .site = 40 + i, .row_id = id};
+    for (uint32_t i = 0; i < 2; i++)
+        told.drop[i] = (acf_drop){.rate = rate[i], .seed = 77, .step = 5, .now = at, .site = 40 + i, .row_id = id};
     return told;
 }
 
@@ -102,7 +107,8 @@ static acf_real *run(acf_lab *l, bool whole, const double rate[2], int64_t *coun
     acf_real *memory = calloc((size_t)(ALL * 40), sizeof *memory), *at = memory, value[4 * HERE * HERE], numbers[ALL];
     for (int k = 0; k <= ACF_BLOCK_PARAMS; k++) {
         const int p = k - 1, square = k && ins[p];
-        const int64_t dim[2] = {k ? outs[p] * HERE : s->T, k ? square * ins[p] * HERE : HERE}, n = dim[0] * acf_max(dim[1], 1);
+        const int64_t dim[2] = {k ? outs[p] * HERE : s->T, k ? square * ins[p] * HERE : HERE};
+        const int64_t n = dim[0] * acf_max(dim[1], 1);
         acf_real *from = k ? value : numbers;
         for (int64_t i = 0; i < n; i++) from[i] = (acf_real)acf_lab_random(100 + (uint64_t)k, i, -1, 1);
         leaf[k] = acf_tensor_input(l->t, from, k && !square ? 1 : 2, dim);
@@ -137,15 +143,16 @@ static void agrees_with_its_parts(void **state) {
         assert_int_equal(n[0], n[1]);
         for (int64_t i = 0; i < n[0]; i++) most = fmax(most, fabs((double)expected[i]));
         for (int64_t i = 0; i < n[0]; i++)
-            if (!(fabs((double)(found[i] - expected[i])) <= tol * (1 + fabs((double)expected[i]) + (sizeof(acf_real) == 4) * most)))
-                fail_msg("rates %g %g: number %d is %.17g, of its parts %.17g", rates[k][0], rates[k][1], (int)i, (double)found[i],
-                         (double)expected[i]);
+            if (!(fabs((double)(found[i] - expected[i])) <=
+                  tol * (1 + fabs((double)expected[i]) + (sizeof(acf_real) == 4) * most)))
+                fail_msg("rates %g %g: number %d is %.17g, of its parts %.17g", rates[k][0], rates[k][1], (int)i,
+                         (double)found[i], (double)expected[i]);
         free(found), free(expected);
         acf_lab_close(&l);
     }
 }
 
-/* ---- what it leaves, and keeps ------------------------------------------------------------------------------------- */
+/* ---- what it leaves, and keeps ----------------------------------------------------------------------------------- */
 
 static acf_tensor *matrix(acf_lab *l, int64_t rows, int64_t cols) {
     return acf_tensor_const(l->t, NULL, 0.25, cols ? 2 : 1, (int64_t[]){rows, cols});
@@ -176,14 +183,18 @@ static void leaves_queries_keys_and_values(void **state) {
     acf_tensor *without = acf_transformer_block(l.t, h, param, &told);
     told.qkv = acf_tensor_const(l.t, NULL, (double)NAN, 2, (int64_t[]){s->T, 3 * W});
     acf_tensor *with = acf_transformer_block(l.t, h, param, &told);
-    acf_tensor *expected = acf_linear(l.t, acf_layer_norm(l.t, h, param[0], param[1]), param[2], param[3], ACF_IDENTITY);
+    acf_tensor *expected = acf_linear(l.t, acf_layer_norm(l.t, h, param[0], param[1]), param[2], param[3],
+                                      ACF_IDENTITY);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);
     const int64_t n = acf_tensor_count(h), rows = l.mem ? host_sequence(&l)->T : s->T;
     acf_real *x = acf_lab_fetch(l.dev, without->data, n), *y = acf_lab_fetch(l.dev, with->data, n);
-    acf_real *found = acf_lab_fetch(l.dev, told.qkv->data, 3 * n), *wanted = acf_lab_fetch(l.dev, expected->data, 3 * n);
+    acf_real *found = acf_lab_fetch(l.dev, told.qkv->data, 3 * n);
+    acf_real *wanted = acf_lab_fetch(l.dev, expected->data, 3 * n);
     assert_memory_equal(x, y, (size_t)(rows * W) * sizeof *x);
-    const double tol = l.dev->precision == ACF_PRECISION_FLOAT ? 1e-5 : l.dev->precision == ACF_PRECISION_TF32 ? 1e-3 : 2e-2;
-    for (int64_t i = 0; i < rows * 3 * W; i++) acf_assert_close((double)found[i], (double)wanted[i], tol, "queries, keys and values");
+    const acf_precision precision = l.dev->precision;
+    const double tol = precision == ACF_PRECISION_FLOAT ? 1e-5 : precision == ACF_PRECISION_TF32 ? 1e-3 : 2e-2;
+    for (int64_t i = 0; i < rows * 3 * W; i++)
+        acf_assert_close((double)found[i], (double)wanted[i], tol, "queries, keys and values");
     free(x), free(y), free(found), free(wanted);
     acf_lab_close(&l);
 }
@@ -245,7 +256,8 @@ static void refuses_what_does_not_fit(void **state) {
     acf_transformer_block(l.t, matrix(&l, 6, 4), p, &(acf_block_told){.s = l.u, .heads = 2, .qkv = matrix(&l, 6, 8)});
     refused(&l, ACF_ESHAPE, "transformer_block: queries, keys and values would be left in (6, 8); expected (6, 12)");
     constants(&l, p, 4);
-    acf_transformer_block(l.t, matrix(&l, 6, 4), p, &(acf_block_told){.s = l.u, .heads = 2, .drop = {{0}, {.rate = 1}}});
+    acf_transformer_block(l.t, matrix(&l, 6, 4), p,
+                          &(acf_block_told){.s = l.u, .heads = 2, .drop = {{0}, {.rate = 1}}});
     refused(&l, ACF_EUSAGE, "transformer_block: the rate is 1; expected 0 <= rate < 1");
     acf_lab_close(&l);
 }

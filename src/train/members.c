@@ -20,7 +20,8 @@ uint64_t acf_member_seed(uint64_t seed, int k) {
 
 /* A model with every option of the first but the seed, before its training: also what a preset or the width of the
  * table has set. Gives *hold and *out; it works on dev. */
-static acf_status make(const acf_model *first, acf_device *dev, const acf_table *t, uint64_t seed, acf_holdout **hold, acf_model **out) {
+static acf_status make(const acf_model *first, acf_device *dev, const acf_table *t, uint64_t seed, acf_holdout **hold,
+                       acf_model **out) {
     acf_options *config;
     acf_encoder *encoder;
     ACF_TRY(acf_opts_copy(first->config, &config));
@@ -33,7 +34,7 @@ static acf_status make(const acf_model *first, acf_device *dev, const acf_table 
     return acf_fitted_create(dev, config, encoder, seed, true, out); /* takes both over, also when it fails */
 }
 
-/* ---- going on -------------------------------------------------------------------------------------------------------------- */
+/* ---- going on ---------------------------------------------------------------------------------------------------- */
 
 /* What was settled when the first was trained. */
 static acf_status restore_batch(acf_model *m, const char *path) {
@@ -76,7 +77,7 @@ static acf_status restore_all(acf_model *m, const acf_table *t, const char *path
     return ACF_OK;
 }
 
-/* ---- one after the other --------------------------------------------------------------------------------------------------- */
+/* ---- one after the other ----------------------------------------------------------------------------------------- */
 
 static double seconds_of(const acf_model *m) {
     double sum = 0;
@@ -118,9 +119,10 @@ static acf_status fit_others(acf_model *m, const acf_table *t, acf_fit *how, int
     return ACF_OK;
 }
 
-/* ---- side by side ---------------------------------------------------------------------------------------------------------- */
+/* ---- side by side ------------------------------------------------------------------------------------------------ */
 
-/* A member that a thread trains. Its reports are for the caller's thread, which alone calls back: the last one is kept for it. */
+/* A member that a thread trains. Its reports are for the caller's thread, which alone calls back:
+ * the last one is kept for it. */
 typedef struct seat {
     struct crew *crew;
     acf_model *one;
@@ -221,7 +223,8 @@ static void wait_for(crew *c, int k) {
     }
 }
 
-/* Models before their training, each on a handle of its own; false, and nothing remembered, where one could not be made. */
+/* Models before their training, each on a handle of its own; false, and nothing remembered,
+ * where one could not be made. */
 static bool make_seats(crew *c, const acf_model *m) {
     const uint64_t seed = (uint64_t)acf_options_int(m->config, "seed");
     for (int k = 1; k < c->given->members; k++) {
@@ -248,7 +251,8 @@ static void free_seats(crew *c) {
     }
 }
 
-/* The first on this thread, and with it or after it the others; all threads have ended. Returns what came of the first. */
+/* The first on this thread, and with it or after it the others; all threads have ended.
+ * Returns what came of the first. */
 static acf_status train_all(crew *c, acf_model *m, const acf_holdout *hold, int threads) {
     pthread_t thread[ACF_MEMBERS_MAX];
     int n = 0;
@@ -292,11 +296,14 @@ static int stop_at_once(void *ctx, const acf_fit_report *r) {
     return 1;
 }
 
-/* Members are trained by a thread each before a thread's work is divided: small tables have little to divide. What comes out has the same bits. A
- * member that could not be trained so, for want of memory say, is trained again as the only one, which says what is wrong; and where the callback ended
- * it all, so is the first that is not complete, for one step: its checkpoint has those before it. */
-static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_holdout *hold, acf_fit *how, int threads) {
-    crew c = {.t = t, .given = how, .began = now(), .next = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+/* Members are trained by a thread each before a thread's work is divided: small tables have little to divide.
+ * What comes out has the same bits. A member that could not be trained so, for want of memory say, is trained again
+ * as the only one, which says what is wrong; and where the callback ended it all, so is the first that is not complete,
+ * for one step: its checkpoint has those before it. */
+static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_holdout *hold, acf_fit *how,
+                                   int threads) {
+    crew c = {.t = t, .given = how, .began = now(), .next = 1,
+              .lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
     const int all = m->dev->threads;
     acf_fit rest = *how;
     how->side = threads;
@@ -316,10 +323,12 @@ static acf_status fit_side_by_side(acf_model *m, const acf_table *t, const acf_h
     return fit_others(m, t, &rest, next);
 }
 
-/* Threads that train members at once; 1: there is nothing to gain, or a checkpoint is kept up to date, which is one member's at a time. */
+/* Threads that train members at once; 1: there is nothing to gain, or a checkpoint is kept up to date,
+ * which is one member's at a time. */
 static int side_by_side(const acf_model *m, const acf_fit *how) {
     const bool fits = !m->dev->plugin && acf_options_choice(m->config, "precision") == ACF_PRECISION_FLOAT &&
-                      acf_options_int(m->config, "batch") != ACF_INT_AUTO && !(how->checkpoint && (how->every >= 0 || how->resume));
+                      acf_options_int(m->config, "batch") != ACF_INT_AUTO &&
+                      !(how->checkpoint && (how->every >= 0 || how->resume));
     return fits && m->dev->threads > 1 ? (int)acf_min(m->dev->threads, how->members) : 1;
 }
 
@@ -330,7 +339,8 @@ acf_status acf_fit_members(acf_model *m, const acf_table *t, const acf_holdout *
     m->record.known = false;
     if (how.resume && acf_checkpoint_exists(how.checkpoint)) ACF_TRY(acf_checkpoint_members_read(how.checkpoint, &was));
     if (was.at >= how.members)
-        return acf_fail(ACF_EMODEL, "%s: the checkpoint is of member %d, and this model has %d", how.checkpoint, was.at + 1, how.members);
+        return acf_fail(ACF_EMODEL, "%s: the checkpoint is of member %d, and this model has %d", how.checkpoint,
+                        was.at + 1, how.members);
     if (was.at) {
         acf_status status = restore_all(m, t, how.checkpoint, &was);
         if (status) m->record.known = false;
