@@ -172,7 +172,7 @@
       "fraction of the rows held out whole for validation; 0: the fraction valid where validation is on rows")         \
     X("valid-every", INT, 0, 1000000000, "0", NULL, NULL, ACF_OPTION_BOTH,                                         \
       "steps between validations; 0 is an epoch, and at least 50 steps")                                               \
-    X("patience", INT, 0, 1000000000, "20", NULL, NULL, ACF_OPTION_BOTH,                                           \
+    X("patience", INT, 0, 1000000000, "10", NULL, NULL, ACF_OPTION_BOTH,                                           \
       "validations without a better one that end training; 0 is no limit")                                             \
     X("calibrate", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                \
       "recalibrate predictions on held-out cells; only tables of fewer than 100 rows a column need it")               \

@@ -72,6 +72,7 @@ static const struct {
     {"flow", "recall", "false"},
     /* Images. What all of them have in common, then each: sizes as measured in docs/RESULTS.md, cifar's like celeba64's; masks the paper's. */
     {"images", "batch", "64"},
+    {"images", "patience", "20"},
     {"images", "lr", "0.001"},
     {"images", "dropout", "0"},
     {"images", "weight-decay", "0"},
