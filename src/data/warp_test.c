@@ -154,6 +154,15 @@ static void tails_go_on_as_they_grow(void **state) {
     }
 }
 
+/* But it does not grow for ever: five deviations beyond the observed values a Cauchy column has thousands of times its largest one; here it has tens. */
+static void tails_stop_growing(void **state) {
+    (void)state;
+    acf_warp w = fitted(CAUCHY, 400);
+    const double top = t[399], far = acf_warp_inverse(&w, acf_warp_forward(&w, top) + 5);
+    if (!(far > 5 * top && far < 100 * top)) fail_msg("five deviations beyond %g lies %g", top, far);
+    acf_warp_free(&w);
+}
+
 static void what_needs_no_bending_stays(void **state) {
     (void)state;
     for (shape s = NORMAL; s < ALL; s++) {
@@ -274,6 +283,6 @@ static void tails_go_on_beyond_rounded_values(void **state) {
 }
 
 ACF_TESTS(warp, cmocka_unit_test(tails_go_on_beyond_rounded_values), cmocka_unit_test(identity_bends_near_its_ends), cmocka_unit_test(lines_lead_to_their_ends), cmocka_unit_test(makes_columns_normal), cmocka_unit_test(forward_and_back_are_inverses),
-          cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little), cmocka_unit_test(tails_go_on), cmocka_unit_test(tails_go_on_as_they_grow),
+          cmocka_unit_test(slopes_are_derivatives), cmocka_unit_test(few_observations_change_little), cmocka_unit_test(tails_go_on), cmocka_unit_test(tails_go_on_as_they_grow), cmocka_unit_test(tails_stop_growing),
           cmocka_unit_test(what_needs_no_bending_stays),
           cmocka_unit_test(nothing_to_bend), cmocka_unit_test(odd_knots_are_no_warp), cmocka_unit_test(memory_may_run_out))
