@@ -22,7 +22,8 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
  * *hold and *out. */
 static acf_status prepare(const acf_table *t, acf_options *config, acf_device *dev, acf_holdout **hold, acf_model **out) {
     acf_encoder *encoder;
-    acf_status status = acf_config_width(config, t->column, t->D);
+    acf_status status = acf_config_height(config, t->column, t->D, t->N, dev->kind == ACF_DEVICE_CUDA);
+    if (!status) status = acf_config_width(config, t->column, t->D);
     if (!status) status = acf_config_members(config, t->N, t->D);
     if (!status) status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {

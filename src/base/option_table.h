@@ -68,6 +68,9 @@
       "a folder with an image that cannot be read is refused; else that image is left out")
 
 #define ACF_MODEL_OPTIONS(X)                                                                                           \
+    X("effort", CHOICE, 0, 0, "normal", "quick|normal|best", NULL, ACF_OPTION_RECORDED,                                \
+      "how much work goes into a model of a table: quick is one small network of 150 steps beside the Gaussian mixture "     \
+      "and rows that are looked up, seconds for most tables; best has more members, larger networks and twice the steps")    \
     X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar|tiny|mnist|omniglot|celeba64|olivetti|cifar", NULL, ACF_OPTION_BOTH,                       \
       "which set of model sizes to start from; tiny and what follows it are of images")                                                                        \
     X("encode", CHOICE, 0, 0, "warp", "standard|warp", NULL, ACF_OPTION_RECORDED,                                      \

@@ -70,6 +70,36 @@ static const struct {
     {"ar", "likelihood-layers", "4"},
     {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
     {"flow", "recall", "false"},
+    /* Effort, of the presets default and flow. The mixture in front of it does most of a quick model's work; its network is there for classes. */
+    {"quick", "members", "1"},
+    {"quick", "likelihood-units", "32"},
+    {"quick", "likelihood-layers", "1"},
+    {"quick", "steps", "150"},
+    {"quick", "lr", "0.004"},
+    {"quick", "warmup", "20"},
+    {"quick", "average", "0.98"},
+    {"quick", "valid-every", "50"},
+    {"quick", "refit", "false"},
+    {"best", "likelihood-units", "128"},
+    {"best", "likelihood-layers", "3"},
+    {"best", "steps", "10000"},
+    {"best", "patience", "20"},
+    /* A table of ACF_LARGE_ROWS on a GPU. */
+    {"large", "likelihood", "attention"},
+    {"large", "likelihood-units", "256"},
+    {"large", "likelihood-layers", "4"},
+    {"large", "components", "32"},
+    {"large", "batch", "512"},
+    {"large", "steps", "9000"},
+    {"large", "valid-every", "1000"},
+    {"large", "lr", "0.001"},
+    {"large", "warmup", "300"},
+    {"large", "dropout", "0.05"},
+    {"large", "precision", "bf16"},
+    {"large", "refit", "false"},
+    {"large-best", "likelihood-units", "384"},
+    {"large-best", "likelihood-layers", "6"},
+    {"large-best", "steps", "18000"},
     /* Images. What all of them have in common, then each: sizes as measured in docs/RESULTS.md, cifar's like celeba64's; masks the paper's. */
     {"images", "batch", "64"},
     {"images", "patience", "20"},
@@ -210,6 +240,9 @@ static acf_status apply(acf_options *o, const char *preset) {
     return ACF_OK;
 }
 
+enum { ACF_EFFORT_QUICK, ACF_EFFORT_NORMAL, ACF_EFFORT_BEST };
+static const char *const effort_name[] = {"quick", "normal", "best"};
+
 acf_status acf_config_finish(acf_options *o) {
     char text[32];
     acf_text name = acf_text_into(text, sizeof text);
@@ -217,7 +250,10 @@ acf_status acf_config_finish(acf_options *o) {
     if (acf_config_follows_paper(o)) ACF_TRY(apply(o, "protocol"));
     if (acf_options_choice(o, "preset") >= FIRST_IMAGE_PRESET)
         return acf_fail(ACF_EUSAGE, "the preset '%s' is one of image models, but this is a table; expected default, flow, paper, paper-2d or ar", text);
-    return apply(o, text);
+    ACF_TRY(apply(o, text));
+    if (!acf_config_follows_paper(o)) return apply(o, effort_name[acf_options_choice(o, "effort")]);
+    if (acf_options_choice(o, "effort") == ACF_EFFORT_NORMAL) return ACF_OK;
+    return acf_fail(ACF_EUSAGE, "the preset '%s' is the paper's model, trained as the paper's was; the option 'effort' is for the presets default and flow", text);
 }
 
 acf_status acf_config_finish_images(acf_options *o) {
@@ -251,7 +287,7 @@ static acf_status suggest_lowrank(acf_options *o) {
     char flow[FLOW_MAX], preset[32];
     acf_text name = acf_text_into(preset, sizeof preset);
     ACF_TRY(acf_opts_write(o, "preset", &name));
-    if (acf_options_origin(o, "flow") != ACF_FROM_PRESET || !acf_text_same_name(preset, "flow")) return ACF_OK;
+    if (!acf_text_same_name(preset, "flow")) return ACF_OK;
     acf_text out = acf_text_into(flow, sizeof flow);
     for (const char *at = acf_options_text(o, "flow"); *at;) {
         size_t word = strcspn(at, " "), between = strspn(at + word, " ");
@@ -265,7 +301,23 @@ static acf_status suggest_lowrank(acf_options *o) {
 
 acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns) {
     if (acf_options_int(o, "members") != ACF_INT_AUTO) return ACF_OK;
-    return acf_opts_set_int(o, "members", rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? ACF_MEMBERS_AUTO : 1, ACF_FROM_USER);
+    const int64_t several = acf_options_choice(o, "effort") == ACF_EFFORT_BEST ? ACF_MEMBERS_BEST : ACF_MEMBERS_AUTO;
+    return acf_opts_set_int(o, "members", rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? several : 1, ACF_FROM_USER);
+}
+
+static acf_status suggest_large(acf_options *o, const acf_column *column, int64_t D) {
+    bool numbers = true;
+    for (int64_t j = 0; j < D; j++) numbers &= column[j].classes == 0;
+    ACF_TRY(apply(o, "large"));
+    if (acf_options_choice(o, "effort") == ACF_EFFORT_BEST) ACF_TRY(apply(o, "large-best"));
+    return numbers && D <= ACF_MEMBERS_COLUMNS ? ACF_OK : suggest(o, "anchor", 0);
+}
+
+acf_status acf_config_height(acf_options *o, const acf_column *column, int64_t D, int64_t rows, bool gpu) {
+    const bool free = acf_options_choice(o, "preset") == 0 && acf_options_origin(o, "likelihood") == ACF_FROM_DEFAULT && !*acf_options_text(o, "flow");
+    if (acf_options_choice(o, "effort") == ACF_EFFORT_QUICK)
+        return rows > ACF_QUICK_ROWS ? acf_opts_set_from(o, "recall", "false", ACF_FROM_PRESET) : ACF_OK;
+    return free && gpu && rows >= ACF_LARGE_ROWS && D <= ACF_LARGE_COLUMNS ? suggest_large(o, column, D) : ACF_OK;
 }
 
 /* The attention likelihood learns as many conditionals of a row as the row models cells: all, where no order is imposed on them by what stands before it. */

@@ -186,7 +186,91 @@ static void small_tables_have_several_members(void **state) {
     }
 }
 
-ACF_TESTS(config, cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
+/* Options for a table of so many rows, of numbers and perhaps one category. */
+static acf_options *tall(int64_t rows, int64_t columns, bool category, bool gpu, const char *const *set) {
+    acf_options *o;
+    acf_column *column = calloc((size_t)columns, sizeof *column);
+    assert_non_null(column);
+    column[0].classes = category ? 2 : 0;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    for (; *set; set += 2) assert_int_equal(acf_opts_set(o, set[0], set[1]), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_OK);
+    assert_int_equal(acf_config_height(o, column, columns, rows, gpu), ACF_OK);
+    assert_int_equal(acf_config_width(o, column, columns), ACF_OK);
+    assert_int_equal(acf_config_members(o, rows, columns), ACF_OK);
+    free(column);
+    return o;
+}
+
+/* A large table on a GPU gets the attention likelihood, and nothing else does; the mixture stays in front of numbers alone. */
+static void large_tables_on_a_gpu_get_attention(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows, columns;
+        bool category, gpu;
+        const char *set[3];
+        const char *likelihood, *masks;
+        int64_t units, anchor;
+    } cases[] = {
+        {5000, 8, false, true, {NULL}, "attention", "joint", 256, 8},
+        {5000, 8, true, true, {NULL}, "attention", "joint", 256, 0},
+        {5000, 57, false, true, {NULL}, "attention", "joint", 256, 0},
+        {5000, 8, true, true, {"anchor", "2"}, "attention", "partial:1*2 + partial:0.5 + uniform", 256, 2},
+        {5000, 8, true, true, {"likelihood-units", "32"}, "attention", "joint", 32, 0},
+        {5000, 8, true, true, {"effort", "best"}, "attention", "joint", 384, 0},
+        {5000, 8, true, true, {"effort", "quick"}, "set", "partial:1*2 + partial:0.5 + uniform", 32, 8},
+        {4999, 8, true, true, {NULL}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, true, false, {NULL}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 129, true, true, {NULL}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, true, true, {"likelihood", "set"}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, false, true, {"flow", "linear"}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, false, true, {"preset", "ar"}, "ar", "bernoulli:0.5", 256, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char likelihood[32];
+        acf_text name = acf_text_into(likelihood, sizeof likelihood);
+        acf_options *o = tall(cases[k].rows, cases[k].columns, cases[k].category, cases[k].gpu, cases[k].set);
+        assert_int_equal(acf_opts_write(o, "likelihood", &name), ACF_OK);
+        if (strcmp(likelihood, cases[k].likelihood) != 0 || strcmp(acf_options_text(o, "masks"), cases[k].masks) != 0 ||
+            acf_options_int(o, "likelihood-units") != cases[k].units || acf_options_int(o, "anchor") != cases[k].anchor)
+            fail_msg("case %d: likelihood %s of %lld units, masks %s, a mixture of %lld", (int)k, likelihood, (long long)acf_options_int(o, "likelihood-units"),
+                     acf_options_text(o, "masks"), (long long)acf_options_int(o, "anchor"));
+        acf_opts_free(o);
+    }
+}
+
+/* What effort is worth: members, steps, and whether rows are looked up; what was asked for beside it stays; the paper's models have none. */
+static void effort_sets_what_nobody_set(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows;
+        const char *set[5];
+        int64_t members, steps;
+        bool recall, refit;
+    } cases[] = {
+        {300, {"effort", "quick"}, 1, 150, true, false},    {2000, {"effort", "quick"}, 1, 150, true, false},
+        {2001, {"effort", "quick"}, 1, 150, false, false},  {2001, {"effort", "quick", "recall", "true"}, 1, 150, true, false},
+        {300, {"effort", "normal"}, 3, 5000, true, true},   {300, {"effort", "best"}, 5, 10000, true, true},
+        {3000, {"effort", "best"}, 1, 10000, true, true},   {300, {"effort", "best", "steps", "7"}, 5, 7, true, true},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        acf_options *o = tall(cases[k].rows, 6, true, false, cases[k].set);
+        assert_int_equal(acf_options_int(o, "members"), cases[k].members);
+        assert_int_equal(acf_options_int(o, "steps"), cases[k].steps);
+        assert_int_equal(acf_options_bool(o, "recall"), cases[k].recall);
+        assert_int_equal(acf_options_bool(o, "refit"), cases[k].refit);
+        acf_opts_free(o);
+    }
+    acf_options *o;
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "preset", "paper-2d"), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "effort", "quick"), ACF_OK);
+    assert_int_equal(acf_config_finish(o), ACF_EUSAGE);
+    assert_string_equal(acf_error(), "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option 'effort' is for the presets default and flow");
+    acf_opts_free(o);
+}
+
+ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention), cmocka_unit_test(effort_sets_what_nobody_set), cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
           cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(attention_learns_whole_rows), cmocka_unit_test(small_tables_have_several_members),
           cmocka_unit_test(presets_fill_in), cmocka_unit_test(the_papers_presets_are_the_papers),
           cmocka_unit_test(every_allocation_may_fail))

@@ -50,21 +50,21 @@ typedef struct desk {
     int64_t seen, known, n;  /* columns seen; seen or held out; factorised */
     int32_t *order;          /* (D) */
     double *l, *log_l;       /* (K,D,D) factors; (K,D) sums of log L_qq below each place */
-    double *y, *we;          /* (K,D,BLOCK) (D,BLOCK) */
+    double *y;               /* (K,D,BLOCK) */
     double *e;               /* (BLOCK, padded(D)), zeros beyond D */
     double *lw;              /* (K,BLOCK) log p of each component and its places; then the weights */
     double *weight;          /* (K) sums of weights of the pattern: its missing cells' covariance is added once */
 } desk;
 
 static int64_t desk_doubles(int64_t K, int64_t D) {
-    return K * D * D + K * (D + 1) + K * D * BLOCK + (D + padded(D)) * BLOCK + K * BLOCK + K + D + 8;
+    return K * D * D + K * (D + 1) + K * D * BLOCK + padded(D) * BLOCK + K * BLOCK + K + D + 8;
 }
 
 static desk desk_in(double *memory, const acf_sample *s, const acf_mixture *g) {
     const int64_t K = g->K, D = g->D;
     desk d = {.s = s, .g = g, .l = memory};
-    d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK, d.we = d.e + padded(D) * BLOCK;
-    d.lw = d.we + D * BLOCK, d.weight = d.lw + K * BLOCK, d.order = (int32_t *)(void *)(d.weight + K);
+    d.log_l = d.l + K * D * D, d.y = d.log_l + K * (D + 1), d.e = d.y + K * D * BLOCK;
+    d.lw = d.e + padded(D) * BLOCK, d.weight = d.lw + K * BLOCK, d.order = (int32_t *)(void *)(d.weight + K);
     memset(d.e, 0, (size_t)(padded(D) * BLOCK) * sizeof *d.e);
     return d;
 }
@@ -164,34 +164,34 @@ static bool same_pattern(const acf_sample *s, int64_t a, int64_t b) {
 static int64_t sums_each(int64_t D) { return 1 + D + D * padded(D); }
 static int64_t sums_size(int64_t K, int64_t D) { return K * sums_each(D) + 1; }
 
-/* Adds Σ_b we_b e_bᵀ: its lower half, and what lies in the last vector beside it. */
-static void add_products(const desk *d, int64_t width, double *second) {
+/* Adds Σ_b w_b e_b, and of Σ_b w_b e_b e_bᵀ its lower half and what lies in the last vector beside it; w (width). */
+static void add_products(const desk *d, const double *w, int64_t width, double *first, double *second) {
     const int64_t D = d->g->D, stride = padded(D);
     for (int64_t b = 0; b < width; b += TOGETHER) {
         const double *e0 = d->e + b * stride, *e1 = e0 + stride, *e2 = e1 + stride, *e3 = e2 + stride;
         for (int64_t i = 0; i < D; i++) {
-            const double *w = d->we + i * BLOCK + b;
+            const double a0 = w[b] * e0[i], a1 = w[b + 1] * e1[i], a2 = w[b + 2] * e2[i], a3 = w[b + 3] * e3[i];
             double *to = second + i * stride;
-            for (int64_t j = 0; j <= i; j += AT_ONCE)
-                *at(to + j) += w[0] * *of(e0 + j) + w[1] * *of(e1 + j) + w[2] * *of(e2 + j) + w[3] * *of(e3 + j);
+            first[i] += a0 + a1 + a2 + a3;
+            for (int64_t j = 0; j <= i; j += AT_ONCE) *at(to + j) += a0 * *of(e0 + j) + a1 * *of(e1 + j) + a2 * *of(e2 + j) + a3 * *of(e3 + j);
         }
     }
 }
 
 /* Adds the block's expected values to component k's sums. */
 static void add_block(desk *d, int64_t k, int64_t r, int64_t rows, double *sums) {
-    const int64_t D = d->g->D, n = d->n;
-    const double *l = d->l + k * D * D, *y = d->y + k * D * BLOCK, *w = d->lw + k * BLOCK;
-    double *first = sums + 1, *second = first + D;
-    const int64_t width = padded(rows);
+    const int64_t D = d->g->D, n = d->n, stride = padded(D), width = padded(rows);
+    const double *l = d->l + k * D * D, *y = d->y + k * D * BLOCK, *x = d->s->x + r * D;
+    double w[BLOCK] = {0}, e[BLOCK] = {0};
+    memcpy(w, d->lw + k * BLOCK, (size_t)rows * sizeof *w);
     for (int64_t p = 0; p < D; p++) {
         const int64_t j = d->order[p];
-        double e[BLOCK], *we = d->we + j * BLOCK;
-        for (int64_t b = 0; b < width; b++) e[b] = p < d->seen && b < rows ? d->s->x[(r + b) * D + j] - d->g->mean[k * D + j] : 0;
+        const double mean = d->g->mean[k * D + j];
+        for (int64_t b = 0; b < rows; b++) e[b] = p < d->seen ? x[b * D + j] - mean : 0;
         if (p >= d->seen) add_combined(e, 1, l + p * n, y, d->seen, width);
-        for (int64_t b = 0; b < width; b++) we[b] = b < rows ? w[b] * e[b] : 0, first[j] += we[b], d->e[b * padded(D) + j] = e[b];
+        for (int64_t b = 0; b < width; b++) d->e[b * stride + j] = e[b];
     }
-    add_products(d, width, second);
+    add_products(d, w, width, sums + 1, sums + 1 + D);
     for (int64_t b = 0; b < rows; b++) sums[0] += w[b], d->weight[k] += w[b];
 }
 
