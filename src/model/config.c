@@ -96,6 +96,7 @@ static const struct {
     {"large", "warmup", "300"},
     {"large", "dropout", "0.05"},
     {"large", "precision", "bf16"},
+    {"large", "valid", "0.05"},
     {"large", "refit", "false"},
     {"large-best", "likelihood-units", "384"},
     {"large-best", "likelihood-layers", "6"},
