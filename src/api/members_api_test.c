@@ -289,7 +289,7 @@ static void a_member_that_diverges_is_left_out(void **state) {
     (void)state;
     acf_model *m;
     acf_table *t = some_table();
-    acf_options *o = options(WITH("members", "3", "steps", "60", "refit", "false"));
+    acf_options *o = options(WITH("members", "3", "steps", "60", "patience", "0", "refit", "false"));
     watch w = {.poisoned = t};
     if (acf_model_fit(t, o, look, &w, &m)) fail_msg("%s", acf_error());
     assert_int_equal(acf_model_members(m), 2);

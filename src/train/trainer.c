@@ -12,6 +12,7 @@
 #include "train/captured.h"
 #include "train/checkpoint.h"
 #include "train/fill.h"
+#include "train/tempo.h"
 #include "train/valid.h"
 
 #include <math.h>
@@ -470,12 +471,12 @@ static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m
     if (hooks->report) hooks->report(hooks->ctx, p);
 }
 
-acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end) {
-    static const acf_train_hooks none = {0};
+static acf_status run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end) {
+    const bool on_cpu = device(tr)->kind == ACF_DEVICE_CPU;
+    acf_tempo tempo = acf_tempo_begin(on_cpu ? device(tr)->threads : 1);
     acf_train_progress p = {.loss = NAN, .valid = NAN, .last = {.loss = NAN, .norm = NAN}};
     acf_train_end why;
     meter m = {.begun = seconds(), .before = tr->seconds};
-    if (!hooks) hooks = &none;
     if (!tr->set.steps && !tr->set.epochs && !(tr->set.patience && tr->task->held(tr)) && !hooks->stop)
         return acf_fail(ACF_EUSAGE, "training would have no end: set steps or epochs, or patience with something held out");
     if (model_already(tr)) ACF_TRY(judge(tr, &p.valid));
@@ -488,7 +489,9 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
         for (int64_t k = 0; k < n; k++) {
             p.last = step[k];
             count_step(&m, &p, each);
+            acf_tempo_step(&tempo, each);
         }
+        if (on_cpu) device(tr)->threads = tempo.now;
         p.validated = validation_due(tr);
         if (p.validated) ACF_TRY(judge(tr, &p.valid));
         report(tr, hooks, &m, &p);
@@ -501,6 +504,14 @@ acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_tr
     tr->seconds = m.before + (seconds() - m.begun);
     if (end) *end = why;
     return ACF_OK;
+}
+
+acf_status acf_trainer_run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end) {
+    static const acf_train_hooks none = {0};
+    const int threads = device(tr)->threads;
+    const acf_status status = run(tr, hooks ? hooks : &none, end);
+    device(tr)->threads = threads;
+    return status;
 }
 
 /* ---- the weights to keep -------------------------------------------------------------------------------------------------- */
