@@ -2,20 +2,20 @@
 # The table model beside the same model in PyTorch (../shared/peers/torch_acflow.py), in turns on the same machine: rows per second
 # of the four jobs, their ratio, resident memory, and how far acflow is from the sgemm limit. The best of all turns counts.
 #
-#     bench/table.sh [TURNS [D [BATCH]]]        B: build folder; PEER: the script; ACF_NUM_THREADS: acflow's threads
+#     bench/table.sh [TURNS [D [BATCH]]]        B: build folder; PEER: the script; PYTHON: with torch; ACF_NUM_THREADS: acflow's threads
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build}
 peer=${PEER:-../shared/peers/torch_acflow.py}
 turns=${1:-4} d=${2:-8} batch=${3:-256}
-python=/usr/bin/python3
+python=${PYTHON:-/usr/bin/python3}
 ours=$(mktemp) theirs=$(mktemp)
 trap 'rm -f "$ours" "$theirs"' EXIT
 
 make -s --no-print-directory B="$B" "$B/bench-table"
 why=
 if [[ ! -f $peer ]]; then why="$peer is not there"
-elif ! "$python" -c 'import torch' 2>/dev/null; then why="python3-torch is not installed"; fi
+elif ! "$python" -c 'import torch' 2>/dev/null; then why="$python has no torch"; fi
 [[ -z $why ]] || echo "without the peer: $why"
 
 # Training without and with best guess, then its peak memory.
