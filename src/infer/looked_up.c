@@ -188,5 +188,6 @@ void acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, in
     if (h == 0) return;
     if (classes == 0) *mean = (1 - h) * *mean + h * acf_recall_mean(s->r, j);
     if (classes == 0 && h > SURE && h * acf_recall_majority(s->r, j, &value) > SURE) *mean = value;
-    for (int32_t c = 0; c < classes; c++) probs[c] = (1 - h) * probs[c] + h * members * acf_recall_density(s->r, j, c);
+    for (int32_t c = 0; c < classes; c++) probs[c] *= 1 - h;
+    if (classes > 0) acf_recall_add_classes(s->r, j, h * members, probs);
 }

@@ -463,6 +463,14 @@ double acf_recall_density(const acf_recall *r, int64_t j, double x) {
     return sum / r->m->width[j];
 }
 
+void acf_recall_add_classes(const acf_recall *r, int64_t j, double part, double *probs) {
+    const acf_archive *m = r->m;
+    const int32_t *code = m->code + j * m->N;
+    const double *value = m->value + m->first[j], *share = m->share + m->first[j], very = 1 - m->differ[j];
+    for (int64_t k = 0; k < r->n; k++) probs[(int32_t)value[code[r->donor[k]]]] += part * very * r->weight[k];
+    for (int64_t v = 0; v < m->first[j + 1] - m->first[j]; v++) probs[(int32_t)value[v]] += part * m->differ[j] * share[v];
+}
+
 double acf_recall_mean(const acf_recall *r, int64_t j) {
     const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;

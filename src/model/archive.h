@@ -105,6 +105,8 @@ bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *k
 double acf_recall_trust(const acf_recall *r, int64_t j);
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x);  /* q(x), or the probability of a class */
+/* probs (classes) += part · q of every class of column j, in one pass over the donors. */
+void acf_recall_add_classes(const acf_recall *r, int64_t j, double part, double *probs);
 double acf_recall_mean(const acf_recall *r, int64_t j);               /* of a number */
 /* *x = the value that more than half of q is for, and what is for it; without one, any value and no more than half. */
 double acf_recall_majority(const acf_recall *r, int64_t j, double *x);

@@ -581,6 +581,11 @@ static void probabilities_of_classes_sum_to_one(void **state) {
     for (int c = 0; c < columns[1].classes; c++) sum += acf_recall_density(l.r, 1, c), check_density(&l, 1, c);
     near(sum, 1, TIGHT);
     assert_true(acf_recall_density(l.r, 1, 0) > 0.25 * 2 / 8 && acf_recall_density(l.r, 1, 3) == 0);
+    double all[4];
+    assert_int_equal(columns[1].classes, 4);
+    for (int c = 0; c < 4; c++) all[c] = c;
+    acf_recall_add_classes(l.r, 1, 0.3, all);
+    for (int c = 0; c < 4; c++) near(all[c], c + 0.3 * acf_recall_density(l.r, 1, c), TIGHT);
     close_lab(&l);
 }
 
