@@ -112,6 +112,12 @@ double acf_recall_mean(const acf_recall *r, int64_t j);               /* of a nu
 double acf_recall_majority(const acf_recall *r, int64_t j, double *x);
 double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]); /* by three numbers uniform on (0,1); a value that the encoder can give */
 
+/* q of a number in two parts. The very values of donors, ascending, with weights that sum to 1 - ε, into memory for
+ * acf_recall_room of them: returns how many. And n values of the rest, each as likely as another. */
+int64_t acf_recall_very(const acf_recall *r, int64_t j, double *value, double *weight);
+void acf_recall_others(const acf_recall *r, int64_t j, int n, double *value);
+static inline int64_t acf_recall_room(const acf_archive *m) { return m->N; } /* no column has more values than rows */
+
 /* ---- what learning shares with it ------------------------------------------------------------------------------------------ */
 
 /* What a donor gives to the value x of column j, times the column's width: top if it has that very place, else low · e^{-distance·rate}, from [from, to]. */
