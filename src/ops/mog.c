@@ -208,8 +208,8 @@ static double to_normal(const sight *s, double x) {
     return -acf_normal_from_log_tail(log_tail(s, x, true));
 }
 
-/* x of z where a tail is too small for a double: the quantiles of the components enclose that of the mixture; Newton on the logarithm of the
- * tail inside that bracket, halving it where a step would leave it. */
+/* x of z where a tail is too small for a double: the quantiles of the components enclose that of the mixture; Newton on
+ * the logarithm of the tail inside that bracket, halving it where a step would leave it. */
 static double from_far(const sight *s, double z) {
     double lo = INFINITY, hi = -INFINITY;
     for (int64_t k = 0; k < s->in->K; k++)
@@ -253,13 +253,15 @@ static void tail_at(const sight *s, double x, double side, double none, double f
     f[0] = f[1] = f[2] = 0;
     for (int64_t k = 0; k < s->in->K; k++) {
         if (!(s->w[k] > none)) continue;
-        const double part = 1 / s->s[k], e = (x - s->m[k]) * part, bell = side * s->w[k] * ONE_BY_SQRT_2PI * part * acf_exp_double(-0.5 * e * e);
+        const double part = 1 / s->s[k], e = (x - s->m[k]) * part;
+        const double bell = side * s->w[k] * ONE_BY_SQRT_2PI * part * acf_exp_double(-0.5 * e * e);
         f[0] += s->w[k] * 0.5 * erfc(-side * SQRT_HALF * e), f[1] += bell, f[2] -= bell * e * part;
     }
 }
 
-/* x of z, from the smaller tail: Halley's steps on its logarithm, which is nearly a parabola, from where a Gaussian of the same mean and variance
- * has it; the bracket is halved where a step would leave it. A step shorter than CLOSE leaves the cube of that. */
+/* x of z, from the smaller tail: Halley's steps on its logarithm, which is nearly a parabola, from where a Gaussian
+ * of the same mean and variance has it; the bracket is halved where a step would leave it. A step shorter than CLOSE
+ * leaves the cube of that. */
 static double from_normal(const sight *s, double z) {
     const double side = z > 0 ? -1 : 1, target = 0.5 * erfc(fabs(z) * SQRT_HALF);
     if (!(target > LEAST_TAIL)) return from_far(s, z);
@@ -270,7 +272,8 @@ static double from_normal(const sight *s, double z) {
         tail_at(s, x, side, b.none, f);
         if ((f[0] < target) == (side > 0)) b.lo = x;
         else b.hi = x;
-        const double slope = f[1] / f[0], newton = -log(f[0] / target) / slope, bend = 0.5 * newton * (f[2] / f[1] - slope);
+        const double slope = f[1] / f[0], newton = -log(f[0] / target) / slope;
+        const double bend = 0.5 * newton * (f[2] / f[1] - slope);
         const double step = newton / fmin(fmax(1 + bend, 0.5), 2), next = x + step;
         const bool inside = next >= b.lo && next <= b.hi;
         if (inside && fabs(step) < CLOSE * b.least) return next;
@@ -323,7 +326,8 @@ static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_
 }
 
 /* Those of all sets, where the row models one value: every set sees the same. */
-static void values_of_one(const sight *s, acf_real *x, const acf_real *z, int64_t sets, const acf_subset *u, int64_t i) {
+static void values_of_one(const sight *s, acf_real *x, const acf_real *z, int64_t sets, const acf_subset *u,
+                          int64_t i) {
     const int64_t at = acf_subset_at(u, i, 0);
     weigh(s, s->o);
     for (int64_t c = 0; c < sets; c++) x[c * u->T + at] = acf_real_from(from_normal(s, (double)z[c * u->T + at]));
