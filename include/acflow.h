@@ -516,12 +516,15 @@ ACF_API acf_status acf_session_summary(acf_session *s, const acf_table *t, const
                                        uint64_t seed, int32_t draws, const double *levels, int n_levels, double *mean,
                                        double *quantiles);
 
-/* From `draws` draws: the interval that holds a cell with probability `level`, such as 0.9, low and high, and the mean, each (rows x columns); mean may be NULL. Central,
- * as many draws below as above; where many cells share a value (whole numbers, spikes), values at its ends are left out as long as that brings what is inside nearer to `level`, as an
- * interval that ends on such a value holds all of it. Unlike quantiles it holds `level` of new draws for any number of draws from 2/(1-level) on. NaN for categories, whose
- * mean is their most frequent class, and for cells that are not asked for. Fails also: ACF_EUSAGE (draws < 1, a level outside (0,1)). */
-ACF_API acf_status acf_session_interval(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
-                                        int32_t draws, double level, double *mean, double *low, double *high);
+/* The interval that holds each asked number with probability `level`, such as 0.9: low and high (rows x columns), of
+ * the same conditional p(cell | given) as acf_session_mean. As much lies below it as above. Where many cells share a
+ * value (whole numbers, spikes), an interval that ends on such a value holds all of it: values at the ends are left
+ * out while that brings what is inside nearer to `level`. As draws do, it allows for what the table leaves uncertain
+ * about the model's parameters. NaN for categories, and for cells that are not asked for. mean (may be NULL): what
+ * acf_session_mean gives, from the same pass. Levels above 0.99 are not resolved. Not random. Fails also: ACF_EUSAGE
+ * (a level outside (0,1)). */
+ACF_API acf_status acf_session_interval(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+                                        double level, double *mean, double *low, double *high);
 
 /* ---- evaluation --------------------------------------------------------------------------------------------- */
 

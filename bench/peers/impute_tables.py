@@ -105,10 +105,11 @@ class Fitted:
     def draws(self, n, seed=1):
         return [self.ask('acf_session_draw', C.c_uint64(seed), C.c_uint32(i)) for i in range(n)]
 
-    def interval(self, level=.9, draws=100, seed=1):
+    def interval(self, level=.9):
         """(low, high), as impute --intervals writes them."""
         low, high = np.empty(self.shape), np.empty(self.shape)
-        self.acf('acf_session_interval', self.s, self.t, None, None, C.c_uint64(seed), C.c_int32(draws), C.c_double(level), None, doubles(low), doubles(high))
+        self.acf('acf_session_interval', self.s, self.t, None, None, C.c_double(level), None,
+                 doubles(low), doubles(high))
         return low, high
 
     def logp(self, x, gone):

@@ -147,11 +147,11 @@ acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t
     return acf_ask_summary(s, t, (acf_question){given, asked}, seed, draws, levels, n_levels, mean, quantiles);
 }
 
-acf_status acf_session_interval(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
-                                int32_t draws, double level, double *mean, double *low, double *high) {
+acf_status acf_session_interval(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+                                double level, double *mean, double *low, double *high) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(low);
     ACF_NEED(high);
-    return acf_ask_interval(s, t, (acf_question){given, asked}, seed, draws, level, mean, low, high);
+    return acf_ask_interval(s, t, (acf_question){given, asked}, level, mean, low, high);
 }

@@ -22,7 +22,6 @@ static const cli_flag flags[] = {
     {"log", 0, "FILE", "write every training step as a line of JSON, for acflow plot training", &log_path},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
-enum { INTERVAL_DRAWS = 100 }; /* or as many as the interval needs: 200 of 99 % */
 
 static const cli_page page = {
     "impute", "TABLE|IMAGES [-o FILE] [OPTIONS]",
@@ -45,13 +44,15 @@ typedef struct plan {
 /* Values of imputation number k, and the ends of intervals, into memory of rows x columns each. */
 static acf_status answer(acf_session *s, const acf_table *t, const plan *p, uint32_t k, double *values, double *ends) {
     const uint64_t seed = (uint64_t)p->seed;
-    acf_status status;
-    if (draws_text || draw_one) status = acf_session_draw(s, t, NULL, NULL, seed, k, values);
-    else status = guess ? acf_session_guess(s, t, NULL, NULL, values) : acf_session_mean(s, t, NULL, NULL, values);
-    if (status != ACF_OK || !ends) return status;
-    const long long enough = 200 / (100 - p->interval);
-    const int32_t draws = enough > INTERVAL_DRAWS ? (int32_t)enough : INTERVAL_DRAWS;
-    return acf_session_interval(s, t, NULL, NULL, seed, draws, (double)p->interval / 100, NULL, ends, ends + acf_table_rows(t) * acf_table_columns(t));
+    const double level = (double)p->interval / 100;
+    double *high = ends ? ends + acf_table_rows(t) * acf_table_columns(t) : NULL;
+    if (ends) {
+        const acf_status status = acf_session_interval(s, t, NULL, NULL, level, values, ends, high); /* and the means */
+        if (status != ACF_OK) return status;
+    }
+    if (draws_text || draw_one) return acf_session_draw(s, t, NULL, NULL, seed, k, values);
+    if (guess) return acf_session_guess(s, t, NULL, NULL, values);
+    return ends ? ACF_OK : acf_session_mean(s, t, NULL, NULL, values);
 }
 
 static acf_write_plan to_write(const plan *p) {

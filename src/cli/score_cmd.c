@@ -155,7 +155,8 @@ static int expect(acf_session *s, const acf_table *t, const found *list, size_t 
             for (int64_t j = 0; j < D; j++) taken |= asked[row + j];
             if (!done[k] && !taken) asked[list[k].cell] = 1, done[k] = 2, left--;
         }
-        if (acf_session_interval(s, t, given, asked, 1, 200, 0.9, memory, memory + N * D, memory + 2 * N * D) != ACF_OK) code = cli_failed("score");
+        if (acf_session_interval(s, t, given, asked, 0.9, memory, memory + N * D, memory + 2 * N * D) != ACF_OK)
+            code = cli_failed("score");
         for (size_t k = 0; k < n; k++)
             if (done[k] == 2)
                 for (int e = 0; e < 3; e++) to[k][e] = memory[e * N * D + list[k].cell], done[k] = 1;

@@ -109,6 +109,40 @@ static void other_answers_use_the_fitted_ones(void **state) {
     close_bench(&b[0]), close_bench(&b[1]);
 }
 
+/* What is beyond an end of the mixture of N(i, 1), i = 0 to SETS - 1, by half. */
+static double tail(double x) {
+    double sum = 0;
+    for (int i = 0; i < SETS; i++) sum += 0.5 * erfc((x - i) / sqrt(2)) / SETS;
+    return sum;
+}
+
+/* An interval is as wide as the sets are apart, while the mean is that of the fitted parameters. Nothing is known of
+ * the last row, and everything else is normal. */
+static void intervals_use_all_sets(void **state) {
+    (void)state;
+    bench with, without;
+    double mean[CELLS], low[2][CELLS], high[2][CELLS], plain[CELLS];
+    acf_session *s;
+    open_bench(&with, true), open_bench(&without, false);
+    assert_int_equal(acf_ask_create(with.dev, with.m, 8, &s), ACF_OK);
+    assert_int_equal(acf_ask_interval(s, with.table, all, 0.8, mean, low[0], high[0]), ACF_OK);
+    acf_ask_free(s);
+    assert_int_equal(acf_ask_create(without.dev, without.m, 8, &s), ACF_OK);
+    assert_int_equal(acf_ask_interval(s, without.table, all, 0.8, plain, low[1], high[1]), ACF_OK);
+    acf_ask_free(s);
+    assert_memory_equal(mean, plain, sizeof mean);
+    for (int j = 0; j < COLS; j++) {
+        const int cell = (ROWS - 1) * COLS + j;
+        const acf_encoder *e = with.m->encoder;
+        const double lowest = (double)acf_encode(e, j, low[0][cell]), highest = (double)acf_encode(e, j, high[0][cell]);
+        acf_assert_close(1 - tail(lowest), 0.1, 0.012, "below");
+        acf_assert_close(tail(highest), 0.1, 0.012, "above");
+        acf_assert_close((double)acf_encode(e, j, low[1][cell]), -1.2816, 0.05, "by the fitted ones");
+        acf_assert_close((double)acf_encode(e, j, high[1][cell]), 1.2816, 0.05, "by the fitted ones");
+    }
+    close_bench(&with), close_bench(&without);
+}
+
 static void files_keep_them(void **state) {
     (void)state;
     bench b;
@@ -185,5 +219,6 @@ static void refuses_wrong_ones(void **state) {
 }
 
 ACF_TESTS(gmm_draws, cmocka_unit_test(draws_use_the_sets_in_turn), cmocka_unit_test(other_answers_use_the_fitted_ones),
+          cmocka_unit_test(intervals_use_all_sets),
           cmocka_unit_test_setup_teardown(files_keep_them, make_names, remove_files),
           cmocka_unit_test_setup_teardown(refuses_wrong_ones, make_names, remove_files))

@@ -216,6 +216,15 @@ static void compare_answers(const char *const *settings) {
     must(acf_ask_mean(b.cpu.s, b.table, question, x));
     must(acf_ask_mean(b.gpu.s, b.table, question, y));
     assert_same_cells(&b, x, y, 2e-3, 2, "means");
+    static double low[2][CELLS], high[2][CELLS];
+    must(acf_ask_interval(b.cpu.s, b.table, question, 0.9, x, low[0], high[0]));
+    must(acf_ask_interval(b.gpu.s, b.table, question, 0.9, y, low[1], high[1]));
+    for (int i = 0; i < CELLS; i++) {
+        if (isnan(low[0][i])) low[0][i] = high[0][i] = x[i]; /* categories, and what is not asked for */
+        if (isnan(low[1][i])) low[1][i] = high[1][i] = y[i];
+    }
+    assert_same_cells(&b, low[0], low[1], 2e-3, 2, "lower ends");
+    assert_same_cells(&b, high[0], high[1], 2e-3, 2, "upper ends");
     close_bench(&b);
 }
 

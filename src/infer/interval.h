@@ -27,6 +27,19 @@ typedef struct acf_interval {
     double low, high; /* both inside */
 } acf_interval;
 
+/* A distribution: n values, ascending, and their weights, each above 0; memory is the caller's. */
+typedef struct acf_weighted {
+    int64_t n;
+    double *value, *weight;
+} acf_weighted;
+
+/* n ascending values of this weight each join it, for which it has room. */
+void acf_weighted_add(acf_weighted *d, const double *value, int64_t n, double each);
+
+/* The interval that holds `level` of a distribution. No draw decides which values it has, so a shared value at an end
+ * is inside whole. */
+acf_interval acf_interval_of_weighted(const acf_weighted *d, double level, const acf_shared *s);
+
 /* Of m >= 1 draws, ascending. 0 < level < 1. s: values that are shared; NULL: whatever several draws have. */
 acf_interval acf_interval_central(const double *x, int64_t m, double level);
 acf_interval acf_interval_of(const double *x, int64_t m, double level, const acf_shared *s);

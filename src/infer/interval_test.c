@@ -134,6 +134,81 @@ static void what_they_hold_of_new_draws(void **state) {
     }
 }
 
+/* ---- distributions ----------------------------------------------------------------------------------------------- */
+
+static void values_join_in_order(void **state) {
+    (void)state;
+    double value[8], weight[8];
+    acf_weighted d = {0, value, weight};
+    acf_weighted_add(&d, (double[]){1, 3, 3}, 3, 0.1);
+    acf_weighted_add(&d, (double[]){0, 2, 3, 9}, 4, 0.05);
+    acf_weighted_add(&d, NULL, 0, 1);
+    static const double values[] = {0, 1, 2, 3, 3, 3, 9}, sum[] = {0.05, 0.15, 0.2, 0.45, 0.5};
+    double all = 0;
+    assert_int_equal(d.n, 7);
+    for (int k = 0; k < 7; k++) {
+        all += weight[k];
+        assert_true(value[k] == values[k]);
+        if (k < 3 || k > 4) acf_assert_close(all, sum[k < 3 ? k : k - 2], 1e-12, "weights");
+    }
+}
+
+/* n values of this weight from `from` on, behind what is there. */
+static void append(acf_weighted *d, double from, int n, double each) {
+    for (int k = 0; k < n; k++) d->value[d->n] = from + k, d->weight[d->n++] = each;
+}
+
+static void ends_of_a_distribution(void **state) {
+    (void)state;
+    double value[300], weight[300];
+    acf_weighted d = {0, value, weight};
+    acf_shared s = {.n = 1};
+    append(&d, 0, 100, 0.01); /* the k-th stands for what is around (k + ½)/100 */
+    same(acf_interval_of_weighted(&d, 0.9, NULL), 4.5, 94.5);
+    same(acf_interval_of_weighted(&d, 0.5, NULL), 24.5, 74.5);
+    same(acf_interval_of_weighted(&d, 0.999, NULL), 0, 99);
+    for (int k = 0; k < 100; k++) weight[k] *= 7;
+    same(acf_interval_of_weighted(&d, 0.9, NULL), 4.5, 94.5); /* whatever the weights sum to */
+    d.n = 1;
+    same(acf_interval_of_weighted(&d, 0.9, NULL), 0, 0);
+
+    d.n = 0, append(&d, 0, 1, 0.3), append(&d, 1, 100, 0.007);
+    /* A heavy value is a step, not the end of a slope; its half is lost. */
+    same(acf_interval_of_weighted(&d, 0.9, NULL), 0, 100 - (0.05 - 0.0035) / 0.007);
+    same(acf_interval_of_weighted(&d, 0.6, NULL), 0, 65);
+    s.value[0] = 0;
+    same(acf_interval_of_weighted(&d, 0.9, &s), 0, 86); /* it is inside whole: above, 14 values and half of the next */
+    d.n = 0, append(&d, 0, 100, 0.007), append(&d, 100, 1, 0.3), s.value[0] = 100;
+    same(acf_interval_of_weighted(&d, 0.9, &s), 14, 100);
+    d.n = 0, append(&d, 0, 100, 0.0069), append(&d, 100, 1, 0.31), s.value[0] = 7;
+    same(acf_interval_of_weighted(&d, 0.9, &s), (0.05 - 0.00345) / 0.0069, 100); /* not shared: half of it is lost */
+}
+
+/* Of a distribution as 199 evenly spaced quantiles, what the interval holds of it. */
+static void what_they_hold_of_a_distribution(void **state) {
+    (void)state;
+    enum { N = 199, FINE = 100000 };
+    static const struct {
+        double (*value)(double);
+        double least, most, length;
+    } cases[] = {{itself, 0.898, 0.902, 0.902}, {spike, 0.895, 0.91, 0.905}, {grades, 0.88, 0.92, 6}, {rank, 1, 1, 4}};
+    for (int c = 0; c < 4; c++) {
+        double value[N], weight[N], x[N], inside = 0;
+        acf_weighted d = {0, value, weight};
+        for (int k = 0; k < N; k++) x[k] = cases[c].value((k + 0.5) / N);
+        acf_weighted_add(&d, x, N, 1.0 / N);
+        const acf_interval in = acf_interval_of_weighted(&d, 0.9, NULL);
+        for (int k = 0; k < FINE; k++) {
+            const double v = cases[c].value((k + 0.5) / FINE);
+            inside += v >= in.low && v <= in.high;
+        }
+        if (!(inside / FINE >= cases[c].least && inside / FINE <= cases[c].most && in.high - in.low <= cases[c].length))
+            fail_msg("case %d: %g to %g hold %g", c, in.low, in.high, inside / FINE);
+    }
+}
+
+/* ---- shared values ----------------------------------------------------------------------------------------------- */
+
 /* Draws that repeat a donor's cell are no reason to leave values out; those that the column's cells share are. */
 static void what_is_shared(void **state) {
     (void)state;
@@ -182,5 +257,7 @@ static void how_many_draws_they_are_meant_for(void **state) {
     assert_int_equal(acf_interval_draws(0.99), 199);
 }
 
-ACF_TESTS(interval, cmocka_unit_test(differing_draws_have_the_central_one), cmocka_unit_test(values_that_can_go_do), cmocka_unit_test(what_they_hold_of_new_draws), cmocka_unit_test(what_is_shared),
-          cmocka_unit_test(how_many_draws_they_are_meant_for))
+ACF_TESTS(interval, cmocka_unit_test(differing_draws_have_the_central_one), cmocka_unit_test(values_that_can_go_do),
+          cmocka_unit_test(what_they_hold_of_new_draws), cmocka_unit_test(values_join_in_order),
+          cmocka_unit_test(ends_of_a_distribution), cmocka_unit_test(what_they_hold_of_a_distribution),
+          cmocka_unit_test(what_is_shared), cmocka_unit_test(how_many_draws_they_are_meant_for))

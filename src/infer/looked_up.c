@@ -7,11 +7,13 @@
 
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- cells in turn -------------------------------------------------------------------------------------------------------------- */
 
 #define NOT_BEGUN (-2)
+enum { OTHERS = 128 }; /* values near those of donors that stand for all there may be, at most */
 #define SURE 0.9 /* of a value: then it is what is filled in. A mean beside it would lie outside its own interval */
 
 /* Cells of column j that the model was made from. */
@@ -175,7 +177,8 @@ void acf_looked_up_draw(acf_looked_up *l, const acf_table *t, const acf_in_turn 
     if (u[0] < h) *x = acf_recall_draw(s->r, j, u + 1);
 }
 
-void acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, int64_t i, int64_t j, int members, double *mean, double *probs) {
+double acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, int64_t i, int64_t j, int members,
+                          double *mean, double *probs) {
     const int32_t classes = l->m->encoder->column[j].classes;
     seat *s = own_seat(l);
     for (int64_t k = 0; k < t->D; k++) {
@@ -185,8 +188,30 @@ void acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, in
     }
     const double h = trust(s, t, i, j);
     double value;
-    if (h == 0) return;
+    if (h == 0) return 0;
     if (classes == 0) *mean = (1 - h) * *mean + h * acf_recall_mean(s->r, j);
     if (classes == 0 && h > SURE && h * acf_recall_majority(s->r, j, &value) > SURE) *mean = value;
-    for (int32_t c = 0; c < classes; c++) probs[c] = (1 - h) * probs[c] + h * members * acf_recall_density(s->r, j, c);
+    for (int32_t c = 0; c < classes; c++) probs[c] *= 1 - h;
+    if (classes > 0) acf_recall_add_classes(s->r, j, h * members, probs);
+    return h;
 }
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void acf_looked_up_distribution(acf_looked_up *l, int64_t j, double h, acf_weighted *d) {
+    const seat *s = own_seat(l);
+    double other[OTHERS];
+    d->n = acf_recall_very(s->r, j, d->value, d->weight);
+    for (int64_t k = 0; k < d->n; k++) d->weight[k] *= h;
+    const double rest = h * l->m->archive->differ[j];
+    const int n = (int)fmin(ceil(rest * OTHERS), OTHERS);
+    if (n == 0) return;
+    acf_recall_others(s->r, j, n, other);
+    qsort(other, (size_t)n, sizeof *other, ascending);
+    acf_weighted_add(d, other, n, rest / n);
+}
+
+int64_t acf_looked_up_room(const acf_looked_up *l) { return acf_recall_room(l->m->archive) + OTHERS; }

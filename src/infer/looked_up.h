@@ -6,6 +6,7 @@
 #ifndef ACF_INFER_LOOKED_UP_H
 #define ACF_INFER_LOOKED_UP_H
 
+#include "infer/interval.h"
 #include "infer/question.h"
 #include "model/archive.h"
 
@@ -52,7 +53,14 @@ double acf_looked_up_value(acf_looked_up *l, int64_t j, const double u[3]);
 /* *x, a draw of the networks for the cell of row i whose turn it is, becomes one of both; by (seed, row, column, draw). */
 void acf_looked_up_draw(acf_looked_up *l, const acf_table *t, const acf_in_turn *turn, int64_t i, uint64_t seed, uint32_t draw, double *x);
 
-/* *mean of a number, or probs of a category's classes, which sum to `members`, of the networks: becomes those of both. What q asks for besides the cell is not known. */
-void acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, int64_t i, int64_t j, int members, double *mean, double *probs);
+/* *mean of a number, or probs of a category's classes, which sum to `members`, of the networks: becomes those of both.
+ * What q asks for besides the cell is not known. Returns h. */
+double acf_looked_up_mean(acf_looked_up *l, const acf_table *t, acf_question q, int64_t i, int64_t j, int members,
+                          double *mean, double *probs);
+
+/* Into d, which has room for acf_looked_up_room(l) values: what donors give for a number of column j, with weights that
+ * sum to h, which is above 0. By the thread whose look-up was the last. */
+void acf_looked_up_distribution(acf_looked_up *l, int64_t j, double h, acf_weighted *d);
+int64_t acf_looked_up_room(const acf_looked_up *l);
 
 #endif

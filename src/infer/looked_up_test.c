@@ -294,7 +294,7 @@ static void a_row_is_not_looked_up_in_itself(void **state) {
 static void survives_without_memory(void **state) {
     (void)state;
     acf_looked_lab b;
-    double out[CELLS];
+    double out[CELLS], high[CELLS];
     acf_looked_lab_open(&b, 2, 2, 16);
     const int64_t live = acf_alloc_live();
     acf_status status = ACF_EMEMORY;
@@ -307,6 +307,7 @@ static void survives_without_memory(void **state) {
         if (!status) status = acf_ask_draw(s, b.table, all, 1, 1, out);
         if (!status) status = acf_ask_summary(s, b.table, all, 1, 2, NULL, 0, out, NULL);
         if (!status) status = acf_ask_mean(s, b.table, all, out);
+        if (!status) status = acf_ask_interval(s, b.table, all, 0.9, NULL, out, high);
         acf_alloc_fail_at(0);
         acf_ask_free(s);
         assert_true(status == ACF_OK || status == ACF_EMEMORY);

@@ -23,7 +23,8 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * D) * sizeof *s->cells, "a session") : NULL;
     s->spread = s->cells ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->spread, "a session") : NULL;
-    s->sum = s->spread ? acf_alloc((size_t)rows * sizeof *s->sum, "a session") : NULL;
+    if (s->spread && m->draws) s->drawn = acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->drawn, "a session");
+    s->sum = s->spread && (!m->draws || s->drawn) ? acf_alloc((size_t)rows * sizeof *s->sum, "a session") : NULL;
     if (!s->sum) status = ACF_EMEMORY;
     else *out = s;
 done:
@@ -40,6 +41,7 @@ void acf_member_free(acf_member *s) {
     acf_release(s->row);
     acf_release(s->cells);
     acf_release(s->spread);
+    acf_release(s->drawn);
     acf_release(s->sum);
     acf_release(s);
 }
@@ -166,6 +168,11 @@ acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
     return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
 }
 
-acf_status acf_member_spread(acf_member *s) { return acf_net_spread(s->t, view(s, 0), ACF_MEAN_VALUES, s->spread); }
+acf_status acf_member_spread(acf_member *s, const acf_real **drawn) {
+    const acf_gmm_draws *sets = drawn ? s->m->draws : NULL;
+    const int use = sets ? (int)acf_min(sets->n, ACF_MEAN_SETS) : 0;
+    if (drawn) *drawn = sets ? s->drawn : s->spread;
+    return acf_net_spread_drawn(s->t, view(s, 0), ACF_MEAN_VALUES, s->spread, sets, use, s->drawn);
+}
 
 acf_status acf_member_classes(acf_member *s, acf_real *out) { return acf_net_class_probs(s->t, view(s, 0), out); }

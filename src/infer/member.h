@@ -19,6 +19,7 @@ typedef struct acf_member {
     int64_t *row;     /* (rows) table rows of the batch */
     acf_real *cells;  /* (rows,D) what the network answered, encoded */
     acf_real *spread; /* (rows, ACF_MEAN_VALUES) the same of single cells */
+    acf_real *drawn;  /* the same by parameter draws; NULL: the model has none */
     acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
     acf_gmm_draws *gmm; /* the parameters that draws use; NULL: fitted ones */
     uint32_t orders;    /* of the attention likelihood (acf_net_view_order): scores average them, and draws take them in turn, */
@@ -52,8 +53,11 @@ void acf_member_orders(acf_member *s, uint32_t orders, uint32_t turns);
 /* Into `cells`: a draw of the loaded rows, or with d NULL the best guess. */
 acf_status acf_member_answer(acf_member *s, const acf_draw *d);
 
-/* Into `spread`: the values of acf_net_spread for loaded cells; and out (n, acf_net_classes): of acf_net_class_probs. */
-acf_status acf_member_spread(acf_member *s);
+/* Into `spread`: the values of acf_net_spread for loaded cells. drawn not NULL: *drawn = those of
+ * acf_net_spread_drawn with ACF_MEAN_SETS parameter sets, or `spread` where the model has none. */
+acf_status acf_member_spread(acf_member *s, const acf_real **drawn);
+
+/* out (n, acf_net_classes): those of acf_net_class_probs. */
 acf_status acf_member_classes(acf_member *s, acf_real *out);
 
 #endif

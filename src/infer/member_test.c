@@ -284,6 +284,31 @@ static void means_are_those_of_the_mixture(void **state) {
     close_bench(&b);
 }
 
+/* Of many draws of the mixture as many are inside as were asked for, and as many on either side; of one member, not. */
+static void intervals_are_those_of_the_mixture(void **state) {
+    (void)state;
+    enum { DRAWS = 300 * K, REAL = 3 };
+    bench b;
+    uint8_t asked[CELLS];
+    double low[CELLS], high[CELLS], one[CELLS], other[K][CELLS], below = 0, above = 0, alone = 0;
+    int cells = 0;
+    open_bench(&b, 64);
+    for (int i = 0; i < CELLS; i++) asked[i] = isnan(b.x[i]) && i % COLS == REAL, cells += asked[i];
+    const acf_question q = {.asked = asked};
+    assert_int_equal(acf_ask_interval(b.s, b.table, q, 0.8, NULL, low, high), ACF_OK);
+    for (int k = 0; k < K; k++)
+        assert_int_equal(acf_ask_interval(b.one[k], b.table, q, 0.8, NULL, other[k], one), ACF_OK);
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        assert_int_equal(acf_ask_draw(b.s, b.table, q, 5, d, one), ACF_OK);
+        for (int i = 0; i < CELLS; i++)
+            if (asked[i]) below += one[i] < low[i], above += one[i] > high[i], alone += one[i] < other[1][i];
+    }
+    acf_assert_close(below / (DRAWS * cells), 0.1, 0.012, "below");
+    acf_assert_close(above / (DRAWS * cells), 0.1, 0.012, "above");
+    assert_true(fabs(alone / (DRAWS * cells) - 0.1) > 0.03);
+    close_bench(&b);
+}
+
 /* Numbers: the mean of the members' best guesses, as the column has them. Classes: what most of them say. */
 static void guesses_are_put_together(void **state) {
     (void)state;
@@ -309,7 +334,7 @@ static void guesses_are_put_together(void **state) {
 static void survives_without_memory(void **state) {
     (void)state;
     bench b;
-    double out[CELLS];
+    double out[CELLS], high[CELLS];
     open_bench(&b, 16);
     const int64_t live = acf_alloc_live();
     acf_status status = ACF_EMEMORY;
@@ -318,6 +343,7 @@ static void survives_without_memory(void **state) {
         acf_alloc_fail_at(n);
         status = acf_ask_create(b.dev, b.m, 16, &s);
         if (!status) status = acf_ask_mean(s, b.table, all, out);
+        if (!status) status = acf_ask_interval(s, b.table, all, 0.9, NULL, out, high);
         if (!status) status = acf_ask_draw(s, b.table, all, 1, 1, out);
         acf_alloc_fail_at(0);
         acf_ask_free(s);
@@ -329,5 +355,6 @@ static void survives_without_memory(void **state) {
 
 ACF_TESTS(member, cmocka_unit_test(densities_are_averaged), cmocka_unit_test(densities_far_away_are_numbers),
           cmocka_unit_test(the_mixture_integrates_to_one), cmocka_unit_test(orders_are_averaged), cmocka_unit_test(members_take_turns), cmocka_unit_test(rows_do_not_matter_to_each_other),
-          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(means_are_those_of_the_mixture), cmocka_unit_test(guesses_are_put_together),
+          cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(means_are_those_of_the_mixture),
+          cmocka_unit_test(intervals_are_those_of_the_mixture), cmocka_unit_test(guesses_are_put_together),
           cmocka_unit_test(survives_without_memory))

@@ -1,14 +1,14 @@
 /* Questions to a fitted model: see session.h. Members are asked one after the other (member.h); here their answers become one. */
 #include "device/cpu.h"
-#include "infer/interval.h"
 #include "infer/session_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Classes whose probabilities members are asked for; 0: a single member names the most probable itself. */
-static int64_t classes_asked(const acf_session *s) { return s->K > 1 || s->looked_up || s->leading ? acf_net_classes(s->m->net) : 0; }
+int64_t acf_ask_classes(const acf_session *s) {
+    return s->K > 1 || s->looked_up || s->leading ? acf_net_classes(s->m->net) : 0;
+}
 
 /* s->leading, where a class stands for several levels. */
 static acf_status find_leading(acf_session *s) {
@@ -25,7 +25,7 @@ static acf_status find_leading(acf_session *s) {
 
 /* Memory for rows of the batch, and for what members say about them. */
 static acf_status make_memory(acf_session *s) {
-    const int64_t D = s->m->encoder->D, M = classes_asked(s);
+    const int64_t D = s->m->encoder->D, M = acf_ask_classes(s);
     size_t each, mixed;
     if (!acf_bytes(s->rows * D, (size_t)s->K * sizeof *s->each, &each) || !acf_bytes(s->rows * acf_max(M, 1), sizeof *s->mixed, &mixed)) return ACF_EMEMORY;
     s->row = acf_alloc((size_t)s->rows * sizeof *s->row, "a session");
@@ -302,75 +302,6 @@ acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, dou
     return ACF_OK;
 }
 
-/* ---- means of single cells --------------------------------------------------------------------------------------------------- */
-
-static bool is_category(const acf_session *s, int32_t j) { return s->m->encoder->column[j].classes > 0; }
-
-/* Adds what member k says about the n loaded cells: to each (n) the K-th part of a mean; to mixed (n,M) probabilities of classes. A single member
- * names the most probable class itself. */
-static acf_status add_member(acf_session *s, acf_member *one, int64_t n) {
-    const acf_encoder *e = one->m->encoder;
-    const int64_t M = classes_asked(s);
-    bool reals = false, categories = false;
-    for (int64_t i = 0; i < n; i++) *(is_category(s, s->column[i]) ? &categories : &reals) = true;
-    if (reals || M == 0) ACF_TRY(acf_member_spread(one));
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t j = s->column[i];
-        const int values = is_category(s, j) ? 1 : ACF_MEAN_VALUES;
-        double sum = 0;
-        if (is_category(s, j) && M) continue;
-        for (int v = 0; v < values; v++) sum += acf_decode(e, j, one->spread[i * ACF_MEAN_VALUES + v]) / values;
-        s->each[i] += sum / s->K;
-    }
-    if (!categories || M == 0) return ACF_OK;
-    ACF_TRY(acf_member_classes(one, s->probs));
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; is_category(s, s->column[i]) && c < M; c++) s->mixed[i * M + c] += (double)s->probs[i * M + c];
-    return ACF_OK;
-}
-
-/* The most probable class of n, of a tie the lowest. The last counts with this part of its probability, what the most frequent of its levels has: the class is written
- * as that one, and may be probable only because a thousand others share it. */
-static double most_probable(const double *p, int64_t n, double last) {
-    int64_t best = 0;
-    for (int64_t c = 1; c < n; c++)
-        if (p[c] * (c == n - 1 ? last : 1) > p[best]) best = c;
-    return (double)best;
-}
-
-/* The means of the n cells (s->row, s->column). */
-static acf_status mean_cells(acf_session *s, const acf_table *t, acf_question q, int64_t n, double *out) {
-    const int64_t M = classes_asked(s);
-    if (n == 0) return ACF_OK;
-    memset(s->each, 0, (size_t)n * sizeof *s->each);
-    memset(s->mixed, 0, (size_t)(n * M) * sizeof *s->mixed);
-    for (int k = 0; k < s->K; k++) {
-        acf_member_load_cells(s->member[k], t, q, s->row, s->column, n);
-        ACF_TRY(add_member(s, s->member[k], n));
-    }
-    ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
-    for (int64_t i = 0; i < n; i++) {
-        const int32_t j = s->column[i];
-        if (s->looked_up) acf_looked_up_mean(s->looked_up, t, q, s->row[i], j, s->K, &s->each[i], s->mixed + i * M);
-        out[s->row[i] * t->D + j] = M && is_category(s, j) ? most_probable(s->mixed + i * M, s->m->encoder->column[j].classes, s->leading ? s->leading[j] : 1) : s->each[i];
-    }
-    return ACF_OK;
-}
-
-acf_status acf_ask_mean(acf_session *s, const acf_table *t, acf_question q, double *out) {
-    ACF_TRY(check(s, t));
-    int64_t n = 0;
-    for (int64_t cell = 0; cell < t->N * t->D; cell++) {
-        out[cell] = t->x[cell];
-        if (!acf_question_asks(q, ACF_TO_FILL, cell, acf_tab_present(t->x[cell]))) continue;
-        s->row[n] = cell / t->D, s->column[n] = (int32_t)(cell % t->D), n++;
-        if (n < s->rows) continue;
-        ACF_TRY(mean_cells(s, t, q, n, out));
-        n = 0;
-    }
-    return mean_cells(s, t, q, n, out);
-}
-
 /* ---- summaries ------------------------------------------------------------------------------------------------------------------ */
 
 static int by_value(const void *a, const void *b) {
@@ -402,10 +333,6 @@ typedef struct summary {
     int n_levels;
     double *mean, *quantile; /* (N,D), (n_levels,N,D) */
     int64_t cells;           /* N·D */
-    double width;            /* level of the interval */
-    double *low, *high;      /* (N,D) */
-    const acf_shared *shared; /* (D); NULL: whatever several draws have */
-    int64_t columns;         /* D */
 } summary;
 
 /* One cell from its draws, which are sorted in place. */
@@ -417,15 +344,11 @@ static void summarise(const summary *w, int64_t cell, double *x, bool categorica
     if (w->mean) w->mean[cell] = categorical ? mode : sum / w->draws;
     for (int k = 0; w->quantile && k < w->n_levels; k++)
         w->quantile[k * w->cells + cell] = categorical ? mode : quantile_of(x, w->draws, w->level[k]);
-    if (!w->low) return;
-    const acf_interval in = categorical ? (acf_interval){(double)NAN, (double)NAN} : acf_interval_of(x, w->draws, w->width, w->shared ? &w->shared[cell % w->columns] : NULL);
-    w->low[cell] = in.low, w->high[cell] = in.high;
 }
 
 static void nothing_asked(const summary *w, int64_t cell) {
     if (w->mean) w->mean[cell] = (double)NAN;
     for (int k = 0; w->quantile && k < w->n_levels; k++) w->quantile[k * w->cells + cell] = (double)NAN;
-    if (w->low) w->low[cell] = w->high[cell] = (double)NAN;
 }
 
 /* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s and which begin with these parameters: drawn
@@ -505,22 +428,4 @@ acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, u
     for (int k = 0; k < n_levels; k++)
         if (!(level[k] >= 0 && level[k] <= 1)) return acf_fail(ACF_EUSAGE, "quantile %g; expected a number from 0 to 1", level[k]);
     return summarise_table(s, t, q, seed, &(summary){.draws = draws, .level = level, .n_levels = n_levels, .mean = mean, .quantile = quantile, .cells = t->N * t->D});
-}
-
-static void share_values(const acf_archive *a, int64_t j, acf_shared *out) {
-    int64_t cells = 0;
-    for (int64_t i = 0; i < a->N; i++) cells += a->code[j * a->N + i] >= 0;
-    for (int64_t k = a->first[j]; k < a->first[j + 1]; k++) acf_shared_count(out, a->value[k], llround(a->share[k] * (double)cells), cells);
-}
-
-acf_status acf_ask_interval(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, double level, double *mean, double *low, double *high) {
-    if (!(level > 0 && level < 1)) return acf_fail(ACF_EUSAGE, "an interval of level %g; expected a number between 0 and 1", level);
-    const acf_archive *a = s->m->archive; /* its rows give their own values: which of them are shared, it knows */
-    acf_shared *shared = a ? acf_alloc_zero((size_t)a->D * sizeof *shared, "the ends of intervals") : NULL;
-    if (a && !shared) return ACF_EMEMORY;
-    for (int64_t j = 0; a && j < a->D; j++) share_values(a, j, &shared[j]);
-    const summary w = {.draws = draws, .mean = mean, .cells = t->N * t->D, .width = level, .low = low, .high = high, .shared = shared, .columns = t->D};
-    const acf_status status = summarise_table(s, t, q, seed, &w);
-    acf_release(shared);
-    return status;
 }

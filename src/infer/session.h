@@ -4,6 +4,7 @@
  *     draws               acf_ask_draw      one imputation of every asked cell
  *     one best guess      acf_ask_guess     the inverse flow of the latent mean
  *     mean of each cell   acf_ask_mean      of its own conditional p(x_j | x_o), or its most probable class
+ *     interval of each    acf_ask_interval  of the same conditional
  *     mean, quantiles     acf_ask_summary   from draws
  *     each cell           acf_ask_cells     log p of every present cell given the others of its row
  *     what looks wrong    acf_ask_surprise  how far out of its conditional each cell is
@@ -52,15 +53,19 @@ acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, dou
 #define ACF_MEAN_VALUES 128
 acf_status acf_ask_mean(acf_session *s, const acf_table *t, acf_question q, double *out);
 
+/* By the same conditionals, the interval of each asked number (interval.h): low and high (N,D). NaN for categories,
+ * and for cells that are not asked for. mean (N,D), which may be NULL: what acf_ask_mean gives. Where the model has
+ * parameter draws, an interval is of the first ACF_MEAN_SETS sets of each member; the mean is of the fitted
+ * parameters. Not random; does not depend on the batch. Fails: ACF_EUSAGE (a level outside (0,1)), and as above. */
+#define ACF_MEAN_SETS 8
+acf_status acf_ask_interval(acf_session *s, const acf_table *t, acf_question q, double level, double *mean, double *low,
+                            double *high);
+
 /* From `draws` draws numbered 0, 1, ...: mean and the quantiles q[0..n_q) of each asked cell. mean (N,D) may be NULL; quantile
  * (n_q,N,D) likewise. Cells that are not asked for are NaN. A categorical column has no mean or quantiles: its most frequent
  * class stands for both. Fails: ACF_EUSAGE (draws < 1, a q outside [0,1]), and as above. */
 acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, const double *level,
                            int n_levels, double *mean, double *quantile);
-
-/* From draws likewise, the interval of each asked number (interval.h): low and high (N,D), and mean (N,D), which may be NULL. A category has no interval: NaN, as cells
- * that are not asked for. Fails: ACF_EUSAGE (draws < 1, a level outside (0,1)), and as above. */
-acf_status acf_ask_interval(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, double level, double *mean, double *low, double *high);
 
 /* out (N,D): log p of each present cell given the other present cells of its row; NaN where missing. */
 acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out);

@@ -1,5 +1,5 @@
-/* The inside of a session, for the files that make one: session.c asks members and puts their answers together, surprise.c compares cells with what
- * was expected of them. */
+/* The inside of a session, for the files that make one: session.c asks members and puts their answers together,
+ * one_cell.c does so for single cells, and surprise.c compares cells with what was expected of them. */
 #ifndef ACF_INFER_SESSION_PARTS_H
 #define ACF_INFER_SESSION_PARTS_H
 
@@ -24,6 +24,9 @@ struct acf_session {
 
 /* Table rows [from, from+n) are the batch. Returns n. */
 int64_t acf_ask_take(acf_session *s, const acf_table *t, int64_t from);
+
+/* Classes whose probabilities members are asked for; 0: a single member names the most probable itself. */
+int64_t acf_ask_classes(const acf_session *s);
 
 /* Scores of the batch, from what the members say: out (n). alone >= 0: of this column where it is present, given the others; else as q says. */
 acf_status acf_ask_score(acf_session *s, const acf_table *t, acf_question q, int64_t alone, int64_t n, double *out);

@@ -310,7 +310,75 @@ static void means_are_those_of_the_density(void **state) {
     close_bench(&b);
 }
 
-/* A mean is near that of many draws of the same one-column question, and what else is asked for does not matter. */
+/* The part of a cell's density, given the rest of row 0, that is below v: integrated. open_bench's. */
+static double below(bench *b, int j, double v) {
+    enum { N = 3000 };
+    static double x[N], lp[N];
+    const double scale = b->m->encoder->scale[j], from = b->m->encoder->mean[j] - 12 * scale, step = (v - from) / N;
+    double sum = 0;
+    for (int i = 0; i < N; i++) x[i] = from + step * (i + 0.5);
+    scores_of(b, j, x, N, lp);
+    for (int i = 0; i < N; i++) sum += exp(lp[i]) * step;
+    return sum;
+}
+
+/* Ends have as much beyond them as the density says; the mean comes with them, to the bit. */
+static void intervals_are_those_of_the_density(void **state) {
+    (void)state;
+    static const double level[] = {0.5, 0.9, 0.98};
+    bench b;
+    double mean[CELLS], plain[CELLS], low[CELLS], high[CELLS], again[2][CELLS];
+    open_bench(&b, 16);
+    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, plain), ACF_OK);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, level[k], mean, low, high), ACF_OK);
+        assert_memory_equal(mean, plain, sizeof mean);
+        for (int i = 0; i < CELLS; i++) assert_true(isnan(b.x[i]) ? low[i] < high[i] : isnan(low[i]) && isnan(high[i]));
+        for (int j = 0; j < COLS; j++) {
+            if (!isnan(b.x[j])) continue;
+            acf_assert_close(below(&b, j, low[j]), (1 - level[k]) / 2, 0.012, "below");
+            acf_assert_close(1 - below(&b, j, high[j]), (1 - level[k]) / 2, 0.012, "above");
+        }
+    }
+    /* Without the means, and in other batches. */
+    assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, 0.98, NULL, again[0], again[1]), ACF_OK);
+    assert_memory_equal(again[0], low, sizeof low);
+    acf_ask_free(b.s);
+    assert_int_equal(acf_ask_create(b.dev, b.m, 3, &b.s), ACF_OK);
+    assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, 0.98, mean, again[0], again[1]), ACF_OK);
+    for (int i = 0; i < CELLS; i++) {
+        if (!isnan(b.x[i])) continue;
+        acf_assert_close(again[0][i], low[i], 1e5 * (double)ACF_REAL_EPS, "low");
+        acf_assert_close(again[1][i], high[i], 1e5 * (double)ACF_REAL_EPS, "high");
+    }
+    static const double none[] = {0, 1, (double)NAN};
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, none[k], mean, low, high), ACF_EUSAGE);
+    close_bench(&b);
+}
+
+/* Of a category there is none; what else is asked for does not matter, and what is not asked for has none. */
+static void intervals_are_of_numbers_that_are_asked_for(void **state) {
+    (void)state;
+    bench b;
+    uint8_t asked[CELLS];
+    double mean[CELLS], low[2][CELLS], high[2][CELLS];
+    open_shaped(&b, 64);
+    for (int i = 0; i < CELLS; i++) asked[i] = isnan(b.x[i]) && i % COLS == 1;
+    assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, 0.9, mean, low[0], high[0]), ACF_OK);
+    const acf_question some = {.asked = asked};
+    assert_int_equal(acf_ask_interval(b.s, b.table, some, 0.9, NULL, low[1], high[1]), ACF_OK);
+    for (int i = 0; i < CELLS; i++) {
+        const bool number = isnan(b.x[i]) && i % COLS != 2;
+        assert_true(number ? low[0][i] <= high[0][i] : isnan(low[0][i]) && isnan(high[0][i]));
+        const double least = i % COLS == 1 ? 1 : 0.1; /* half of the cells have it, and none less */
+        if (number && i % 2) assert_true(low[0][i] >= least);
+        if (asked[i]) assert_true(low[1][i] == low[0][i] && high[1][i] == high[0][i]);
+        else assert_true(isnan(low[1][i]) && isnan(high[1][i]));
+    }
+    close_bench(&b);
+}
+
 /* A class that many levels share is written as one of them: it is filled in where that one is the most probable. */
 static void a_shared_class_counts_as_its_first_level(void **state) {
     (void)state;
@@ -351,6 +419,7 @@ static void a_shared_class_counts_as_its_first_level(void **state) {
     assert_true(changed > 0 && last > 0);
 }
 
+/* A mean is near that of many draws of the same one-column question, and what else is asked for does not matter. */
 static void means_are_those_of_draws(void **state) {
     (void)state;
     enum { DRAWS = 400 };
@@ -393,4 +462,6 @@ ACF_TESTS(session, cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(a_cell_is_a_conditional),
           cmocka_unit_test(scores_are_densities), cmocka_unit_test(scores_are_reproducible),
           cmocka_unit_test(draws_could_be_observed), cmocka_unit_test(means_are_those_of_the_density), cmocka_unit_test(a_shared_class_counts_as_its_first_level),
-          cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(refuses_a_table_of_other_columns))
+          cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(intervals_are_those_of_the_density),
+          cmocka_unit_test(intervals_are_of_numbers_that_are_asked_for),
+          cmocka_unit_test(refuses_a_table_of_other_columns))

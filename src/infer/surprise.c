@@ -195,7 +195,7 @@ static acf_status ask_number(work *w, int64_t j) {
     for (int k = 0; k < s->K; k++) {
         const acf_member *one = s->member[k];
         load_column(w, k, j);
-        ACF_TRY(acf_member_spread(s->member[k]));
+        ACF_TRY(acf_member_spread(s->member[k], NULL));
         for (int64_t v = 0; v < n * ACF_MEAN_VALUES; v++)
             w->points[v / ACF_MEAN_VALUES * room + k * ACF_MEAN_VALUES + v % ACF_MEAN_VALUES].at =
                 curve(e, j, acf_decode(one->m->encoder, j, one->spread[v]));

@@ -20,6 +20,7 @@
 #define FARTHEST 1e6            /* of a place: beyond, all are alike */
 #define LEAST_SPREAD 0.03       /* of donors: less is as good as none */
 #define LEAST_GIVEN 0.02 /* share of a distance that stands for none */
+#define GOLDEN 0.61803398874989484820
 #define POINTS 16               /* of the Laplace distribution, for its mean after decoding */
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
@@ -463,6 +464,15 @@ double acf_recall_density(const acf_recall *r, int64_t j, double x) {
     return sum / r->m->width[j];
 }
 
+void acf_recall_add_classes(const acf_recall *r, int64_t j, double part, double *probs) {
+    const acf_archive *m = r->m;
+    const int32_t *code = m->code + j * m->N;
+    const double *value = m->value + m->first[j], *share = m->share + m->first[j], very = 1 - m->differ[j];
+    for (int64_t k = 0; k < r->n; k++) probs[(int32_t)value[code[r->donor[k]]]] += part * very * r->weight[k];
+    for (int64_t v = 0; v < m->first[j + 1] - m->first[j]; v++)
+        probs[(int32_t)value[v]] += part * m->differ[j] * share[v];
+}
+
 double acf_recall_mean(const acf_recall *r, int64_t j) {
     const acf_archive *m = r->m;
     const int32_t *code = m->code + j * m->N;
@@ -485,6 +495,33 @@ double acf_recall_majority(const acf_recall *r, int64_t j, double *x) {
     for (int64_t k = 0; k < r->n; k++) sum += code[r->donor[k]] == best ? r->weight[k] : 0;
     if (best >= 0) *x = m->value[m->first[j] + best];
     return sum * (1 - m->differ[j]);
+}
+
+int64_t acf_recall_very(const acf_recall *r, int64_t j, double *value, double *weight) {
+    const acf_archive *m = r->m;
+    const int32_t *code = m->code + j * m->N;
+    const double *values = m->value + m->first[j], very = 1 - m->differ[j];
+    const int64_t V = m->first[j + 1] - m->first[j];
+    int64_t n = 0;
+    for (int64_t v = 0; v < V; v++) r->part[v] = 0;
+    for (int64_t k = 0; k < r->n; k++) r->part[code[r->donor[k]]] += very * r->weight[k];
+    for (int64_t v = 0; v < V; v++)
+        if (r->part[v] > 0) value[n] = acf_encoder_round(m->encoder, j, values[v]), weight[n++] = r->part[v];
+    return n;
+}
+
+/* A lattice: donors evenly by weight, and evenly spaced quantiles of the Laplace distribution in the order of the
+ * golden section. */
+void acf_recall_others(const acf_recall *r, int64_t j, int n, double *value) {
+    const acf_archive *m = r->m;
+    const acf_real *place = m->place + j * m->N;
+    double below = 0;
+    int64_t k = -1;
+    for (int i = 0; i < n; i++) {
+        while (k < r->n - 1 && (k < 0 || below <= (i + 0.5) / n)) below += r->weight[++k];
+        const double away = laplace(m->scale[j], fmod((i + 0.5) * GOLDEN, 1));
+        value[i] = acf_decode(m->encoder, j, (acf_real)((double)place[r->donor[k]] + away));
+    }
 }
 
 double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]) {

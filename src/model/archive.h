@@ -105,10 +105,18 @@ bool acf_recall_look(acf_recall *r, int64_t j, const double *x, const uint8_t *k
 double acf_recall_trust(const acf_recall *r, int64_t j);
 
 double acf_recall_density(const acf_recall *r, int64_t j, double x);  /* q(x), or the probability of a class */
+/* probs (classes) += part · q of every class of column j, in one pass over the donors. */
+void acf_recall_add_classes(const acf_recall *r, int64_t j, double part, double *probs);
 double acf_recall_mean(const acf_recall *r, int64_t j);               /* of a number */
 /* *x = the value that more than half of q is for, and what is for it; without one, any value and no more than half. */
 double acf_recall_majority(const acf_recall *r, int64_t j, double *x);
 double acf_recall_draw(const acf_recall *r, int64_t j, const double u[3]); /* by three numbers uniform on (0,1); a value that the encoder can give */
+
+/* q of a number in two parts. The very values of donors, ascending, with weights that sum to 1 - ε, into memory for
+ * acf_recall_room of them: returns how many. And n values of the rest, each as likely as another. */
+int64_t acf_recall_very(const acf_recall *r, int64_t j, double *value, double *weight);
+void acf_recall_others(const acf_recall *r, int64_t j, int n, double *value);
+static inline int64_t acf_recall_room(const acf_archive *m) { return m->N; } /* no column has more values than rows */
 
 /* ---- what learning shares with it ------------------------------------------------------------------------------------------ */
 

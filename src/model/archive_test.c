@@ -581,6 +581,11 @@ static void probabilities_of_classes_sum_to_one(void **state) {
     for (int c = 0; c < columns[1].classes; c++) sum += acf_recall_density(l.r, 1, c), check_density(&l, 1, c);
     near(sum, 1, TIGHT);
     assert_true(acf_recall_density(l.r, 1, 0) > 0.25 * 2 / 8 && acf_recall_density(l.r, 1, 3) == 0);
+    double all[4];
+    assert_int_equal(columns[1].classes, 4);
+    for (int c = 0; c < 4; c++) all[c] = c;
+    acf_recall_add_classes(l.r, 1, 0.3, all);
+    for (int c = 0; c < 4; c++) near(all[c], c + 0.3 * acf_recall_density(l.r, 1, c), TIGHT);
     close_lab(&l);
 }
 
@@ -689,6 +694,48 @@ static void draws_follow_the_density(void **state) {
     close_lab(&l);
 }
 
+/* The two parts of q: the very values as they are weighed, ascending, and values that follow the Laplace
+ * distributions of all donors. */
+static void a_distribution_in_two_parts(void **state) {
+    (void)state;
+    enum { N = 2000 };
+    static double other[N];
+    lab l = small_lab();
+    double value[ROWS], weight[ROWS];
+    for (int j = 0; j < 3; j += 2) {
+        double sum = 0;
+        donors_of(&l, j);
+        const int64_t n = acf_recall_very(l.r, j, value, weight);
+        assert_true(n > 1 && n <= acf_recall_room(l.m));
+        for (int64_t v = 0; v < n; v++) {
+            double very = 0;
+            for (int64_t k = 0; k < l.r->n; k++) very += (cell(&l, l.r->donor[k], j) == value[v]) * l.r->weight[k];
+            very *= 1 - l.m->differ[j];
+            near(weight[v], very, 1e-12), sum += weight[v];
+            assert_true(very > 0 && (v == 0 || value[v] > value[v - 1]));
+        }
+        near(sum, 1 - l.m->differ[j], 1e-12);
+        for (int many = 0; many < 2; many++) {
+            const int points = many ? N : 32;
+            acf_recall_others(l.r, j, points, other);
+            for (double edge = j ? -0.7 : -3.75; edge < (j ? 11 : 4); edge += j ? 1.3 : 0.5) {
+                double expected = 0, below = 0;
+                for (int i = 0; i < points; i++) below += (other[i] < edge) / (double)points;
+                for (int64_t k = 0; k < l.r->n; k++) {
+                    const double away = place(&l, j, edge) - place(&l, j, cell(&l, l.r->donor[k], j));
+                    expected += l.r->weight[k] * laplace_below(away, l.m->scale[j]);
+                }
+                near(below, expected, many ? 2e-3 : 0.06);
+            }
+        }
+    }
+    /* Weights that sum to less than 1 by rounding. */
+    l.r->n = 2, l.r->donor[0] = 0, l.r->donor[1] = 3, l.r->weight[0] = 1 - 1e-9, l.r->weight[1] = 0;
+    acf_recall_others(l.r, 0, N, other);
+    for (int i = 0; i < N; i++) assert_true(isfinite(other[i]));
+    close_lab(&l);
+}
+
 /* At the ends of (0,1): the first and the last donor; quantiles of the Laplace distribution. */
 static void draws_reach_every_donor(void **state) {
     (void)state;
@@ -763,4 +810,5 @@ ACF_TESTS(archive, cmocka_unit_test(cells_are_remembered_as_codes), cmocka_unit_
           cmocka_unit_test(trust_follows_nearness_and_likeness), cmocka_unit_test(less_is_given_where_less_is_known), cmocka_unit_test(rows_without_a_value_are_as_far_as_most),
           cmocka_unit_test(probabilities_of_classes_sum_to_one), cmocka_unit_test(densities_sum_to_one),
           cmocka_unit_test(what_a_donor_gives_falls_with_distance), cmocka_unit_test(means_are_those_of_draws), cmocka_unit_test(draws_follow_the_density),
+          cmocka_unit_test(a_distribution_in_two_parts),
           cmocka_unit_test(draws_reach_every_donor), cmocka_unit_test(the_least_is_found_anywhere), cmocka_unit_test(memory_may_run_out))

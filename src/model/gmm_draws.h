@@ -25,6 +25,12 @@ int64_t acf_gmm_draws_count(const acf_gmm_draws *g); /* of all its numbers */
 /* Set i of `from` becomes the only one of `to`, which has as many components and columns. Work of the device's stream. */
 acf_status acf_gmm_draws_pick(acf_gmm_draws *to, const acf_gmm_draws *from, int64_t i);
 
+/* Set i by itself: a view. */
+static inline acf_gmm_draws acf_gmm_draws_one(const acf_gmm_draws *g, int64_t i) {
+    const int64_t KW = g->K * g->W;
+    return (acf_gmm_draws){g->dev, 1, g->K, g->W, g->weight + i * g->K, g->mean + i * KW, g->cov + i * KW * g->W};
+}
+
 /* ---- files -------------------------------------------------------------------------------------------------------------------- */
 
 #define ACF_GMM_DRAWS_TENSORS 3

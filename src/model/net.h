@@ -101,6 +101,11 @@ acf_status acf_net_fetch(acf_tape *t, const acf_net *net, acf_answer a, const ac
  * whatever n. Tape not recording. */
 acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out);
 
+/* And into drawn (N,n) the same by other parameters in the place of the fitted mixture: value i by set i modulo
+ * `use`, from 1 to sets->n. The network itself is asked once for both. sets NULL: nothing is drawn. */
+acf_status acf_net_spread_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
+                                acf_real *drawn);
+
 /* For rows that model one column each: row i of out (N, acf_net_classes) gets p(class | x_o) of all classes where that column is a category, zeros
  * behind them; other rows are left alone. Tape not recording. */
 acf_status acf_net_class_probs(acf_tape *t, acf_view *v, acf_real *out);

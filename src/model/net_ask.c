@@ -420,19 +420,44 @@ static acf_tensor *class_probs(acf_tape *t, acf_view *v) {
     return acf_categories_probs(t, &v->net->categories, v->code, &c);
 }
 
-static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out) {
-    acf_tensor **z = acf_arena_alloc(t->host, (size_t)n * sizeof *z);
+/* The values of n sets z (T) by parameter sets in turn: each set once, for all of its values. */
+static void values_before_sets(acf_tape *t, acf_view *v, int n, acf_tensor **z, const acf_gmm_draws *sets, int use) {
+    acf_tensor **own = acf_arena_alloc(t->host, (size_t)n * sizeof *own);
+    if (!own) acf_tape_fail(t, NULL);
+    for (int s = 0; own && s < use; s++) {
+        const acf_gmm_draws one = acf_gmm_draws_one(sets, s);
+        int k = 0;
+        for (int i = s; i < n; i += use) own[k++] = z[i];
+        v->gmm = &one;
+        values_before_anchor(t, v, k, own);
+        for (int i = s; i < n; i += use) z[i] = own[i / use];
+    }
+    v->gmm = NULL;
+}
+
+/* sets NULL: nothing is drawn. */
+static acf_status spread_reals(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
+                               acf_real *drawn) {
+    acf_tensor **z = acf_arena_alloc(t->host, 2 * (size_t)n * sizeof *z), **other = z + n;
     if (!z) return acf_tape_fail(t, NULL);
     acf_cond c = chain_cond(t, v), behind = acf_chain_cond(&v->net->chain, &c);
     if (v->net->attends) spread_attention(t, v, n, z);
     else v->net->like.kind->spread(t, &v->net->like, &behind, n, z);
     acf_chain_inverse_alone(t, &v->net->chain, n, z, &c);
+    memcpy(other, z, (size_t)n * sizeof *z);
     values_before_anchor(t, v, n, z);
+    if (sets) values_before_sets(t, v, n, other, sets, use);
     ACF_TRY(acf_tape_status(t));
-    return put_spread(t, v, n, z, out);
+    ACF_TRY(put_spread(t, v, n, z, out));
+    return sets ? put_spread(t, v, n, other, drawn) : ACF_OK;
 }
 
 acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
+    return acf_net_spread_drawn(t, v, n, out, NULL, 0, NULL);
+}
+
+acf_status acf_net_spread_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
+                                acf_real *drawn) {
     if (!v) return acf_tape_status(t);
     if (v->net->category.D) {
         const acf_part *p = &v->net->category;
@@ -444,7 +469,7 @@ acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out) {
             if (k >= 0) out[i * n] = (acf_real)best[i * p->D + k];
         }
     }
-    return v->net->real.D ? spread_reals(t, v, n, out) : ACF_OK;
+    return v->net->real.D ? spread_reals(t, v, n, out, sets, use, drawn) : ACF_OK;
 }
 
 int64_t acf_net_classes(const acf_net *net) {

@@ -4,6 +4,7 @@
  * and per modelled value some erfc and exp for each component. */
 #include "ops/mog.h"
 
+#include "base/vmath.h"
 #include "ops/cholesky.h"
 #include "ops/rowmat.h"
 
@@ -12,6 +13,10 @@
 
 #define HALF_LOG_2PI 0.91893853320467274178
 #define SQRT_HALF 0.70710678118654752440
+#define ONE_BY_SQRT_2PI 0.39894228040143267794
+#define LEAST_TAIL 1e-280 /* of a normal deviate, for which doubles do; beyond, logarithms */
+#define NEGLIGIBLE 1e-18  /* part of a tail that does not count */
+#define CLOSE 1e-5        /* deviations */
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
@@ -211,9 +216,9 @@ static double to_normal(const sight *s, double x) {
     return -acf_normal_from_log_tail(log_tail(s, x, true));
 }
 
-/* x of z: the quantiles of the components enclose that of the mixture; Newton on the logarithm of the tail inside that bracket, halving it
- * where a step would leave it. */
-static double from_normal(const sight *s, double z) {
+/* x of z where a tail is too small for a double: the quantiles of the components enclose that of the mixture; Newton on
+ * the logarithm of the tail inside that bracket, halving it where a step would leave it. */
+static double from_far(const sight *s, double z) {
     double lo = INFINITY, hi = -INFINITY;
     for (int64_t k = 0; k < s->in->K; k++)
         if (s->w[k] > 0) lo = fmin(lo, s->m[k] + s->s[k] * z), hi = fmax(hi, s->m[k] + s->s[k] * z);
@@ -227,6 +232,60 @@ static double from_normal(const sight *s, double z) {
         else hi = x;
         const double next = x + (upper ? f - target : target - f) / slope;
         x = next > lo && next < hi ? next : 0.5 * (lo + hi);
+    }
+    return x;
+}
+
+/* What from_normal solves: the components that count, and where their quantiles enclose that of the mixture. */
+typedef struct bracket {
+    double none;         /* weights up to this do not count: together they change the tail by less than doubles tell */
+    double lo, hi, least; /* least: of the components' deviations */
+    double mean, sd;
+} bracket;
+
+static bracket enclose(const sight *s, double z, double tail) {
+    bracket b = {.none = NEGLIGIBLE * tail, .lo = INFINITY, .hi = -INFINITY, .least = INFINITY};
+    double square = 0;
+    for (int64_t k = 0; k < s->in->K; k++) {
+        if (!(s->w[k] > b.none)) continue;
+        const double x = s->m[k] + s->s[k] * z;
+        b.lo = fmin(b.lo, x), b.hi = fmax(b.hi, x), b.least = fmin(b.least, s->s[k]);
+        b.mean += s->w[k] * s->m[k], square += s->w[k] * (s->m[k] * s->m[k] + s->s[k] * s->s[k]);
+    }
+    b.sd = sqrt(fmax(square - b.mean * b.mean, 0));
+    return b;
+}
+
+/* The tail of the mixture at x, and its first two derivatives by x. */
+static void tail_at(const sight *s, double x, double side, double none, double f[3]) {
+    f[0] = f[1] = f[2] = 0;
+    for (int64_t k = 0; k < s->in->K; k++) {
+        if (!(s->w[k] > none)) continue;
+        const double part = 1 / s->s[k], e = (x - s->m[k]) * part;
+        const double bell = side * s->w[k] * ONE_BY_SQRT_2PI * part * acf_exp_double(-0.5 * e * e);
+        f[0] += s->w[k] * 0.5 * erfc(-side * SQRT_HALF * e), f[1] += bell, f[2] -= bell * e * part;
+    }
+}
+
+/* x of z, from the smaller tail: Halley's steps on its logarithm, which is nearly a parabola, from where a Gaussian
+ * of the same mean and variance has it; the bracket is halved where a step would leave it. A step shorter than CLOSE
+ * leaves the cube of that. */
+static double from_normal(const sight *s, double z) {
+    const double side = z > 0 ? -1 : 1, target = 0.5 * erfc(fabs(z) * SQRT_HALF);
+    if (!(target > LEAST_TAIL)) return from_far(s, z);
+    bracket b = enclose(s, z, target);
+    double x = fmin(fmax(b.mean + b.sd * z, b.lo), b.hi);
+    for (int i = 0; i < 100 && b.hi - b.lo > 1e-13 * (fabs(b.lo) + fabs(b.hi)); i++) {
+        double f[3];
+        tail_at(s, x, side, b.none, f);
+        if ((f[0] < target) == (side > 0)) b.lo = x;
+        else b.hi = x;
+        const double slope = f[1] / f[0], newton = -log(f[0] / target) / slope;
+        const double bend = 0.5 * newton * (f[2] / f[1] - slope);
+        const double step = newton / fmin(fmax(1 + bend, 0.5), 2), next = x + step;
+        const bool inside = next >= b.lo && next <= b.hi;
+        if (inside && fabs(step) < CLOSE * b.least) return next;
+        x = inside ? next : 0.5 * (b.lo + b.hi);
     }
     return x;
 }
@@ -274,6 +333,14 @@ static void value_row(const sight *s, acf_real *x, const acf_real *z, const acf_
     }
 }
 
+/* Those of all sets, where the row models one value: every set sees the same. */
+static void values_of_one(const sight *s, acf_real *x, const acf_real *z, int64_t sets, const acf_subset *u,
+                          int64_t i) {
+    const int64_t at = acf_subset_at(u, i, 0);
+    weigh(s, s->o);
+    for (int64_t c = 0; c < sets; c++) x[c * u->T + at] = acf_real_from(from_normal(s, (double)z[c * u->T + at]));
+}
+
 void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
                            const acf_subset *u, double *scratch) {
     ACF_PARALLEL_UNEVEN(dev, work(in, u))
@@ -283,8 +350,13 @@ void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, con
         bad[i] = -1;
         if (u->size[i] == 0) continue;
         bad[i] = (int32_t)begin_row(&s, u, i);
+        if (bad[i] >= 0) continue;
+        if (u->size[i] == 1) {
+            values_of_one(&s, x, z, sets, u, i);
+            continue;
+        }
         memcpy(s.start, s.lw, (size_t)in->K * sizeof *s.lw);
-        for (int64_t c = 0; bad[i] < 0 && c < sets; c++) value_row(&s, x + c * u->T, z + c * u->T, u, i);
+        for (int64_t c = 0; c < sets; c++) value_row(&s, x + c * u->T, z + c * u->T, u, i);
     }
 }
 

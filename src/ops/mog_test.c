@@ -201,6 +201,40 @@ static void sets_do_not_meet(void **state) {
     acf_lab_close(&l);
 }
 
+/* One modelled column of components as far apart as real ones get: values far out on either side lead back to their
+ * z, also beyond what a tail in doubles can tell. */
+static void values_far_out_lead_back(void **state) {
+    (void)state;
+    static const double zs[] = {-60, -38.4, -36, -20, -8, -3, -1, -0.2, 0, 1e-9, 0.4, 2, 5, 12, 30, 36.5, 40};
+    enum { SETS = sizeof zs / sizeof zs[0] };
+    const int64_t K = 3, D = 1, N = 4;
+    acf_lab l;
+    acf_lab_open(&l, 1, N, D, ACF_MASK_ALL, 3);
+    for (int kind = 0; kind < 4; kind++) {
+        acf_lab_begin(&l, false);
+        const bool faint = kind == 3;
+        const acf_real third = kind == 2 ? ACF_R(0.2) : 0;
+        const acf_real weight[] = {faint ? ACF_R(1e-12) : ACF_R(0.6), faint ? 1 : ACF_R(0.4), third};
+        const acf_real mean[] = {0, kind ? 5 : ACF_R(0.5), -3}, cov[] = {1, kind ? ACF_R(1e-4) : 4, ACF_R(0.25)};
+        acf_tensor *x = acf_tensor_const(l.t, NULL, 0, 2, (int64_t[]){N, D}), *z[SETS];
+        acf_mog m = {.x = x, .b = acf_lab_copy(&l, l.b, (size_t)(N * D))};
+        m.weight = acf_tensor_input(l.t, weight, 1, &K), m.mean = acf_tensor_input(l.t, mean, 2, (int64_t[]){K, D});
+        m.cov = acf_tensor_input(l.t, cov, 3, (int64_t[]){K, D, D});
+        for (int i = 0; i < SETS; i++) z[i] = acf_tensor_const(l.t, l.u, zs[i], 1, &l.u->T);
+        acf_mog_values(l.t, &m, SETS, z, l.u);
+        for (int i = 0; i < SETS; i++) {
+            acf_tensor *logdet;
+            acf_mog back = m;
+            back.x = acf_tensor_wrap(l.t, z[i]->data, 2, (int64_t[]){N, D});
+            const double again = (double)acf_mog_normal(l.t, &back, l.u, &logdet)->data[0];
+            assert_int_equal(acf_tape_status(l.t), ACF_OK);
+            const double eps = (double)ACF_REAL_EPS, of_x = fabs((double)z[i]->data[0]) * exp((double)logdet->data[0]);
+            acf_assert_close(again, zs[i], 1e-9 + (20 * fabs(zs[i]) + 4 * of_x) * eps, "z of the value of z");
+        }
+    }
+    acf_lab_close(&l);
+}
+
 /* ---- numbers ------------------------------------------------------------------------------------------------------------ */
 
 static void tails_are_exact_far_out(void **state) {
@@ -243,4 +277,6 @@ static void shapes_are_refused(void **state) {
     acf_lab_close(&l);
 }
 
-ACF_TESTS(mog, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(tails_are_exact_far_out), cmocka_unit_test(a_bad_covariance_is_named), cmocka_unit_test(shapes_are_refused))
+ACF_TESTS(mog, cmocka_unit_test(sets_do_not_meet), cmocka_unit_test(values_far_out_lead_back),
+          cmocka_unit_test(tails_are_exact_far_out), cmocka_unit_test(a_bad_covariance_is_named),
+          cmocka_unit_test(shapes_are_refused))

@@ -145,8 +145,10 @@ static void score_number(const desk *d, acf_asked_cell *c, const double *net, do
 
 static void score_class(const desk *d, acf_asked_cell *c, const double *net, double truth) {
     c->net_net = c->net_rows = c->rows_rows = 1;
+    for (int32_t k = 0; k < classes_of(d, c); k++) d->rows[k] = 0;
+    acf_recall_add_classes(d->r, c->column, 1, d->rows);
     for (int32_t k = 0; k < classes_of(d, c); k++) {
-        const double p = net[k], q = acf_recall_density(d->r, c->column, k);
+        const double p = net[k], q = d->rows[k];
         if (k == (int32_t)truth) c->off_net = 1 - p, c->off_rows = 1 - q;
         c->net_net -= p * p, c->net_rows -= p * q, c->rows_rows -= q * q;
     }

@@ -23,7 +23,19 @@ head -n 51 t.csv > part.csv
 "$ACFLOW" impute part.csv --model m.safetensors --draws 2 --long -q > long-part.csv
 sed -n '202,251p' long.csv > a; sed -n '52,101p' long-part.csv > b; cmp a b
 # intervals behind each number
-"$ACFLOW" impute t.csv --model m.safetensors --intervals 90 -q | head -n 1
+"$ACFLOW" impute t.csv --model m.safetensors --intervals 90 -q > ends.csv
+head -n 1 ends.csv
+# the values are those without intervals, or the draw; ends are the same for a part of the table, and on other threads
+values() {
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i !~ /\.(low|high)$/) keep[++n] = i }
+        { for (k = 1; k <= n; k++) printf "%s%s", $keep[k], k < n ? "," : "\n" }' "$1"
+}
+values ends.csv | cmp - done.csv
+"$ACFLOW" impute t.csv --model m.safetensors --draw -q > draw.csv
+"$ACFLOW" impute t.csv --model m.safetensors --draw --intervals 90 -q > draw-ends.csv
+values draw-ends.csv | cmp - draw.csv
+"$ACFLOW" impute part.csv --model m.safetensors --intervals 90 -q | cmp - <(head -n 51 ends.csv)
+"$ACFLOW" impute t.csv --model m.safetensors --intervals 90 --threads 2 -q | cmp - ends.csv
 # windows files keep their line ends, and their separator
 sed 's/,/;/g; s/$/\r/' t.csv > windows.csv
 "$ACFLOW" impute windows.csv --model m.safetensors -q | tr -d '\r' | tr ';' ',' | cmp - done.csv
