@@ -285,7 +285,7 @@ static void reports_are_enough_for_a_display(void **state) {
     assert_int_equal(r->epoch, 4); /* 90 rows, at most 32 a step: three steps an epoch */
     assert_true(isfinite(r->loss) && isfinite(r->mean_loss) && r->loss != r->mean_loss);
     assert_true(isfinite(r->valid) && r->valid == r->best && r->best_step == 10 && !r->validated);
-    assert_true(r->stale == 0 && r->patience == 20 && r->rows_per_second > 0 && r->skipped == 0 && !r->trouble);
+    assert_true(r->stale == 0 && r->patience == 10 && r->rows_per_second > 0 && r->skipped == 0 && !r->trouble);
     assert_true(r->elapsed > 0 && r->eta > 0 && r->eta < 60);
     double step = r->eta / 26; /* left of 40 */
     assert_true(fabs(step * 14 - r->elapsed) < 0.2 * r->elapsed + 1e-4);

@@ -129,6 +129,31 @@ static void what_takes_no_part_changes_nothing(void **state) {
     close_bench(&b);
 }
 
+/* A given cell that is out of its column by a thousand deviations says what one by twenty says; within reason it says what it is. */
+static void given_cells_far_away_are_brought_near(void **state) {
+    (void)state;
+    static const double at[4] = {2, 3, 20, 1000};
+    bench b;
+    open_bench(&b, 16);
+    uint8_t given[CELLS], asked[CELLS];
+    double lp[4][ROWS], mean = 0, square = 0, n = 0;
+    for (int i = 0; i < CELLS; i += COLS)
+        if (!isnan(b.x[i])) mean += b.x[i], square += b.x[i] * b.x[i], n++;
+    mean /= n;
+    const double deviation = sqrt(square / n - mean * mean);
+    for (int i = 0; i < CELLS; i++) given[i] = i % COLS == 0, asked[i] = i % COLS == 1;
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < CELLS; i += COLS) b.x[i] = mean + at[k] * deviation;
+        acf_table *t;
+        assert_int_equal(acf_tab_create(b.x, NULL, ROWS, COLS, NULL, &t), ACF_OK);
+        assert_int_equal(acf_ask_logp(b.s, t, (acf_question){given, asked}, lp[k]), ACF_OK);
+        acf_tab_free(t);
+    }
+    assert_memory_equal(lp[2], lp[3], sizeof lp[0]);
+    assert_memory_not_equal(lp[0], lp[1], sizeof lp[0]);
+    close_bench(&b);
+}
+
 /* Mean and quantiles are those of the draws they are made from. */
 static void summaries_are_of_the_draws(void **state) {
     (void)state;
@@ -457,7 +482,7 @@ static void refuses_a_table_of_other_columns(void **state) {
     close_bench(&b);
 }
 
-ACF_TESTS(session, cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit_test(batches_do_not_matter),
+ACF_TESTS(session, cmocka_unit_test(given_cells_far_away_are_brought_near), cmocka_unit_test(scores_are_in_the_tables_units), cmocka_unit_test(batches_do_not_matter),
           cmocka_unit_test(observed_cells_come_back_to_the_bit), cmocka_unit_test(what_takes_no_part_changes_nothing),
           cmocka_unit_test(summaries_are_of_the_draws), cmocka_unit_test(a_cell_is_a_conditional),
           cmocka_unit_test(scores_are_densities), cmocka_unit_test(scores_are_reproducible),
