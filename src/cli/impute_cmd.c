@@ -43,14 +43,12 @@ typedef struct plan {
 
 /* Values of imputation number k, and the ends of intervals, into memory of rows x columns each. */
 static acf_status answer(acf_session *s, const acf_table *t, const plan *p, uint32_t k, double *values, double *ends) {
-    const uint64_t seed = (uint64_t)p->seed;
-    const double level = (double)p->interval / 100;
-    double *high = ends ? ends + acf_table_rows(t) * acf_table_columns(t) : NULL;
-    if (ends) {
-        const acf_status status = acf_session_interval(s, t, NULL, NULL, level, values, ends, high); /* and the means */
+    if (ends) { /* with the means */
+        double *high = ends + acf_table_rows(t) * acf_table_columns(t);
+        const acf_status status = acf_session_interval(s, t, NULL, NULL, (double)p->interval / 100, values, ends, high);
         if (status != ACF_OK) return status;
     }
-    if (draws_text || draw_one) return acf_session_draw(s, t, NULL, NULL, seed, k, values);
+    if (draws_text || draw_one) return acf_session_draw(s, t, NULL, NULL, (uint64_t)p->seed, k, values);
     if (guess) return acf_session_guess(s, t, NULL, NULL, values);
     return ends ? ACF_OK : acf_session_mean(s, t, NULL, NULL, values);
 }

@@ -1,10 +1,12 @@
-/* The interval that draws of a number say.
+/* The interval of a number, from draws or from its whole distribution.
  *
- * Central: of a 90 % interval as many draws are below as above. At Weibull's plotting positions, the k-th of m sorted draws at k/(m+1), so that one more draw from
- * the same distribution lies inside with probability `level` whatever m is, from acf_interval_draws(level) on.
+ * Central: of a 90 % interval as much lies below as above. Draws stand at Weibull's plotting positions, the k-th of m
+ * sorted ones at k/(m+1), so that one more draw from the same distribution lies inside with probability `level`
+ * whatever m is, from acf_interval_draws(level) on. The values of a distribution stand at the middle of their weight.
  *
- * That is so of draws that all differ. An interval that ends on a value which many cells have covers all of them: of whole numbers and spikes, central intervals hold
- * more than they promise. So values at the ends are left out as long as what stays inside comes nearer to `level`, and is not much less (docs/math.md, 11). That draws have the same
+ * That is so where all values differ. An interval that ends on a value which many cells share covers all of them: of
+ * whole numbers and spikes, central intervals hold more than they promise. So values at the ends are left out as long
+ * as what stays inside comes nearer to `level`, and is not much less (docs/math.md, 11). That draws have the same
  * value is no sign of it: those of a donor repeat its cell, which the truth will not. */
 #ifndef ACF_INFER_INTERVAL_H
 #define ACF_INFER_INTERVAL_H
