@@ -222,6 +222,7 @@ static void side_by_side_they_are_the_same(void **state) {
     (void)state;
     static const char *const threads[] = {"1", "2", "3", "8"};
     double alone[ROWS], together[ROWS];
+    int64_t live = 0;
     for (int k = 0; k < 4; k++) {
         acf_model *m;
         audience a = {0};
@@ -231,6 +232,8 @@ static void side_by_side_they_are_the_same(void **state) {
         scores(m, k ? together : alone);
         if (k) assert_memory_equal(together, alone, sizeof alone);
         acf_model_free(m);
+        if (k) assert_int_equal(acf_alloc_live(), live);
+        live = acf_alloc_live();
     }
 }
 

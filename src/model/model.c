@@ -65,8 +65,10 @@ void acf_fitted_append(acf_model *m, acf_model *member) {
 }
 
 void acf_fitted_free(acf_model *m) {
-    acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* all members live there */
+    const acf_model *first = m;
+    acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* members live there, too, but for those that have a handle of their own */
     for (acf_model *next; m; m = next) {
+        acf_device *own = m != first && m->owns_dev ? m->dev : NULL;
         next = m->next;
         acf_net_free(m->net);
         acf_image_net_free(m->image);
@@ -77,6 +79,7 @@ void acf_fitted_free(acf_model *m) {
         acf_gmm_draws_free(m->draws);
         acf_opts_free(m->config);
         acf_release(m);
+        acf_device_close(own);
     }
     acf_device_close(dev);
 }
