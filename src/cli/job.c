@@ -398,9 +398,10 @@ static void say_gpu(const cli_job *job) {
 /* What quick leaves out. */
 static void say_effort(const cli_job *job) {
     char effort[16];
-    if (job->quiet || acf_options_get(job->o, "effort", effort, sizeof effort, NULL) != ACF_OK || strcmp(effort, "quick") != 0) return;
-    fputs("Effort quick: one small network beside the Gaussian mixture. --effort normal trains larger ones, some ten times as long, and is a few percent "
-          "better.\n", stderr);
+    if (job->quiet || acf_options_get(job->o, "effort", effort, sizeof effort, NULL) != ACF_OK) return;
+    if (strcmp(effort, "quick") != 0) return;
+    fputs("Effort quick: one small network beside the Gaussian mixture. --effort normal trains larger ones, some ten "
+          "times as long, and is a few percent better.\n", stderr);
 }
 
 /* What is trained on, and what comes of it: a model of a table or of images, or what an evaluation finds. */

@@ -174,8 +174,9 @@ static int cut(const curve *c, span *list, int room) {
 }
 
 /* Knots beyond the outermost one, at t and z, along the fitted tail, the nearest first. Not steeper than standardising,
- * or a value just outside a bound would seem impossible rather than rare. They end where a value is some 70 times as rare
- * as the largest: what is beyond is a guess of networks, which a tail that goes on to grow would make thousands of ranges wide. */
+ * or a value just outside a bound would seem impossible rather than rare. They end where a value is some 70 times
+ * as rare as the largest: what is beyond is a guess of networks, which a tail that goes on to grow would make
+ * thousands of ranges wide. */
 static void go_on(double t, double z, const acf_tail_fit *tail, bool upper, double *to_t, double *to_z) {
     static const double at[ACF_WARP_TAIL] = {0.125, 0.25, 0.375, 0.5, 0.75, 1};
     const double sign = upper ? 1 : -1, here = tail->scale > 0 ? acf_tail_beyond(tail, acf_normal_tail(z, upper)) : 0;

@@ -73,10 +73,13 @@ static void fill(acf_member *s, const acf_table *t, const int64_t *row, int64_t 
     bring_near(s->batch);
 }
 
-/* A given cell farther away than any that was learned from: a typing error, as a rule. What a straight line makes of it would be as far out, and make
- * the rest of its row look wrong instead. */
+/* A given cell farther away than any that was learned from: a typing error, as a rule. What a straight line makes of it
+ * would be as far out, and make the rest of its row look wrong instead. */
 #define FARTHEST_GIVEN ACF_R(10.0)
-static acf_real told(acf_real x) { return x > FARTHEST_GIVEN ? FARTHEST_GIVEN : x < -FARTHEST_GIVEN ? -FARTHEST_GIVEN : x; }
+static acf_real told(acf_real x) {
+    if (x > FARTHEST_GIVEN) return FARTHEST_GIVEN;
+    return x < -FARTHEST_GIVEN ? -FARTHEST_GIVEN : x;
+}
 
 /* Masks of the rows in the batch. column (n): only that cell of a row is modelled, and not all that q asks for; NULL: all. */
 static void load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, const int32_t *column, int64_t n) {

@@ -70,7 +70,8 @@ static const struct {
     {"ar", "likelihood-layers", "4"},
     {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
     {"flow", "recall", "false"},
-    /* Effort, of the presets default and flow. The mixture in front of it does most of a quick model's work; its network is there for classes. */
+    /* Effort, of the presets default and flow. The mixture in front of it does most of a quick model's work; its network
+     * is there for classes. */
     {"quick", "members", "1"},
     {"quick", "likelihood-units", "32"},
     {"quick", "likelihood-layers", "1"},
@@ -254,7 +255,8 @@ acf_status acf_config_finish(acf_options *o) {
     ACF_TRY(apply(o, text));
     if (!acf_config_follows_paper(o)) return apply(o, effort_name[acf_options_choice(o, "effort")]);
     if (acf_options_choice(o, "effort") == ACF_EFFORT_NORMAL) return ACF_OK;
-    return acf_fail(ACF_EUSAGE, "the preset '%s' is the paper's model, trained as the paper's was; the option 'effort' is for the presets default and flow", text);
+    return acf_fail(ACF_EUSAGE, "the preset '%s' is the paper's model, trained as the paper's was; the option 'effort' is for the "
+                    "presets default and flow", text);
 }
 
 acf_status acf_config_finish_images(acf_options *o) {
@@ -303,7 +305,8 @@ static acf_status suggest_lowrank(acf_options *o) {
 acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns) {
     if (acf_options_int(o, "members") != ACF_INT_AUTO) return ACF_OK;
     const int64_t several = acf_options_choice(o, "effort") == ACF_EFFORT_BEST ? ACF_MEMBERS_BEST : ACF_MEMBERS_AUTO;
-    return acf_opts_set_int(o, "members", rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? several : 1, ACF_FROM_USER);
+    return acf_opts_set_int(o, "members",
+                            rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? several : 1, ACF_FROM_USER);
 }
 
 static acf_status suggest_large(acf_options *o, const acf_column *column, int64_t D) {
@@ -315,7 +318,8 @@ static acf_status suggest_large(acf_options *o, const acf_column *column, int64_
 }
 
 acf_status acf_config_height(acf_options *o, const acf_column *column, int64_t D, int64_t rows, bool gpu) {
-    const bool free = acf_options_choice(o, "preset") == 0 && acf_options_origin(o, "likelihood") == ACF_FROM_DEFAULT && !*acf_options_text(o, "flow");
+    const bool free = acf_options_choice(o, "preset") == 0 && !*acf_options_text(o, "flow") &&
+                      acf_options_origin(o, "likelihood") == ACF_FROM_DEFAULT;
     if (acf_options_choice(o, "effort") == ACF_EFFORT_QUICK)
         return rows > ACF_QUICK_ROWS ? acf_opts_set_from(o, "recall", "false", ACF_FROM_PRESET) : ACF_OK;
     return free && gpu && rows >= ACF_LARGE_ROWS && D <= ACF_LARGE_COLUMNS ? suggest_large(o, column, D) : ACF_OK;

@@ -52,11 +52,14 @@ acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns);
 #define ACF_MEMBERS_ROWS 2000
 #define ACF_MEMBERS_COLUMNS 56
 
-/* What depends on how many rows there are; after acf_config_finish and before acf_config_width, only where nobody has said otherwise.
+/* What depends on how many rows there are; after acf_config_finish and before acf_config_width, only where nobody has
+ * said otherwise.
  *
- *     on a GPU, ACF_LARGE_ROWS rows or more, ACF_LARGE_COLUMNS columns or fewer, effort normal or best, no likelihood or transformations chosen:
- *         the attention likelihood, larger and longer trained than the default on a CPU. Of numbers alone it stands behind the Gaussian
- *         mixture; where there are categories, or more columns than such a mixture takes, it learns whole rows by itself
+ *     on a GPU, ACF_LARGE_ROWS rows or more, ACF_LARGE_COLUMNS columns or fewer, effort normal or best, no likelihood or
+ *     transformations chosen:
+ *         the attention likelihood, larger and longer trained than the default on a CPU. Of numbers alone it stands
+ *         behind the Gaussian mixture; where there are categories, or more columns than such a mixture takes, it learns
+ *         whole rows by itself
  *     effort quick, more than ACF_QUICK_ROWS rows:
  *         rows are not looked up, which would take longer than all the rest
  */

@@ -66,7 +66,7 @@ void acf_fitted_append(acf_model *m, acf_model *member) {
 
 void acf_fitted_free(acf_model *m) {
     const acf_model *first = m;
-    acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* members live there, too, but for those that have a handle of their own */
+    acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* of members, too, but for those with a handle of their own */
     for (acf_model *next; m; m = next) {
         acf_device *own = m != first && m->owns_dev ? m->dev : NULL;
         next = m->next;

@@ -5,7 +5,9 @@
 
 #define WORTH 0.95 /* of the time: what is hardly faster is chance */
 
-acf_tempo acf_tempo_begin(int threads) { return (acf_tempo){.most = threads, .now = threads, .period = ACF_TEMPO_FIRST}; }
+acf_tempo acf_tempo_begin(int threads) {
+    return (acf_tempo){.most = threads, .now = threads, .period = ACF_TEMPO_FIRST};
+}
 
 static int other(const acf_tempo *p) { return p->now == 1 ? p->most : 1; }
 
