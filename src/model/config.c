@@ -267,6 +267,9 @@ acf_status acf_config_finish_images(acf_options *o) {
     if (preset > 0 && preset < FIRST_IMAGE_PRESET)
         return acf_fail(ACF_EUSAGE, "the preset '%s' is one of table models, but these are images; expected default, tiny, mnist, omniglot, celeba64, "
                         "olivetti or cifar", text);
+    if (acf_options_choice(o, "effort") != ACF_EFFORT_NORMAL)
+        return acf_fail(ACF_EUSAGE, "the option 'effort' is for tables, but these are images; leave it out: their presets say how much "
+                        "work goes into a model");
     if (acf_options_origin(o, "batch") != ACF_FROM_DEFAULT && acf_options_int(o, "batch") == ACF_INT_AUTO)
         return acf_fail(ACF_EUSAGE, "the option 'batch' is auto, which is settled for tables only; give images a number, such as 64");
     ACF_TRY(apply(o, "images"));

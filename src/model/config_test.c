@@ -268,6 +268,11 @@ static void effort_sets_what_nobody_set(void **state) {
     assert_int_equal(acf_config_finish(o), ACF_EUSAGE);
     assert_string_equal(acf_error(), "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option 'effort' is for the presets default and flow");
     acf_opts_free(o);
+    assert_int_equal(acf_config_create(&o), ACF_OK);
+    assert_int_equal(acf_opts_set(o, "effort", "best"), ACF_OK);
+    assert_int_equal(acf_config_finish_images(o), ACF_EUSAGE);
+    assert_non_null(strstr(acf_error(), "the option 'effort' is for tables, but these are images"));
+    acf_opts_free(o);
 }
 
 ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention), cmocka_unit_test(effort_sets_what_nobody_set), cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
