@@ -17,7 +17,7 @@
 #ifndef ACF_TRAIN_ANCHOR_H
 #define ACF_TRAIN_ANCHOR_H
 
-#include "train/anchor_sample.h"
+#include "train/gmm_em.h"
 
 /* What held-out cells decide. */
 typedef struct acf_anchor_choice {
@@ -25,8 +25,6 @@ typedef struct acf_anchor_choice {
     bool blind;         /* to categories */
     double ridge;       /* variance that covariances begin with; 0: ACF_ANCHOR_RIDGE */
 } acf_anchor_choice;
-
-#define ACF_ANCHOR_RIDGE 0.3
 
 /* Fits the anchor of net, where it has one, to these rows of t (not the cells that hold holds out; NULL: none). Encoder as in training.
  * as: what to choose; NULL: to be found out. *found, which may be NULL: what was chosen. Fails: ACF_EMEMORY. */
@@ -36,42 +34,7 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
 /* The same read from the anchor itself, which does not tell the ridge: 0. Fails: ACF_EMEMORY. */
 acf_status acf_anchor_chosen(acf_net *net, acf_anchor_choice *out);
 
-/* ---- its parts, for tests and for parameter draws (gmm_posterior.h) ------------------------------------------------------------------------------------------------ */
-
-typedef struct acf_mixture {
-    int64_t K, D;
-    double *weight, *mean, *cov; /* (K) (K,D) (K,D,D) */
-} acf_mixture;
-
-/* All zeros. Fails: ACF_EMEMORY. */
-acf_status acf_mixture_create(int64_t K, int64_t D, acf_mixture *out);
-void acf_mixture_free(acf_mixture *g);
-
 /* Columns from `from` on say nothing: the same for all components, and independent of the others. */
 void acf_mixture_detach(acf_mixture *g, int64_t from);
-
-/* One iteration of EM on the seen cells: g becomes next (same sizes). *logp: the mean log-likelihood of a row's seen cells before.
- * Fails: ACF_EMEMORY. */
-acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp);
-
-/* The same in the caller's memory, acf_em_doubles of them. */
-int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D);
-void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp, double *memory);
-
-/* Mean log p of the held-out cells of a row given its seen ones, per held-out cell; 0 when there are none. Fails: ACF_EMEMORY. */
-acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp);
-
-/* One step of data augmentation: a component and values in place of the missing cells for every row, drawn given g; then parameters drawn given
- * these complete rows: next (same sizes). Repeated, it draws the parameters from their posterior distribution. Random numbers are by seed, chain and
- * step (below 2^16 each) and the ids of the rows. memory: acf_augment_doubles of them. */
-typedef struct acf_augment {
-    uint64_t seed;
-    uint32_t chain, step;
-} acf_augment;
-int64_t acf_augment_doubles(int64_t K, int64_t D);
-void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory);
-
-/* The fewest rows of a component in which some two of the first `columns` columns are seen together: what there is of them to learn their covariance from. */
-double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t columns, double *memory);
 
 #endif
