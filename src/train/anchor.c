@@ -20,7 +20,7 @@
 #define FRUITLESS 2       /* doublings of the components without a gain that end the search */
 #define CLEARLY 2.0       /* nats over all held-out cells that any further candidate must gain: of many, one fits a few cells by chance */
 
-/* ---- the whole fit --------------------------------------------------------------------------------------------------------- */
+/* ---- the whole fit ----------------------------------------------------------------------------------------------- */
 
 static void mixture_copy(acf_mixture *to, const acf_mixture *from) { /* `to` has room for as many components or more */
     memset(to->weight, 0, (size_t)(to->K * (1 + to->D + to->D * to->D)) * sizeof *to->weight);
@@ -29,7 +29,8 @@ static void mixture_copy(acf_mixture *to, const acf_mixture *from) { /* `to` has
     memcpy(to->cov, from->cov, (size_t)(from->K * from->D * from->D) * sizeof *to->cov);
 }
 
-/* How far row r is from what a component that begins at `mean` expects: of what it has seen, in units of the whole's deviations. */
+/* How far row r is from what a component that begins at `mean` expects: of what it has seen, in units of the whole's
+ * deviations. */
 static double distance(const acf_sample *s, int64_t r, const double *mean, const acf_mixture *one) {
     const int64_t D = s->D;
     double sum = 0;
@@ -41,8 +42,9 @@ static double distance(const acf_sample *s, int64_t r, const double *mean, const
     return sum;
 }
 
-/* The row where component k begins: far from those before it, by chance in proportion to the squared distance, so that a small group
- * apart from the others is likely to have one. near (R): the distance of each row to the nearest of them. */
+/* The row where component k begins: far from those before it, by chance in proportion to the squared distance, so that
+ * a small group apart from the others is likely to have one. near (R): the distance of each row to the nearest of
+ * them. */
 static int64_t choose_row(const acf_mixture *g, const acf_sample *s, const acf_mixture *one, int64_t k, uint64_t seed, double *near) {
     double u = acf_rng_uniform((acf_place){.seed = seed, .row = (uint64_t)k, .stream = ACF_STREAM_INIT, .draw = (uint32_t)g->K}), sum = 0;
     for (int64_t r = 0; r < s->R; r++) {
@@ -56,7 +58,8 @@ static int64_t choose_row(const acf_mixture *g, const acf_sample *s, const acf_m
     return s->R - 1;
 }
 
-/* Where EM begins: one component as the prior says; several around rows of the sample, each as wide as the whole (`one`) shrunk. */
+/* Where EM begins: one component as the prior says; several around rows of the sample, each as wide as the whole
+ * (`one`) shrunk. */
 static void begin(acf_mixture *g, const acf_sample *s, const acf_mixture *one, uint64_t seed, double *near) {
     const int64_t D = g->D;
     for (int64_t k = 0; k < g->K; k++) {
@@ -117,8 +120,8 @@ static double per_held(const acf_sample *s, double nats) {
     return held ? nats / (double)held : 0;
 }
 
-/* Tries 1, 2, 4, ... components with this ridge, or as many as are wanted, where that is not 0. A mixture that is clearly
- * better than to->best replaces it. One component always comes first: the others begin with its width. */
+/* Tries 1, 2, 4, ... components with this ridge, or as many as are wanted, where that is not 0. A mixture that is
+ * clearly better than to->best replaces it. One component always comes first: the others begin with its width. */
 static acf_status search_numbers(const acf_device *dev, const acf_sample *s, uint64_t seed, int64_t wanted, search *to) {
     const double cells = seen_cells(s);
     int fruitless = 0;
@@ -181,7 +184,8 @@ void acf_mixture_detach(acf_mixture *g, int64_t from) {
         }
 }
 
-/* The mixture that is blind to the columns from `from` on, where that is what `as` says or clearly the better one; *best is replaced then. */
+/* The mixture that is blind to the columns from `from` on, where that is what `as` says or clearly the better one;
+ * *best is replaced then. */
 static acf_status try_blind(const acf_device *dev, acf_sample *s, uint64_t seed, const acf_anchor_choice *as, int64_t from, double score,
                             acf_mixture *best, double *ridge) {
     acf_mixture blind;
@@ -225,9 +229,10 @@ static acf_status fit_mixture(const acf_net *net, acf_device *dev, acf_sample *s
     return status;
 }
 
-/* ---- wide tables ----------------------------------------------------------------------------------------------------------- */
+/* ---- wide tables ------------------------------------------------------------------------------------------------- */
 
-/* The factors of s as they are asked for, and, where held-out cells may choose, those that are blind to the columns from `from` on. */
+/* The factors of s as they are asked for, and, where held-out cells may choose, those that are blind to the columns
+ * from `from` on. */
 static acf_status choose_factors(const acf_device *dev, acf_sample *s, int64_t most, int64_t from, uint64_t seed, const acf_anchor_choice *as,
                                  acf_analysis *best) {
     const int64_t wanted = as ? as->components : 0;
@@ -264,7 +269,7 @@ static acf_status fit_factors(const acf_net *net, acf_device *dev, acf_sample *s
     return status;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------------------------ */
+/* ---- both -------------------------------------------------------------------------------------------------------- */
 
 /* Rows that stand for the table: what an iteration of EM may cost decides. */
 static int64_t sample_rows(const acf_net *net, int64_t D, int64_t rows) {
@@ -296,8 +301,9 @@ acf_status acf_anchor_fit(acf_net *net, const acf_table *t, const acf_rows *rows
     return status;
 }
 
-/* Components, or factors, beyond those that were chosen have weight 0; a blind anchor has zeros between reals and indicators: in the rows of the
- * covariances (K,D,D), or of the loadings (D,rank), that the indicators have, up to the reals' columns or to the last. */
+/* Components, or factors, beyond those that were chosen have weight 0; a blind anchor has zeros between reals and
+ * indicators: in the rows of the covariances (K,D,D), or of the loadings (D,rank), that the indicators have, up to the
+ * reals' columns or to the last. */
 acf_status acf_anchor_chosen(acf_net *net, acf_anchor_choice *out) {
     const int64_t rank = acf_net_anchor_rank(net), K = rank ? 1 : acf_net_anchor_size(net);
     acf_param *const *p = acf_net_anchor(net);

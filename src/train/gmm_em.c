@@ -1,8 +1,9 @@
 /* EM for a mixture of Gaussians, and draws of its parameters: see gmm_em.h; formulas in docs/math.md.
  *
- * Workload: up to 1e4 rows, 1 to 60 columns, 1 to 8 components, some dozens of iterations. A row costs each component a Cholesky factor of
- * all columns, those it has first: with L = [L_o 0; L_m R], y = L_o⁻¹(x_o - μ_o), the missing ones have mean μ_m + L_m y and covariance R Rᵀ. Factors and R Rᵀ depend on which cells are
- * there, not on their values, so rows are sorted by pattern: a narrow table has a few hundred patterns for all of its rows. */
+ * Workload: up to 1e4 rows, 1 to 60 columns, 1 to 8 components, some dozens of iterations. A row costs each component
+ * a Cholesky factor of all columns, those it has first: with L = [L_o 0; L_m R], y = L_o⁻¹(x_o - μ_o), the missing
+ * ones have mean μ_m + L_m y and covariance R Rᵀ. Factors and R Rᵀ depend on which cells are there, not on their
+ * values, so rows are sorted by pattern: a narrow table has a few hundred patterns for all of its rows. */
 #include "train/gmm_em.h"
 
 #include "device/cpu.h"
@@ -25,7 +26,7 @@ acf_status acf_mixture_create(int64_t K, int64_t D, acf_mixture *out) {
 
 void acf_mixture_free(acf_mixture *g) { acf_release(g->weight); }
 
-/* ---- rows of one pattern ------------------------------------------------------------------------------------------------------ */
+/* ---- rows of one pattern ----------------------------------------------------------------------------------------- */
 
 #define BLOCK 16   /* rows of one pattern that are worked on side by side, at most */
 #define AT_ONCE 8  /* of them, in one vector */
@@ -95,7 +96,8 @@ static void factorise(desk *d, int64_t n) {
     }
 }
 
-/* to (BLOCK) += by Σ_{q<n} l_q y_q of the block's first `width` rows, y (n,BLOCK). A vector stays in a register for the whole sum. */
+/* to (BLOCK) += by Σ_{q<n} l_q y_q of the block's first `width` rows, y (n,BLOCK). A vector stays in a register for
+ * the whole sum. */
 static void add_combined(double *to, double by, const double *l, const double *y, int64_t n, int64_t width) {
     for (int64_t b = 0; b < width; b += AT_ONCE) {
         lanes even = {0}, odd = {0}; /* two sums: neither waits for the other */
@@ -124,7 +126,8 @@ static void walk(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
     }
 }
 
-/* All components on the first `places`: log p of each row of the block to all (BLOCK). Components of a row become weights. */
+/* All components on the first `places`: log p of each row of the block to all (BLOCK). Components of a row become
+ * weights. */
 static void weigh(desk *d, int64_t r, int64_t rows, int64_t places, double *all) {
     const int64_t K = d->g->K;
     for (int64_t k = 0; k < K; k++) {
@@ -153,9 +156,10 @@ static bool same_pattern(const acf_sample *s, int64_t a, int64_t b) {
     return memcmp(s->seen + a * s->D, s->seen + b * s->D, (size_t)s->D) == 0;
 }
 
-/* ---- one iteration --------------------------------------------------------------------------------------------------------- */
+/* ---- one iteration ----------------------------------------------------------------------------------------------- */
 
-/* Sums of a part of the rows, per component, around its old mean: weight, values (D), products (D, padded(D); lower half); and of log p. */
+/* Sums of a part of the rows, per component, around its old mean: weight, values (D), products (D, padded(D); lower
+ * half); and of log p. */
 static int64_t sums_each(int64_t D) { return 1 + D + D * padded(D); }
 static int64_t sums_size(int64_t K, int64_t D) { return K * sums_each(D) + 1; }
 
@@ -168,7 +172,8 @@ static void add_products(const desk *d, const double *w, int64_t width, double *
             const double a0 = w[b] * e0[i], a1 = w[b + 1] * e1[i], a2 = w[b + 2] * e2[i], a3 = w[b + 3] * e3[i];
             double *to = second + i * stride;
             first[i] += a0 + a1 + a2 + a3;
-            for (int64_t j = 0; j <= i; j += AT_ONCE) *at(to + j) += a0 * *of(e0 + j) + a1 * *of(e1 + j) + a2 * *of(e2 + j) + a3 * *of(e3 + j);
+            for (int64_t j = 0; j <= i; j += AT_ONCE)
+                *at(to + j) += a0 * *of(e0 + j) + a1 * *of(e1 + j) + a2 * *of(e2 + j) + a3 * *of(e3 + j);
         }
     }
 }
@@ -258,9 +263,12 @@ static void maximise(const acf_sample *s, const acf_mixture *g, acf_mixture *nex
     }
 }
 
-int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D) { return PARTS * sums_size(K, D) + dev->threads * desk_doubles(K, D); }
+int64_t acf_em_doubles(const acf_device *dev, int64_t K, int64_t D) {
+    return PARTS * sums_size(K, D) + dev->threads * desk_doubles(K, D);
+}
 
-void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp, double *memory) {
+void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp,
+                    double *memory) {
     const int64_t size = sums_size(g->K, g->D);
     double *sums = memory, *desks = memory + PARTS * size;
     memset(sums, 0, (size_t)(PARTS * size) * sizeof *sums);
@@ -275,7 +283,8 @@ void acf_em_step_in(const acf_device *dev, const acf_sample *s, const acf_mixtur
     *logp = sums[size - 1] / (double)s->R;
 }
 
-acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next, double *logp) {
+acf_status acf_em_step(const acf_device *dev, const acf_sample *s, const acf_mixture *g, acf_mixture *next,
+                       double *logp) {
     double *memory = acf_alloc((size_t)acf_em_doubles(dev, g->K, g->D) * sizeof *memory, "scratch of a mixture");
     if (!memory) return ACF_EMEMORY;
     acf_em_step_in(dev, s, g, next, logp, memory);
@@ -305,7 +314,8 @@ static double score_part(desk *d, int64_t from, int64_t to, int64_t *cells) {
 acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mixture *g, double *logp) {
     double part_sum[PARTS] = {0}, sum = 0;
     int64_t part_cells[PARTS] = {0}, cells = 0;
-    double *memory = acf_alloc((size_t)(dev->threads * desk_doubles(g->K, g->D)) * sizeof *memory, "scratch of a mixture");
+    const int64_t doubles = dev->threads * desk_doubles(g->K, g->D);
+    double *memory = acf_alloc((size_t)doubles * sizeof *memory, "scratch of a mixture");
     if (!memory) return ACF_EMEMORY;
     ACF_PARALLEL_UNEVEN(dev, s->R * g->K * g->D * g->D * g->D)
     for (int64_t part = 0; part < PARTS; part++) {
@@ -318,7 +328,7 @@ acf_status acf_em_score(const acf_device *dev, const acf_sample *s, const acf_mi
     return ACF_OK;
 }
 
-/* ---- data augmentation ------------------------------------------------------------------------------------------------------ */
+/* ---- data augmentation ------------------------------------------------------------------------------------------- */
 
 #define MORE_THAN_FITTED 1.3 /* times the fitted covariance, at most, is the mean of those that are drawn */
 #define TRIES 64             /* counters of a gamma variate */
@@ -334,7 +344,8 @@ static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *s
     int64_t k = 0;
     while (k < K - 1 && u >= d->lw[k * BLOCK + b]) u -= d->lw[k++ * BLOCK + b];
     const double *l = d->l + k * D * D;
-    double *y = d->y + k * D * BLOCK + b, *e = d->e, *of = sums + k * sums_each(D), *first = of + 1, *second = first + D;
+    double *y = d->y + k * D * BLOCK + b, *e = d->e;
+    double *of = sums + k * sums_each(D), *first = of + 1, *second = first + D;
     for (int64_t p = 0; p < D; p++) {
         const int64_t j = d->order[p];
         if (p < d->seen) {
@@ -365,7 +376,8 @@ static double gamma_variate(acf_place at, double shape) {
     return shape; /* one time in 10^40 */
 }
 
-/* m (D,D) = lower factor of an inverse Wishart matrix with scale C Cᵀ, c the factor C, b room: rows of C B⁻ᵀ, B as Bartlett draws it. */
+/* m (D,D) = lower factor of an inverse Wishart matrix with scale C Cᵀ, c the factor C, b room: rows of C B⁻ᵀ, B as
+ * Bartlett draws it. */
 static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_place at) {
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++) {
@@ -380,9 +392,9 @@ static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_pla
         }
 }
 
-/* Mean and covariance of component k of `next` from the sums of its rows: a normal inverse Wishart distribution, noninformative but for the ridge that
- * maximise adds, too. A component of few rows is drawn as if it had twice as many as columns, and near what was fitted: heavier tails would not be
- * what the table says. */
+/* Mean and covariance of component k of `next` from the sums of its rows: a normal inverse Wishart distribution,
+ * noninformative but for the ridge that maximise adds, too. A component of few rows is drawn as if it had twice as
+ * many as columns, and near what was fitted: heavier tails would not be what the table says. */
 static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums,
                            double *room, acf_place at) {
     const int64_t D = g->D;
@@ -412,7 +424,8 @@ static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixtur
     }
 }
 
-/* Adds to both[k] (D,D), of component k, the rows in which two columns are seen together, by the weights that g gives to the components. */
+/* Adds to both[k] (D,D), of component k, the rows in which two columns are seen together, by the weights that g gives
+ * to the components. */
 static void count_pairs(const desk *d, int64_t rows, double *both) {
     const int64_t K = d->g->K, D = d->g->D;
     for (int64_t k = 0; k < K; k++) {
@@ -458,7 +471,8 @@ void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *ne
         for (int64_t b = 0; b < to - r; b++) augment_row(&d, r, b, at, sums);
     }
     for (int64_t k = 0; k < K; k++) {
-        acf_place place = {.seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR, .draw = at.chain << 16 | at.step};
+        acf_place place = {.seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR,
+                           .draw = at.chain << 16 | at.step};
         draw_component(s, g, next, k, sums + k * each, room, place);
         place.column = (uint32_t)((D * D + D) * TRIES);
         total += next->weight[k] = K > 1 ? gamma_variate(place, sums[k * each] + 1) : 1;
