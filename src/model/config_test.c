@@ -202,7 +202,8 @@ static acf_options *tall(int64_t rows, int64_t columns, bool category, bool gpu,
     return o;
 }
 
-/* A large table on a GPU gets the attention likelihood, and nothing else does; the mixture stays in front of numbers alone. */
+/* A large table on a GPU gets the attention likelihood, and nothing else does; the mixture stays in front of numbers
+ * alone. */
 static void large_tables_on_a_gpu_get_attention(void **state) {
     (void)state;
     static const struct {
@@ -233,13 +234,15 @@ static void large_tables_on_a_gpu_get_attention(void **state) {
         assert_int_equal(acf_opts_write(o, "likelihood", &name), ACF_OK);
         if (strcmp(likelihood, cases[k].likelihood) != 0 || strcmp(acf_options_text(o, "masks"), cases[k].masks) != 0 ||
             acf_options_int(o, "likelihood-units") != cases[k].units || acf_options_int(o, "anchor") != cases[k].anchor)
-            fail_msg("case %d: likelihood %s of %lld units, masks %s, a mixture of %lld", (int)k, likelihood, (long long)acf_options_int(o, "likelihood-units"),
-                     acf_options_text(o, "masks"), (long long)acf_options_int(o, "anchor"));
+            fail_msg("case %d: likelihood %s of %lld units, masks %s, a mixture of %lld", (int)k, likelihood,
+                     (long long)acf_options_int(o, "likelihood-units"), acf_options_text(o, "masks"),
+                     (long long)acf_options_int(o, "anchor"));
         acf_opts_free(o);
     }
 }
 
-/* What effort is worth: members, steps, and whether rows are looked up; what was asked for beside it stays; the paper's models have none. */
+/* What effort is worth: members, steps, and whether rows are looked up; what was asked for beside it stays; the paper's
+ * models and images have none. */
 static void effort_sets_what_nobody_set(void **state) {
     (void)state;
     static const struct {
@@ -249,7 +252,8 @@ static void effort_sets_what_nobody_set(void **state) {
         bool recall, refit;
     } cases[] = {
         {300, {"effort", "quick"}, 1, 150, true, false},    {2000, {"effort", "quick"}, 1, 150, true, false},
-        {2001, {"effort", "quick"}, 1, 150, false, false},  {2001, {"effort", "quick", "recall", "true"}, 1, 150, true, false},
+        {2001, {"effort", "quick"}, 1, 150, false, false},
+        {2001, {"effort", "quick", "recall", "true"}, 1, 150, true, false},
         {300, {"effort", "normal"}, 3, 5000, true, true},   {300, {"effort", "best"}, 5, 10000, true, true},
         {3000, {"effort", "best"}, 1, 10000, true, true},   {300, {"effort", "best", "steps", "7"}, 5, 7, true, true},
     };
@@ -266,7 +270,8 @@ static void effort_sets_what_nobody_set(void **state) {
     assert_int_equal(acf_opts_set(o, "preset", "paper-2d"), ACF_OK);
     assert_int_equal(acf_opts_set(o, "effort", "quick"), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_EUSAGE);
-    assert_string_equal(acf_error(), "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option 'effort' is for the presets default and flow");
+    assert_string_equal(acf_error(), "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option "
+                                     "'effort' is for the presets default and flow");
     acf_opts_free(o);
     assert_int_equal(acf_config_create(&o), ACF_OK);
     assert_int_equal(acf_opts_set(o, "effort", "best"), ACF_OK);
@@ -275,7 +280,8 @@ static void effort_sets_what_nobody_set(void **state) {
     acf_opts_free(o);
 }
 
-ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention), cmocka_unit_test(effort_sets_what_nobody_set), cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
+ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention),
+          cmocka_unit_test(effort_sets_what_nobody_set), cmocka_unit_test(width_chooses_the_matrices), cmocka_unit_test(rows_are_bounded_by_cells),
           cmocka_unit_test(nobody_is_overruled), cmocka_unit_test(attention_learns_whole_rows), cmocka_unit_test(small_tables_have_several_members),
           cmocka_unit_test(presets_fill_in), cmocka_unit_test(the_papers_presets_are_the_papers),
           cmocka_unit_test(every_allocation_may_fail))

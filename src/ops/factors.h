@@ -38,8 +38,8 @@ acf_tensor *acf_factors_value(acf_tape *t, const acf_factors *g, acf_tensor *z, 
 /* The same for n sets z[i] (T) of the same rows, in their place: given columns are looked at once for all. No derivative. */
 void acf_factors_values(acf_tape *t, const acf_factors *g, int n, acf_tensor **z, const acf_subset *u);
 
-/* (N,W): what is expected of every column, the values of the given ones among them: the reals, then the indicators. No derivative.
- * Fails as above. */
+/* (N,W): what is expected of every column, the values of the given ones among them: the reals, then the indicators. 0 in rows
+ * of which u has no column. No derivative. Fails as above. */
 acf_tensor *acf_factors_expect(acf_tape *t, const acf_factors *g, const acf_subset *u);
 
 /* What the kernels read; the arrays of acf_factors. */

@@ -47,8 +47,9 @@ acf_tensor *acf_mog_value(acf_tape *t, const acf_mog *g, acf_tensor *z, const ac
  * derivative. */
 void acf_mog_values(acf_tape *t, const acf_mog *g, int n, acf_tensor **z, const acf_subset *u);
 
-/* (N,W): what the mixture expects of every column, the values of the given ones among them: the reals, then the indicators. 0 in rows of which
- * u has no column: whoever reads it has nothing to say of them, and a row costs K factors. No derivative. Fails as above. */
+/* (N,W): what the mixture expects of every column, the values of the given ones among them: the reals, then the
+ * indicators. 0 in rows of which u has no column: whoever reads it has nothing to say of them, and a row costs K
+ * factors. No derivative. Fails as above. */
 acf_tensor *acf_mog_expect(acf_tape *t, const acf_mog *g, const acf_subset *u);
 
 /* What the kernels read; the arrays of acf_mog. */
@@ -68,7 +69,8 @@ void acf_mog_normal_fwd_cpu(const acf_device *dev, acf_real *z, acf_real *logdet
 /* x (sets,T) from z (sets,T). */
 void acf_mog_value_fwd_cpu(const acf_device *dev, acf_real *x, int32_t *bad, const acf_mog_in *in, const acf_real *z, int64_t sets,
                            const acf_subset *u, double *scratch);
-void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, const acf_subset *u, double *scratch);
+void acf_mog_expect_cpu(const acf_device *dev, acf_real *out, int32_t *bad, const acf_mog_in *in, const acf_subset *u,
+                        double *scratch);
 /* dz += Jᵀ dx, J = dx/dz; x (T) is what forward gave. */
 void acf_mog_value_bwd_cpu(const acf_device *dev, acf_real *dz, const acf_real *dx, const acf_mog_in *in, const acf_real *x,
                            const acf_real *z, const acf_subset *u, double *scratch);
