@@ -6,7 +6,7 @@
 # A mutant is three lines, with a blank line between mutants:
 #
 #     @ src/ops/linear.c linear | dx loses its activation slope       file, suites (comma separated), what is wrong
-#     - text that occurs exactly once in the file
+#     - text that occurs exactly once in the file; white space does not count (tests/plant.pl)
 #     + what it becomes
 #
 # For a file of the command line (src/cli) the suites are scripts of tests/cli, and the mistake is planted in a program of its own.
@@ -87,13 +87,14 @@ try_cli() {
 try() {
     local i=$1 file=${files[$1]} old=${olds[$1]} dir=$scratch/$1
     [[ $file == src/*.[ch] && -f $file ]] || { verdict FAILED "$i" "no such source file"; return; }
-    local text rest
-    text=$(<"$file")
-    [[ -n $old && $text == *"$old"* ]] || { verdict FAILED "$i" "its text is not in the file"; return; }
-    rest=${text#*"$old"}
-    [[ $rest != *"$old"* ]] || { verdict FAILED "$i" "its text is there more than once"; return; }
     mkdir -p "$dir/$(dirname "$file")"
-    printf '%s\n' "${text%%"$old"*}${news[$i]}$rest" >"$dir/$file"
+    tests/plant.pl "$file" "$old" "${news[$i]}" >"$dir/$file"
+    case $? in
+    0) ;;
+    3) verdict FAILED "$i" "its text is not in the file"; return ;;
+    4) verdict FAILED "$i" "its text is there more than once"; return ;;
+    *) verdict FAILED "$i" "it cannot be planted"; return ;;
+    esac
     [[ $file == src/cli/* ]] && { try_cli "$i" "$file" "$dir"; return; }
     # The changed copy is found before the original. A mistake may leave a variable unused: -w, or the compiler would catch
     # it instead of the tests.
