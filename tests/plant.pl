@@ -15,7 +15,7 @@ sub pattern {
     my ($text) = @_;
     my ($last, $rx) = ('', '');
     for my $t ($text =~ /\w+|[^\w\s]/g) {
-        $rx .= ($last =~ /\w$/ && $t =~ /^\w/ ? '\s+' : '\s*') if $last ne '';
+        $rx .= ($last =~ /\w$/ && $t =~ /^\w/ ? '(?:\s|\\\\\n)+' : '(?:\s|\\\\\n)*') if $last ne '';
         $rx .= quotemeta $t;
         $last = $t;
     }
