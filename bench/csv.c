@@ -11,9 +11,9 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "data/csv.h"
-#include "data/number.h"
-#include "data/source.h"
+#include "table/csv.h"
+#include "table/number.h"
+#include "table/source.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -54,7 +54,7 @@ static size_t make_table(char *text, size_t cap, size_t kind) {
     size_t n = 0;
     for (uint64_t row = 0; n + COLUMNS * 40 < cap; row++) {
         uint32_t random[COLUMNS];
-        acf_rng_words((acf_place){.seed = 1, .row = row, .stream = ACF_STREAM_SYNTH}, COLUMNS, random);
+        acf_rng_words((acf_rng_counter){.seed = 1, .row = row, .stream = ACF_STREAM_SYNTH}, COLUMNS, random);
         for (int j = 0; j < COLUMNS; j++) {
             n += (size_t)kinds[kind].make(text + n, random[j], j);
             n += (size_t)sprintf(text + n, "%s", j + 1 < COLUMNS ? kinds[kind].separator : "\n");

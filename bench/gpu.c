@@ -17,9 +17,9 @@
  * precision is a list, float does no training, unless it is all there is. */
 #include "arithmetic.h"
 #include "bench.h"
-#include "data/masks.h"
-#include "data/resident.h"
-#include "infer/replayed.h"
+#include "table/masks.h"
+#include "table/table_on_device.h"
+#include "infer/query_graph.h"
 #include "infer/session.h"
 #include "model/config.h"
 #include "ops/devices.h"
@@ -37,7 +37,7 @@ static const model models[] = {
     {"paper", {{"preset", "paper"}, {"masks", "bernoulli:0.5"}, {"weight-decay", "0"}}, 0.5},
     {"attention", /* of the preset: no Gaussian mixture, columns standardised */
      {{"preset", "ar"}, {"likelihood", "attention"}, {"likelihood-units", "384"}, {"likelihood-layers", "6"},
-      {"components", "64"}, {"masks", "joint"}, {"average", "0.999"}, {"weight-decay", "0.01"}}, 0},
+      {"components", "64"}, {"masks", "joint"}, {"ema", "0.999"}, {"weight-decay", "0.01"}}, 0},
 };
 
 typedef struct bench {
@@ -54,9 +54,9 @@ typedef struct bench {
     acf_trainer *tr;
     acf_session *session;
     acf_tape *t;
-    acf_replayed *replayed; /* NULL on the CPU */
+    acf_query_graph *replayed; /* NULL on the CPU */
     acf_batch *batch;
-    acf_question question;
+    acf_query query;
     uint8_t *cells; /* (2,N,D): given, asked */
     double *answer; /* (N,D) */
     acf_real *draw; /* (N,D) */
@@ -77,10 +77,10 @@ static acf_status make_options(const bench *b, double guess, acf_options **out) 
     acf_options *o;
     acf_status status = ACF_OK;
     ACF_TRY(acf_config_create(&o));
-    for (const char *const(*s)[2] = b->of->set; (*s)[0] && !status; s++) status = acf_opts_set(o, (*s)[0], (*s)[1]);
-    for (size_t k = 0; k < sizeof set / sizeof set[0] && !status; k++) status = acf_opts_set(o, set[k][0], set[k][1]);
+    for (const char *const(*s)[2] = b->of->set; (*s)[0] && !status; s++) status = acf_options_set_text(o, (*s)[0], (*s)[1]);
+    for (size_t k = 0; k < sizeof set / sizeof set[0] && !status; k++) status = acf_options_set_text(o, set[k][0], set[k][1]);
     if (!status) status = acf_config_finish(o);
-    if (status) acf_opts_free(o);
+    if (status) acf_options_free(o);
     else *out = o;
     return status;
 }
@@ -89,9 +89,9 @@ static acf_status make_tables(bench *b) {
     int64_t rows = acf_max(4 * b->N, 8192);
     double *x = acf_alloc((size_t)(rows * b->D) * sizeof *x, "a table");
     if (!x) return ACF_EMEMORY;
-    for (int64_t i = 0; i < rows * b->D; i++) x[i] = acf_rng_normal((acf_place){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
-    acf_status status = acf_tab_create(x, NULL, rows, b->D, NULL, &b->data);
-    if (!status) status = acf_tab_create(x, NULL, b->N, b->D, NULL, &b->batch_table);
+    for (int64_t i = 0; i < rows * b->D; i++) x[i] = acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
+    acf_status status = acf_table_make(x, NULL, rows, b->D, NULL, &b->data);
+    if (!status) status = acf_table_make(x, NULL, b->N, b->D, NULL, &b->batch_table);
     acf_release(x);
     return status;
 }
@@ -103,8 +103,8 @@ static acf_status make_model(bench *b) {
     ACF_TRY(make_options(b, 0, &o));
     acf_status status = acf_train_prepare(b->data, NULL, o, &hold, &encoder);
     acf_holdout_free(hold); /* valid is 0 */
-    if (status) acf_opts_free(o);
-    else status = acf_fitted_create(b->dev, o, encoder, 1, true, &b->model); /* takes both over */
+    if (status) acf_options_free(o);
+    else status = acf_model_make(b->dev, o, encoder, 1, true, &b->model); /* takes both over */
     return status;
 }
 
@@ -115,7 +115,7 @@ static acf_status make_question(bench *b) {
     ACF_TRY(acf_masks_parse("bernoulli:0.5", &masks));
     ACF_TRY(acf_batch_stage(b->dev, b->N, b->D, &b->batch));
     b->cells = acf_alloc((size_t)(2 * cells), "masks");
-    b->answer = acf_alloc((size_t)cells * sizeof *b->answer, "answers");
+    b->answer = acf_alloc((size_t)cells * sizeof *b->answer, "query-precision");
     b->draw = acf_alloc((size_t)cells * sizeof *b->draw, "draws");
     if (!b->cells || !b->answer || !b->draw) return ACF_EMEMORY;
     b->batch->N = b->N;
@@ -123,7 +123,7 @@ static acf_status make_question(bench *b) {
     for (int64_t i = 0; i < cells; i++) b->batch->x[i] = (acf_real)b->batch_table->x[i], b->batch->code[i] = -1, b->batch->m[i] = 1;
     acf_masks_draw(b->dev, &masks, 1, 0, b->N, b->D, b->batch->id, b->batch->b, b->batch->m);
     for (int64_t i = 0; i < cells; i++) b->cells[i] = b->batch->b[i], b->cells[cells + i] = !b->batch->b[i];
-    b->question = (acf_question){b->cells, b->cells + cells};
+    b->query = (acf_query){b->cells, b->cells + cells};
     return ACF_OK;
 }
 
@@ -144,9 +144,9 @@ static void close_bench(bench *b) {
     acf_release(b->cells);
     acf_release(b->answer);
     acf_release(b->draw);
-    acf_fitted_free(b->model);
-    acf_tab_free(b->batch_table);
-    acf_tab_free(b->data);
+    acf_model_free(b->model);
+    acf_table_free(b->batch_table);
+    acf_table_free(b->data);
     if (b->dev) acf_device_close(b->dev);
 }
 
@@ -156,7 +156,7 @@ static acf_status start_training(bench *b, double guess) {
     acf_options *o;
     ACF_TRY(make_options(b, guess, &o));
     acf_status status = acf_trainer_create(b->model->net, &(acf_train_data){b->data, NULL, b->model->encoder, NULL}, o, &b->tr);
-    acf_opts_free(o);
+    acf_options_free(o);
     return status;
 }
 
@@ -170,9 +170,9 @@ static acf_status start_query(bench *b) {
     if (!acf_device_multiplies(b->dev, b->precision))
         return acf_fail(ACF_EDEVICE, "%s does not multiply in %s", b->dev->table->name, precision_name[b->precision]);
     ACF_TRY(acf_tape_create(b->dev, NULL, &b->t));
-    return acf_replayed_create(b->model->net, b->t, b->N, NULL, &b->replayed);
+    return acf_query_graph_create(b->model->net, b->t, b->N, NULL, &b->replayed);
 }
-static acf_status start_session(bench *b) { return acf_ask_create(b->dev, b->model, b->N, &b->session); }
+static acf_status start_session(bench *b) { return acf_session_open(b->dev, b->model, b->N, &b->session); }
 
 /* So many steps of a run that goes on: what `acflow fit` calls. */
 static acf_status run_steps(bench *b, int64_t times) {
@@ -182,7 +182,7 @@ static acf_status run_steps(bench *b, int64_t times) {
 
 static acf_status loglik(bench *b) {
     bool by_hand = true;
-    if (b->replayed) ACF_TRY(acf_replayed_logp(b->replayed, b->batch, b->draw, &by_hand));
+    if (b->replayed) ACF_TRY(acf_query_graph_logp(b->replayed, b->batch, b->draw, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     acf_tensor *logp = acf_net_logp(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL));
@@ -192,14 +192,14 @@ static acf_status loglik(bench *b) {
 
 static acf_status sample(bench *b) {
     bool by_hand = true;
-    if (b->replayed) ACF_TRY(acf_replayed_answer(b->replayed, b->batch, &(acf_draw){.seed = 1}, b->draw, &by_hand));
+    if (b->replayed) ACF_TRY(acf_query_graph_answer(b->replayed, b->batch, &(acf_draw){.seed = 1}, b->draw, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_tape_begin(b->t, false);
     return acf_net_draw(b->t, acf_net_view(b->t, b->model->net, b->batch, NULL), &(acf_draw){.seed = 1}, b->draw);
 }
 
-static acf_status score(bench *b) { return acf_ask_logp(b->session, b->batch_table, b->question, b->answer); }
-static acf_status impute(bench *b) { return acf_ask_draw(b->session, b->batch_table, b->question, 1, 0, b->answer); }
+static acf_status score(bench *b) { return acf_session_query_logp(b->session, b->batch_table, b->query, b->answer); }
+static acf_status impute(bench *b) { return acf_session_query_draw(b->session, b->batch_table, b->query, 1, 0, b->answer); }
 
 typedef struct job {
     const char *name;
@@ -290,7 +290,7 @@ static void do_job(bench *b, const job *j) {
         label(b, j, "failed");
         printf("%s\n", acf_error());
     }
-    acf_trainer_free(b->tr), acf_replayed_free(b->replayed), acf_tape_free(b->t), acf_ask_free(b->session);
+    acf_trainer_free(b->tr), acf_query_graph_free(b->replayed), acf_tape_free(b->t), acf_session_free(b->session);
     b->tr = NULL, b->replayed = NULL, b->t = NULL, b->session = NULL;
 }
 

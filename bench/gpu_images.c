@@ -15,7 +15,7 @@
 #include "ops/arith.h"
 #include "ops/devices.h"
 #include "ops/reduce.h"
-#include "tensor/replay.h"
+#include "tensor/tape_graph.h"
 
 #include <string.h>
 
@@ -93,8 +93,8 @@ static acf_status make_images(bench *b) {
     acf_real *x = acf_alloc((size_t)n * sizeof *x, "images");
     uint8_t *given = acf_alloc((size_t)pixels, "a mask");
     if (!x || !given) return ACF_EMEMORY;
-    for (int64_t i = 0; i < n; i++) x[i] = (acf_real)acf_rng_normal((acf_place){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
-    for (int64_t i = 0; i < pixels; i++) given[i] = acf_rng_uniform((acf_place){.seed = 2, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH}) < 0.5;
+    for (int64_t i = 0; i < n; i++) x[i] = (acf_real)acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
+    for (int64_t i = 0; i < pixels; i++) given[i] = acf_rng_uniform((acf_rng_counter){.seed = 2, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH}) < 0.5;
     b->q = (acf_image_query){.N = b->N, .there = true};
     const void *there[2];
     ACF_TRY(place(b, x, (size_t)n * sizeof *x, &there[0]));
@@ -120,20 +120,20 @@ static acf_status open_bench(bench *b, const char *device) {
 static int by_size(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
 
 static acf_status measure(bench *b, const struct job *j, double *seconds) {
-    acf_replay r = {0};
+    acf_tape_graph r = {0};
     double each[BLOCKS];
-    acf_status status = acf_replay_run(&r, b->t, j->enqueue, b, WARM);
+    acf_status status = acf_tape_graph_run(&r, b->t, j->enqueue, b, WARM);
     if (!status) status = acf_device_sync(b->dev);
     for (int k = -1; k < BLOCKS && !status; k++) { /* the first says how many make a block */
         const int64_t n = k < 0 ? 1 : acf_max(1, (int64_t)(b->seconds / BLOCKS / *seconds));
         const double begin = now();
-        status = acf_replay_run(&r, b->t, j->enqueue, b, n);
+        status = acf_tape_graph_run(&r, b->t, j->enqueue, b, n);
         if (!status) status = acf_device_sync(b->dev);
         *seconds = (now() - begin) / (double)n;
         if (k >= 0) each[k] = *seconds;
         else *seconds = *seconds > 1e-6 ? *seconds : 1e-6;
     }
-    acf_replay_free(&r, b->dev);
+    acf_tape_graph_free(&r, b->dev);
     ACF_TRY(status);
     qsort(each, BLOCKS, sizeof *each, by_size);
     *seconds = each[BLOCKS / 2];

@@ -56,7 +56,7 @@ static acf_table *make_table(int64_t D, int64_t N) {
             x[i * D + j] = v;
         }
     }
-    need(acf_tab_create(x, NULL, N, D, NULL, &t));
+    need(acf_table_make(x, NULL, N, D, NULL, &t));
     acf_release(x);
     return t;
 }
@@ -110,20 +110,20 @@ static void ask(acf_device *dev, const acf_model *m, const acf_table *t, result 
     acf_table part = *t;
     part.N = acf_min(t->N, ASKED);
     size_t cells = (size_t)(part.N * t->D);
-    double *out = acf_alloc(cells * sizeof *out, "answers"), begun;
-    uint8_t *asked = acf_alloc(cells, "questions");
-    if (!out || !asked) need(ACF_EMEMORY);
-    for (size_t k = 0; k < cells; k++) asked[k] = uniform() < 0.5;
-    need(acf_ask_create(dev, m, acf_config_rows(t->D), &s));
+    double *out = acf_alloc(cells * sizeof *out, "query-precision"), begun;
+    uint8_t *target = acf_alloc(cells, "questions");
+    if (!out || !target) need(ACF_EMEMORY);
+    for (size_t k = 0; k < cells; k++) target[k] = uniform() < 0.5;
+    need(acf_session_open(dev, m, acf_config_rows(t->D), &s));
     begun = watch();
-    need(acf_ask_logp(s, &part, (acf_question){NULL, NULL}, out));
+    need(acf_session_query_logp(s, &part, (acf_query){NULL, NULL}, out));
     r->logp = (watch() - begun) / (double)part.N;
     begun = watch();
-    need(acf_ask_draw(s, &part, (acf_question){NULL, asked}, 1, 0, out));
+    need(acf_session_query_draw(s, &part, (acf_query){NULL, target}, 1, 0, out));
     r->draw = (watch() - begun) / (double)part.N;
-    acf_ask_free(s);
+    acf_session_free(s);
     acf_release(out);
-    acf_release(asked);
+    acf_release(target);
 }
 
 /* NAME=VALUE; anything else is not meant for here. */
@@ -132,7 +132,7 @@ static void set_option(acf_options *o, const char *text) {
     const char *value = strchr(text, '=');
     if (!value || (size_t)(value - text) >= sizeof name) return;
     memcpy(name, text, (size_t)(value - text));
-    need(acf_opts_set(o, name, value + 1));
+    need(acf_options_set_text(o, name, value + 1));
 }
 
 /* What acf_model_fit does, with a clock. */
@@ -153,7 +153,7 @@ static result run(int64_t D, int64_t N, double seconds, char **set) {
     need(acf_config_width(o, t->column, D));
     need(acf_device_open_cpu((int)acf_options_int(o, "threads"), &dev));
     need(acf_train_prepare(t, NULL, o, &hold, &encoder));
-    need(acf_fitted_create(dev, o, encoder, 1, true, &m));
+    need(acf_model_make(dev, o, encoder, 1, true, &m));
     need(acf_trainer_create(m->net, &(acf_train_data){t, NULL, encoder, hold}, o, &tr));
     r.before = watch() - begun;
     train(tr, seconds, &r);

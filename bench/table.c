@@ -6,7 +6,7 @@
  *     bench-table [D] [BATCH] [ROUNDS] [PRESET] [float|bf16]          ACF_NUM_THREADS: threads; bf16: products of training steps */
 #include "arithmetic.h"
 #include "bench.h"
-#include "data/masks.h"
+#include "table/masks.h"
 #include "device/cpu.h"
 #include "model/config.h"
 #include "model/net.h"
@@ -130,19 +130,19 @@ static void measure(bench *b, const job *j, int rounds, double peak) {
 static void open_bench(bench *b, int64_t D, int64_t N, const char *preset) {
     acf_options *o;
     need(acf_config_create(&o));
-    need(acf_opts_set(o, "preset", preset));
+    need(acf_options_set_text(o, "preset", preset));
     need(acf_config_finish(o));
     need(acf_device_open_cpu((int)acf_options_int(o, "threads"), &b->dev));
     need(acf_tape_create(b->dev, NULL, &b->t));
     need(acf_net_create(b->dev, NULL, D, o, 1, true, &b->net));
     need(acf_batch_create(N, D, &b->batch));
     need(acf_masks_parse("bernoulli:0.5", &b->masks));
-    acf_opts_free(o);
+    acf_options_free(o);
     b->batch->N = N;
     b->out = acf_alloc((size_t)(N * D) * sizeof *b->out, "samples");
     if (!b->out) need(ACF_EMEMORY);
     for (int64_t i = 0; i < N * D; i++)
-        b->batch->x[i] = (acf_real)acf_rng_normal((acf_place){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
+        b->batch->x[i] = (acf_real)acf_rng_normal((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_SYNTH});
     for (int64_t i = 0; i < N; i++) b->batch->id[i] = (uint64_t)i;
 }
 

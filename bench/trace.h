@@ -34,7 +34,7 @@ static struct {
     int (*enable)(int kind), (*disable)(int kind), (*flush)(uint32_t flag);
     int (*next)(uint8_t *buffer, size_t bytes, bench_record **record);
     bench_span *span;
-    size_t n, room;
+    size_t n, capacity;
 } bench_tracer;
 
 static void bench_trace_request(uint8_t **buffer, size_t *size, size_t *records) {
@@ -45,11 +45,11 @@ static void bench_trace_request(uint8_t **buffer, size_t *size, size_t *records)
 }
 
 static void bench_trace_keep(bench_span s) {
-    if (bench_tracer.n == bench_tracer.room) {
-        size_t room = bench_tracer.room ? 2 * bench_tracer.room : 4096;
-        bench_span *more = realloc(bench_tracer.span, room * sizeof *more);
+    if (bench_tracer.n == bench_tracer.capacity) {
+        size_t capacity = bench_tracer.capacity ? 2 * bench_tracer.capacity : 4096;
+        bench_span *more = realloc(bench_tracer.span, capacity * sizeof *more);
         if (!more) return;
-        bench_tracer.span = more, bench_tracer.room = room;
+        bench_tracer.span = more, bench_tracer.capacity = capacity;
     }
     bench_tracer.span[bench_tracer.n++] = s;
 }

@@ -21,7 +21,7 @@ run() {
 say() { printf '\n%s\n' "$*"; }
 
 say "A table of 2,000 patients. In seven of its columns one cell in five is missing, for some patients more often than for others (mar); the truth is kept aside."
-run acflow synth clinic -n 2000 --holes mar --rate 0.2 --truth truth.csv -o clinic.csv
+run acflow synth clinic -n 2000 --mechanism mar --rate 0.2 --truth truth.csv -o clinic.csv
 head -n 6 clinic.csv
 
 say "One model of all columns, learned from the table with its holes."
@@ -32,7 +32,7 @@ run acflow impute clinic.csv --model clinic.safetensors --intervals 90 -o comple
 run acflow impute clinic.csv --model clinic.safetensors --draws 5 --long -o draws.csv
 
 say "How good is that? The truth is known here, so every filled cell can be checked, beside column means and chained linear regressions."
-run acflow eval truth.csv --holes clinic.csv --model clinic.safetensors --json -o eval.json
+run acflow eval truth.csv --masked clinic.csv --model clinic.safetensors --json -o eval.json
 
 say "Which observed cells fit the rest of their row worst?"
 run acflow score clinic.csv --model clinic.safetensors --cells --top 8 -o surprising.csv

@@ -28,7 +28,7 @@ static _Noreturn void stop(const char *format, ...) {
     exit(3);
 }
 
-static void *room(size_t size) {
+static void *capacity(size_t size) {
     void *p = calloc(1, size + 1);
     if (!p) stop("out of memory for %zu bytes", size);
     return p;
@@ -43,7 +43,7 @@ static char *read_all(const char *name, size_t *size) {
     long n = ftell(f);
     if (n < 0) stop("cannot read '%s'", path);
     rewind(f);
-    char *text = room((size_t)n);
+    char *text = capacity((size_t)n);
     if (fread(text, 1, (size_t)n, f) != (size_t)n) stop("cannot read '%s'", path);
     fclose(f);
     if (size) *size = (size_t)n;
@@ -66,7 +66,7 @@ static sheet read_sheet(const char *name) {
         if (!s.cell) {
             s.columns = 1;
             for (const char *p = line; *p; p++) s.columns += *p == ',';
-            s.cell = room(lines * (size_t)s.columns * sizeof *s.cell);
+            s.cell = capacity(lines * (size_t)s.columns * sizeof *s.cell);
         }
         s.rows++;
         while ((cell = strsep(&line, ",")))
@@ -145,7 +145,7 @@ static void put_picture(const char *name, const char *alt) {
 
 /* ---- the parts ----------------------------------------------------------------------------------------------------------- */
 
-static sheet holes, truth, complete, odd;
+static sheet missing, truth, complete, odd;
 static json_t *eval;
 static long missing;
 
@@ -200,7 +200,7 @@ static void put_summary(void) {
     const double ours = score(ACFLOW, -1, "nrmse"), linear = score(1, -1, "nrmse"), change = 100 * (1 - ours / linear);
     fprintf(page, "<header><h1>%d patients, %ld holes, one model</h1>\n<p class='lead'>A made-up clinic's table lost a fifth of the cells in %s. "
                   "acflow learned it as it was, holes and all, and filled them in. The truth was kept aside, so this page can show how far off it is.</p></header>\n",
-            holes.rows, missing, "seven of its twelve columns");
+            missing.rows, missing, "seven of its twelve columns");
     fprintf(page, "<div class='three'><div><b>%ld</b><span>cells filled in; all others came back byte for byte</span></div>\n", missing);
     fprintf(page, "<div><b>%.1f %%</b><span>of the hidden numbers lie inside their 90 %% interval</span></div>\n", 100 * score(ACFLOW, -1, "coverage"));
     fprintf(page, "<div><b>%.1f %% %s</b><span>error (NRMSE) than chained linear regressions on the same cells: %.3f against %.3f</span></div></div>\n",
@@ -222,10 +222,10 @@ static void put_table(void) {
         "a hole is depends on what else is in the row. Hatched cells are holes.</p>\n");
     put_command("acflow synth");
     put("<div class='scroll rows'><table>");
-    put_header_row(&holes, holes.columns);
+    put_header_row(&missing, missing.columns);
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
-        for (int j = 0; j < holes.columns; j++) put_cell(*at(&holes, i, j) ? "" : "hole", at(&holes, i, j));
+        for (int j = 0; j < missing.columns; j++) put_cell(*at(&missing, i, j) ? "" : "hole", at(&missing, i, j));
         put("</tr>\n");
     }
     put("</table></div>\n");
@@ -235,7 +235,7 @@ static void put_table(void) {
 
 /* A filled cell: its value, its interval, the truth and whether it was met. */
 static void put_filled(int i, int j) {
-    const char *name = at(&holes, 0, j), *was = at(&truth, i, j), *now = at(&complete, i, find(&complete, name));
+    const char *name = at(&missing, 0, j), *was = at(&truth, i, j), *now = at(&complete, i, find(&complete, name));
     const int low = find_end(&complete, name, ".low"), high = find_end(&complete, name, ".high");
     int met = strcmp(was, now) == 0;
     put("<td class='fill'>");
@@ -263,10 +263,10 @@ static int by_width(const void *a, const void *b) {
 static void put_strips(const char *name) {
     strip s[STRIPS];
     int n = 0, met = 0;
-    const int j = find(&holes, name), v = find(&complete, name), low = find_end(&complete, name, ".low"), high = find_end(&complete, name, ".high");
+    const int j = find(&missing, name), v = find(&complete, name), low = find_end(&complete, name, ".low"), high = find_end(&complete, name, ".high");
     if (j < 0 || v < 0 || low < 0 || high < 0) stop("complete.csv has no interval of %s", name);
-    for (int i = 1; i <= holes.rows && n < STRIPS; i++)
-        if (!*at(&holes, i, j))
+    for (int i = 1; i <= missing.rows && n < STRIPS; i++)
+        if (!*at(&missing, i, j))
             s[n++] = (strip){atof(at(&complete, i, low)), atof(at(&complete, i, high)), atof(at(&complete, i, v)), atof(at(&truth, i, j))};
     double least = INFINITY, most = -INFINITY;
     for (int k = 0; k < n; k++) least = fmin(least, fmin(s[k].low, s[k].truth)), most = fmax(most, fmax(s[k].high, s[k].truth));
@@ -294,11 +294,11 @@ static void put_completed(void) {
     put("<h2>What was filled in, and how sure</h2>\n<p>The same rows, completed. Under each filled number stands its 90 % interval, and what was really there.</p>\n");
     put_command("acflow impute clinic.csv --model clinic.safetensors --intervals 90");
     put("<div class='scroll rows'><table>");
-    put_header_row(&holes, holes.columns);
+    put_header_row(&missing, missing.columns);
     for (int i = 1; i <= SHOWN; i++) {
         put("<tr>");
-        for (int j = 0; j < holes.columns; j++) {
-            if (*at(&holes, i, j)) put_cell("", at(&holes, i, j));
+        for (int j = 0; j < missing.columns; j++) {
+            if (*at(&missing, i, j)) put_cell("", at(&missing, i, j));
             else put_filled(i, j);
         }
         put("</tr>\n");
@@ -416,11 +416,11 @@ static void put_surprises(void) {
     put("<div class='scroll'><table><tr><th>who</th><th>column</th><th class='n'>found</th><th class='n'>expected</th><th class='n'>90 % interval</th><th class='n'>surprise</th></tr>\n");
     for (int i = 1; i <= odd.rows; i++) {
         const int row = atoi(at(&odd, i, 0));
-        if (row < 1 || row > holes.rows) stop("surprising.csv, line %d: there is no row %d", i + 1, row);
+        if (row < 1 || row > missing.rows) stop("surprising.csv, line %d: there is no row %d", i + 1, row);
         put("<tr><td>");
         for (size_t k = 0; k < sizeof context / sizeof context[0]; k++) {
             if (k) put(" · ");
-            put_text(at(&holes, row, find(&holes, context[k])));
+            put_text(at(&missing, row, find(&missing, context[k])));
         }
         put("</td>");
         put_cell("", at(&odd, i, 1));
@@ -455,13 +455,13 @@ int main(int argc, char **argv) {
     json_error_t wrong;
     if (argc != 3) stop("usage: demo-report FOLDER PAGE");
     folder = argv[1];
-    holes = read_sheet("clinic.csv"), truth = read_sheet("truth.csv"), complete = read_sheet("complete.csv"), odd = read_sheet("surprising.csv");
-    if (truth.rows != holes.rows || complete.rows != holes.rows || truth.columns != holes.columns || holes.rows < SHOWN || odd.columns != 8)
+    missing = read_sheet("clinic.csv"), truth = read_sheet("truth.csv"), complete = read_sheet("complete.csv"), odd = read_sheet("surprising.csv");
+    if (truth.rows != missing.rows || complete.rows != missing.rows || truth.columns != missing.columns || missing.rows < SHOWN || odd.columns != 8)
         stop("the tables in '%s' do not belong together", folder);
     eval = json_loads(read_all("eval.json", NULL), 0, &wrong);
     if (!eval || json_array_size(json_object_get(eval, "methods")) < METHODS) stop("eval.json: %s", eval ? "fewer than three methods" : wrong.text);
-    for (int i = 1; i <= holes.rows; i++)
-        for (int j = 0; j < holes.columns; j++) missing += !*at(&holes, i, j);
+    for (int i = 1; i <= missing.rows; i++)
+        for (int j = 0; j < missing.columns; j++) missing += !*at(&missing, i, j);
     if (!(page = fopen(argv[2], "w"))) stop("cannot write '%s'", argv[2]);
     put_head(), put_summary(), put_table(), put_completed(), put_quality(), put_surprises(), put_training();
     if (ferror(page) | fclose(page)) stop("cannot write '%s'", argv[2]);

@@ -138,11 +138,11 @@ static void draw(acf_session *s, const double *data, const uint8_t *kept, double
 }
 
 /* Mean -log p(asked | the others that are given) of fresh data. */
-static double nats(acf_session *s, const double *data, const uint8_t *asked) {
+static double nats(acf_session *s, const double *data, const uint8_t *target) {
     static uint8_t given[2 * SAMPLES], ask[2 * SAMPLES];
     static double lp[SAMPLES];
     double sum = 0;
-    for (int i = 0; i < 2 * SAMPLES; i++) ask[i] = asked[i % 2], given[i] = !asked[i % 2];
+    for (int i = 0; i < 2 * SAMPLES; i++) ask[i] = target[i % 2], given[i] = !target[i % 2];
     acf_table *t = table_of(data, NULL, SAMPLES);
     need(acf_session_logp(s, t, given, ask, lp));
     acf_table_free(t);
@@ -233,7 +233,7 @@ static void set_options(acf_options *o, int n, char **list) {
         if (strcmp(name, "rows") == 0) plan.rows = strtol(list[i] + length, NULL, 10);
         else if (strcmp(name, "jobs") == 0) plan.jobs = strtol(list[i] + length, NULL, 10);
         else if (strcmp(name, "out") == 0) plan.out = list[i] + length;
-        else if (strcmp(name, "set") == 0) plan.set = list[i] + length;
+        else if (strcmp(name, "sets") == 0) plan.set = list[i] + length;
         else need(acf_options_set(o, name, list[i] + length));
     }
 }

@@ -174,7 +174,7 @@ def hide(x, mask):
 
 
 class Model:
-    """A model file opened with options such as answers=bf16."""
+    """A model file opened with options such as query-precision=bf16."""
 
     def __init__(self, lib, path, settings):
         o = options_of(lib, settings)

@@ -78,11 +78,11 @@ static double log_marginal(const truth *t, const double *x, const int *set, int 
     return largest + log(sum);
 }
 
-static double log_conditional(const truth *t, const double *x, const uint8_t *given, const uint8_t *asked) {
+static double log_conditional(const truth *t, const double *x, const uint8_t *given, const uint8_t *target) {
     int set[D], g[D], n = 0, m = 0;
     for (int j = 0; j < D; j++) {
         if (given[j]) g[m++] = j;
-        if (given[j] || asked[j]) set[n++] = j;
+        if (given[j] || target[j]) set[n++] = j;
     }
     return log_marginal(t, x, set, n) - (m ? log_marginal(t, x, g, m) : 0);
 }
@@ -96,31 +96,31 @@ static void need(acf_status status) {
 static const char *const questions[4] = {"random halves", "few given", "joint", "marginals"};
 
 /* Which columns of one row are given and asked for. */
-static void ask(int question, uint64_t *state, uint8_t *given, uint8_t *asked) {
-    double p = question == 0 ? 0.5 : question == 1 ? 0.2 : 0;
+static void ask(int query, uint64_t *state, uint8_t *given, uint8_t *target) {
+    double p = query == 0 ? 0.5 : query == 1 ? 0.2 : 0;
     int any = 0;
     for (int j = 0; j < D; j++) {
         given[j] = uniform(state) < p;
-        asked[j] = question == 3 ? uniform(state) < 0.5 : !given[j];
-        any |= asked[j];
+        target[j] = query == 3 ? uniform(state) < 0.5 : !given[j];
+        any |= target[j];
     }
-    if (!any) given[0] = 0, asked[0] = 1;
+    if (!any) given[0] = 0, target[0] = 1;
 }
 
 static void evaluate(acf_session *s, const truth *t, const char *name, double missing) {
     static double x[TEST * D], lp[TEST];
-    static uint8_t given[TEST * D], asked[TEST * D];
+    static uint8_t given[TEST * D], target[TEST * D];
     acf_table *table;
     uint64_t state = 987654321;
     for (int i = 0; i < TEST; i++) draw_row(t, &state, x + i * D);
     need(acf_table_create(x, NULL, TEST, D, NULL, NULL, &table));
     for (int q = 0; q < 4; q++) {
         double model = 0, exact = 0, columns = 0;
-        for (int i = 0; i < TEST; i++) ask(q, &state, given + i * D, asked + i * D);
-        need(acf_session_logp(s, table, given, asked, lp));
+        for (int i = 0; i < TEST; i++) ask(q, &state, given + i * D, target + i * D);
+        need(acf_session_logp(s, table, given, target, lp));
         for (int i = 0; i < TEST; i++) {
-            model -= lp[i], exact -= log_conditional(t, x + i * D, given + i * D, asked + i * D);
-            for (int j = 0; j < D; j++) columns += asked[i * D + j];
+            model -= lp[i], exact -= log_conditional(t, x + i * D, given + i * D, target + i * D);
+            for (int j = 0; j < D; j++) columns += target[i * D + j];
         }
         printf("%-10s %3.0f %% missing  %-14s model %7.4f  truth %7.4f  gap %7.4f nats per modelled column\n", name, 100 * missing,
                questions[q], model / columns, exact / columns, (model - exact) / columns);

@@ -247,12 +247,12 @@ ACF_API const char *acf_table_warning(const acf_table *t, int i);
 
 /* Missing cells of the file that a completed one has values for: those of modelled columns, and of constant ones that
  * are to be filled; 0 for NULL. For a table from memory: all missing ones. */
-ACF_API int64_t acf_table_holes(const acf_table *t);
+ACF_API int64_t acf_table_missing(const acf_table *t);
 
 /* A sentence about the other missing cells, of identifiers, constants, empty columns and columns that a model does not
  * know, which stay as they are: how many, in which columns, and what would have them filled in; "" when there are none.
  * Fails: ACF_ESPACE. */
-ACF_API acf_status acf_table_left(const acf_table *t, char *out, size_t cap, size_t *needed);
+ACF_API acf_status acf_table_unfilled(const acf_table *t, char *out, size_t cap, size_t *needed);
 
 /* The columns of the file with kind, missing cells, range or levels, and the warnings: as lines for people, or as JSON, which may be edited
  * and given back as the option `schema`. For a table from memory: its columns. Fails: ACF_ESPACE, ACF_EMEMORY. */
@@ -488,7 +488,7 @@ ACF_API acf_status acf_session_cells(acf_session *s, const acf_table *t, double 
  * given (rows x columns; may be NULL): 1 for present cells that were given to the others, 0 for those that were not. logp is given the same cells. A level in the
  * table's file that the model never saw, though it counts as missing elsewhere, has log p = -log(n+1), n the cells of its column that the model was made from. Not
  * random. */
-ACF_API acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise, uint8_t *given);
+ACF_API acf_status acf_session_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal, uint8_t *given);
 
 /* out (rows x columns): the table with the asked cells drawn from p(asked | given); present cells that are not asked for come back
  * as they were, to the bit, missing ones as NaN. Draw number `draw` of a cell depends on (seed, row, column, draw)
@@ -812,11 +812,11 @@ ACF_API acf_status acf_plot_masks(const char *path, const acf_plot_options *o, c
  *         coin decides for each row which column is seen for certain, and high values of it lose the other; the rate is at most 0.5
  *   MNAR  depending on the value itself: high values, and later categories, hide
  * The rate is the expected share of missing cells of each column that can have holes, met to about a hundredth; an id never has. */
-typedef enum acf_holes { ACF_HOLES_NONE, ACF_HOLES_MCAR, ACF_HOLES_MAR, ACF_HOLES_MNAR } acf_holes;
+typedef enum acf_missingness { ACF_MISSING_NONE, ACF_MISSING_MCAR, ACF_MISSING_MAR, ACF_MISSING_MNAR } acf_missingness;
 
 typedef struct acf_synth_options { /* all zero: seed 0, complete */
     uint64_t seed;
-    acf_holes holes;
+    acf_missingness missing;
     double rate; /* of missing cells, in [0,1) */
 } acf_synth_options;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Python's csv module as the peer of src/data/csv.c (called by csv_peer_test.c).
+"""Python's csv module as the peer of src/table/csv.c (called by csv_peer_test.c).
 
     csv_peer.py make FOLDER     writes tables N.csv in many dialects, each with N.values: what Python reads from it
     csv_peer.py check FOLDER    reads tables N.csv that acflow wrote, and compares with N.values

@@ -13,7 +13,7 @@
 # Prints an offender a line, as file:line, and last "N passed, N failed".
 set -u
 cd "${1:-$(dirname "$0")/..}"
-order="base device tensor ops nn flow like data model train infer plot api"
+order="base device tensor ops nn flow like table image donors model train infer plot api"
 
 # Sources with comments, strings and character constants taken out, as "file:line:text". Include lines
 # keep their string. (\047 is the single quote.)

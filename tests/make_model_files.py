@@ -2,7 +2,7 @@
 """Makes the small model files under tests/golden/model (must load) and tests/rejected/model (must be refused).
 
 Run from the repository root after a change of the format; the files are committed. It knows the format, not acflow's
-code: sample.safetensors is what acf_st_write must write for the same content, byte for byte."""
+code: sample.safetensors is what acf_safetensors_write must write for the same content, byte for byte."""
 import json
 import os
 import struct

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NumPy as the peer of src/data/npy.c (called by npy_test.c).
+"""NumPy as the peer of src/table/npy.c (called by npy_test.c).
 
     npy_peer.py make FOLDER     a matrix of 7 x 3 in every item type, byte order and storage order: TYPE-ORDER.npy, item (i, j) = 3 i + j
     npy_peer.py check FILE      FILE must be a matrix of 5 x 2 doubles, item (i, j) = 10 i + j + 1/4

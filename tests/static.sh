@@ -20,7 +20,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$B/static/acflow" "$work"
 run() { (cd "$work" && env -i HOME="$work" ./acflow "$@" >>log 2>&1) || red "'acflow $1' fails: $(tail -n 1 "$work/log")"; }
-run synth clinic -n 200 --holes mar --rate 0.2 -o table.csv
+run synth clinic -n 200 --mechanism mar --rate 0.2 -o table.csv
 run fit table.csv -o model --steps 5 --no-refit --device cpu --threads 1
 run impute table.csv --model model -o full.csv
 run plot missing table.csv -o picture.png

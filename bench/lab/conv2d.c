@@ -16,7 +16,7 @@ static float *random_floats(int64_t n, uint64_t seed) {
     float *x = malloc((size_t)n * sizeof *x);
     if (!x) exit(1);
     for (int64_t i = 0; i < n; i++)
-        x[i] = (float)(acf_rng_uniform((acf_place){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) - 0.5);
+        x[i] = (float)(acf_rng_uniform((acf_rng_counter){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) - 0.5);
     return x;
 }
 

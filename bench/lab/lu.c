@@ -32,7 +32,7 @@ static float *random_matrices(int64_t N, int64_t n) {
     float *m = malloc((size_t)(N * n * n) * sizeof *m);
     if (!m) exit(1);
     for (int64_t i = 0; i < N * n * n; i++)
-        m[i] = (float)(acf_rng_uniform((acf_place){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) - 0.5) +
+        m[i] = (float)(acf_rng_uniform((acf_rng_counter){.seed = 1, .row = (uint64_t)i, .stream = ACF_STREAM_TEST}) - 0.5) +
                (i % (n * n) % (n + 1) == 0 ? 2 : 0);
     return m;
 }

@@ -172,7 +172,7 @@ static double draw_host(const problem *q, const double *o, int64_t p) {
     doubles w((size_t)K);
     double top = *std::max_element(o, o + K);
     for (int k = 0; k < K; k++) w[(size_t)k] = exp(o[k] - top);
-    acf_place at = {77, q->row_id[(size_t)q->row_of[(size_t)p]], ACF_STREAM_COMPONENT, (uint32_t)q->col_of[(size_t)p], 3};
+    acf_rng_counter at = {77, q->row_id[(size_t)q->row_of[(size_t)p]], ACF_STREAM_COMPONENT, (uint32_t)q->col_of[(size_t)p], 3};
     int64_t k = acf_rng_categorical(at, w.data(), K);
     at.stream = ACF_STREAM_NORMAL;
     return o[K + k] + exp(fmin(fmax(o[2 * K + k], q->lo), q->hi)) * acf_rng_normal(at);

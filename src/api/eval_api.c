@@ -1,6 +1,6 @@
 /* Public evaluation: see acflow.h; the work is in infer/evaluate.h. */
-#include "api/door.h"
-#include "data/frame.h"
+#include "api/argument_checks.h"
+#include "table/table_file.h"
 #include "infer/evaluate.h"
 
 /* What a fit inside an evaluation needs. */
@@ -21,11 +21,11 @@ acf_status acf_eval_run(const acf_table *truth, const acf_table *shown, const ac
     ACF_NEED(o);
     if (m) ACF_NEED_TABLE(m);
     ACF_NEED(out);
-    if (!acf_opts_find(o, "eval-hide"))
+    if (!acf_options_find(o, "eval-rate"))
         return acf_fail(ACF_EUSAGE, "acf_eval_run: the options have nothing about evaluation; make them with acf_options_create");
     if (acf_options_int(o, "eval-draws") < 2)
         return acf_fail(ACF_EUSAGE, "eval-draws is %lld; of a table expected 2 or more", (long long)acf_options_int(o, "eval-draws"));
-    ACF_TRY(acf_frame_learnable(truth));
+    ACF_TRY(acf_table_file_learnable(truth));
     fitting f = {o, callback, ctx};
     return acf_evaluate(
         &(acf_eval_job){.truth = truth, .shown = shown, .model = m, .fit = fit, .ctx = &f, .set = acf_eval_settings_read(o)}, out);
@@ -58,7 +58,7 @@ acf_status acf_eval_row_scores(const acf_evaluation *e, acf_row_scores *out) {
 
 acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t *needed) {
     ACF_NEED(e);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     acf_text t = acf_text_into(out, cap);
     acf_evaluation_text(e, &t);
     return acf_text_done(&t, needed);
@@ -66,7 +66,7 @@ acf_status acf_eval_text(const acf_evaluation *e, char *out, size_t cap, size_t 
 
 acf_status acf_eval_json(const acf_evaluation *e, char *out, size_t cap, size_t *needed) {
     ACF_NEED(e);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     json_t *j;
     ACF_TRY(acf_evaluation_json(e, &j));
     return acf_json_deliver(j, out, cap, needed);

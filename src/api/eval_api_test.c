@@ -27,7 +27,7 @@ static acf_options *small(const char *threads) {
     static const char *const set[][2] = {
         {"steps", "30"}, {"mlp-width", "8"},    {"coupling-units", "8"},      {"likelihood-units", "8"}, {"components", "3"},
         {"batch", "64"}, {"valid-every", "15"}, {"flow", "linear leaky rnn"}, {"eval-masks", "2"},       {"eval-draws", "19"},
-        {"members", "1"}};
+        {"ensemble", "1"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
     for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) assert_int_equal(acf_options_set(o, set[i][0], set[i][1]), ACF_OK);
@@ -116,7 +116,7 @@ static void wrong_calls_get_a_sentence(void **state) {
     assert_int_equal(acf_eval_run(t, NULL, NULL, NULL, NULL, NULL, &e), ACF_EUSAGE);
     assert_int_equal(acf_eval_run(t, NULL, NULL, general, NULL, NULL, &e), ACF_EUSAGE);
     assert_non_null(strstr(acf_error(), "acf_options_create"));
-    assert_int_equal(acf_options_set(o, "eval-hide", "1.5"), ACF_EUSAGE);
+    assert_int_equal(acf_options_set(o, "eval-rate", "1.5"), ACF_EUSAGE);
     assert_int_equal(acf_options_set(o, "eval-draws", "1"), ACF_OK); /* of images even 0 */
     assert_int_equal(acf_eval_run(t, NULL, NULL, o, NULL, NULL, &e), ACF_EUSAGE);
     assert_non_null(strstr(acf_error(), "eval-draws is 1"));

@@ -1,11 +1,11 @@
-/* Fitting: see acflow.h. Puts the pieces together (options, device, held-out cells, encoder, network), then train/members.h. */
-#include "api/door.h"
-#include "data/frame.h"
+/* Fitting: see acflow.h. Puts the pieces together (options, device, held-out cells, encoder, network), then train/ensemble.h. */
+#include "api/argument_checks.h"
+#include "table/table_file.h"
 #include "model/config.h"
 #include "ops/devices.h"
 #include "train/gmm_posterior.h"
-#include "train/members.h"
-#include "train/recall.h"
+#include "train/ensemble.h"
+#include "train/donor_trust.h"
 #include "train/valid.h"
 
 /* What a model records: every option that is recorded, at its value in o; what the preset says of the others. */
@@ -13,7 +13,7 @@ static acf_status copy_options(const acf_options *o, acf_options **out) {
     acf_options *copy;
     ACF_TRY(acf_config_copy(o, &copy));
     acf_status status = acf_config_finish(copy);
-    if (status) acf_opts_free(copy);
+    if (status) acf_options_free(copy);
     else *out = copy;
     return status;
 }
@@ -24,26 +24,26 @@ static acf_status prepare(const acf_table *t, acf_options *config, acf_device *d
     acf_encoder *encoder;
     acf_status status = acf_config_height(config, t->column, t->D, t->N, dev->kind == ACF_DEVICE_CUDA);
     if (!status) status = acf_config_width(config, t->column, t->D);
-    if (!status) status = acf_config_members(config, t->N, t->D);
+    if (!status) status = acf_config_ensemble(config, t->N, t->D);
     if (!status) status = acf_train_prepare(t, NULL, config, hold, &encoder);
     if (status) {
-        acf_opts_free(config);
+        acf_options_free(config);
         return status;
     }
     /* The model takes both over, also when it fails. */
-    ACF_TRY(acf_fitted_create(dev, config, encoder, (uint64_t)acf_options_int(config, "seed"), true, out));
-    return t->frame ? acf_schema_copy(t->frame->schema, &(*out)->schema) : ACF_OK;
+    ACF_TRY(acf_model_make(dev, config, encoder, (uint64_t)acf_options_int(config, "seed"), true, out));
+    return t->file ? acf_schema_copy(t->file->schema, &(*out)->schema) : ACF_OK;
 }
 
 acf_status acf_device_used(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     acf_options *config;
     acf_choice c = {.kind = ACF_DEVICE_CPU};
     acf_device_facts f;
     ACF_TRY(copy_options(o, &config));
     acf_status status = acf_device_choose(acf_options_text(o, "device"), acf_net_recurrent(config), &c);
-    acf_opts_free(config);
+    acf_options_free(config);
     ACF_TRY(status);
     acf_text t = acf_text_into(out, cap);
     if (c.kind == ACF_DEVICE_CPU) acf_text_add(&t, "cpu");
@@ -66,14 +66,14 @@ static acf_status take_valid(const acf_table *t, const acf_table *valid, acf_opt
             return acf_fail(
                 ACF_EDATA,
                 "the table to validate on has no observed cell; expected rows that the model is to be judged by");
-        cells = acf_tab_observed(valid, i);
+        cells = acf_table_row_observed(valid, i);
     }
     const int on = acf_options_choice(config, "valid-on");
     if (on == ACF_VALID_CELLS || on == ACF_VALID_ROWS)
         return acf_fail(ACF_EUSAGE,
                         "a table to validate on was given, but the option 'valid-on' is %s; leave out one of them",
                         on == ACF_VALID_CELLS ? "cells" : "rows");
-    return acf_opts_set(config, "valid-on", "table");
+    return acf_options_set_text(config, "valid-on", "table");
 }
 
 acf_status acf_model_fit(const acf_table *t, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
@@ -90,7 +90,7 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     *out = NULL;
     ACF_NEED(t);
     ACF_NEED(o);
-    if (!acf_opts_find(o, "steps"))
+    if (!acf_options_find(o, "steps"))
         return acf_fail(ACF_EUSAGE, "acf_model_fit: the options have nothing about training; make them with acf_options_create");
     acf_device *dev = NULL;
     acf_options *config = NULL;
@@ -98,9 +98,9 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
     acf_model *m = NULL;
     acf_fit how;
     acf_status status = ACF_OK;
-    if (*acf_options_text(o, "start"))
-        return acf_fail(ACF_EUSAGE, "the option 'start' is for images: a model of a table is fitted to its own columns, always anew");
-    ACF_TRY(acf_frame_learnable(t));
+    if (*acf_options_text(o, "init-from"))
+        return acf_fail(ACF_EUSAGE, "the option 'init-from' is for images: a model of a table is fitted to its own columns, always anew");
+    ACF_TRY(acf_table_file_learnable(t));
     ACF_TRY(acf_fit_read(o, &how));
     how.callback = callback, how.ctx = ctx, how.valid = valid;
     ACF_TRY(copy_options(o, &config));
@@ -109,19 +109,19 @@ acf_status acf_model_fit_validated(const acf_table *t, const acf_table *valid, c
         status = acf_device_open(acf_options_text(o, "device"), acf_net_recurrent(config),
                                  (int)acf_options_int(o, "threads"), &dev);
     if (status) {
-        acf_opts_free(config);
+        acf_options_free(config);
         return status;
     }
     ACF_TRY_DONE(prepare(t, config, dev, &hold, &m));
-    ACF_TRY_DONE(acf_door_answers(m, o));
-    status = acf_fit_members(m, t, hold, &how);
+    ACF_TRY_DONE(acf_api_set_query_options(m, o));
+    status = acf_fit_ensemble(m, t, hold, &how);
     if (status == ACF_OK || status == ACF_EINTERRUPT) { /* what is kept of an interrupted one looks rows up, too */
-        acf_status attached = acf_recall_attach(m, t);
+        acf_status attached = acf_donors_attach(m, t);
         if (!attached) attached = acf_gmm_posterior(m, t);
         status = attached ? attached : status;
     }
 done:
     acf_holdout_free(hold);
-    acf_door_hand_out(m, dev, out);
+    acf_api_hand_out(m, dev, out);
     return status;
 }

@@ -38,11 +38,11 @@ static acf_table *some_table(double bump) {
     return acf_fit_lab_table(ROWS, names, bump);
 }
 
-/* A small network and 40 steps in one pass (refit_api_test.c has two, members_api_test.c several models); more: pairs of name and value, ended by NULL. */
+/* A small network and 40 steps in one pass (refit_api_test.c has two, ensemble_api_test.c several models); more: pairs of name and value, ended by NULL. */
 static acf_options *options(const char *const *more) {
     static const char *const common[] = {"steps", "40", "mlp-width", "6", "coupling-units", "5", "likelihood-units", "6",
-                                         "components", "3", "batch", "32", "valid-every", "10", "flow", "linear leaky rnn", "anchor", "0", /* else the best may be what it began with */
-                                         "threads", "1", "checkpoint-every", "0", "refit", "false", "members", "1", NULL};
+                                         "components", "3", "batch", "32", "valid-every", "10", "flow", "linear leaky rnn", "gmm", "0", /* else the best may be what it began with */
+                                         "threads", "1", "checkpoint-every", "0", "refit", "false", "ensemble", "1", NULL};
     return acf_fit_lab_options(common, more);
 }
 #define WITH(...) (const char *const[]){__VA_ARGS__, NULL}
@@ -236,10 +236,10 @@ static void a_checkpoint_that_fails_does_not_end_training(void **state) {
 static int64_t diverge(const char *valid, const char *average, acf_model **out) {
     watch w = {.stop_at = 22};
     unlink(path);
-    expect(fit(0, options(WITH(STEEP, CHECKPOINT, "valid", valid, "average", average)), &w, out), ACF_EINTERRUPT, "");
+    expect(fit(0, options(WITH(STEEP, CHECKPOINT, "valid", valid, "ema", average)), &w, out), ACF_EINTERRUPT, "");
     acf_model_free(*out);
     w = (watch){.stop_at = -1};
-    expect(fit(0, options(WITH(STEEP, LARGE_STEPS, "valid", valid, "average", average)), &w, out), ACF_ENUMERIC,
+    expect(fit(0, options(WITH(STEEP, LARGE_STEPS, "valid", valid, "ema", average)), &w, out), ACF_ENUMERIC,
            "training diverged: after step");
     assert_int_equal(w.last.skipped, 20); /* one more is not reported any more */
     if (!*out) fail_msg("no model after %s", acf_error());

@@ -3,7 +3,7 @@
 #include "acflow.h"
 
 #include "base/arena.h"
-#include "data/images.h"
+#include "image/images.h"
 #include "harness/file_lab.h"
 #include "harness/image_files.h"
 #include "train/trainer.h"
@@ -30,7 +30,7 @@ static acf_images *images(int64_t n, int level) {
     uint8_t *pixel = malloc((size_t)(n * P));
     assert_non_null(pixel);
     for (int64_t k = 0; k < n * P; k++) pixel[k] = (uint8_t)(level >= 0 ? level : k * 37 % 251);
-    assert_int_equal(acf_img_create(pixel, n, SIDE, SIDE, 1, NULL, &im), ACF_OK);
+    assert_int_equal(acf_images_make(pixel, n, SIDE, SIDE, 1, NULL, &im), ACF_OK);
     free(pixel);
     return im;
 }
@@ -53,7 +53,7 @@ static acf_image_session *session(const acf_model *m) {
 
 /* The largest distance of a drawn level from the middle, where a standard normal has its mean; in standard deviations of y there, about. */
 static double farthest(const char *temperature) {
-    const char *const plain[] = {"image-scales", "0", "image-likelihood", "normal", "image-map", "logit", "image-temperature", temperature, NULL};
+    const char *const plain[] = {"image-scales", "0", "image-likelihood", "normal", "image-dequantise", "uniform-logit", "image-temperature", temperature, NULL};
     static uint8_t drawn[N * P];
     acf_images *im = images(N, 0);
     acf_model *m = fit(im, plain);
@@ -85,7 +85,7 @@ static double logit_density(double v) {
 /* Without transformations and with a standard normal behind them, log p is known: the mean of the above over the noise u. */
 static void the_encoding_is_part_of_log_p(void **state) {
     (void)state;
-    static const char *const plain[] = {"image-scales", "0", "image-likelihood", "normal", "image-map", "logit", NULL};
+    static const char *const plain[] = {"image-scales", "0", "image-likelihood", "normal", "image-dequantise", "uniform-logit", NULL};
     static const int level[] = {0, 7, 128, 255};
     for (int c = 0; c < 4; c++) {
         acf_images *im = images(N, level[c]);
@@ -108,7 +108,7 @@ static void the_encoding_is_part_of_log_p(void **state) {
 /* Every image is asked about with its own mask, in every batch: the answer is that of a set in which all have this mask. */
 static void masks_belong_to_their_images(void **state) {
     (void)state;
-    static const int asked[] = {0, 63, 64, 71, 129};
+    static const int target[] = {0, 63, 64, 71, 129};
     acf_images *im = images(N, -1);
     acf_model *m = fit(im, NULL);
     acf_image_session *s = session(m);
@@ -118,8 +118,8 @@ static void masks_belong_to_their_images(void **state) {
     assert_int_equal(acf_image_session_logp(s, im, given, all), ACF_OK);
     assert_int_equal(acf_image_session_draw(s, im, given, 5, 2, drawn), ACF_OK);
     assert_int_equal(acf_image_session_guess(s, im, given, guess), ACF_OK);
-    for (size_t k = 0; k < sizeof asked / sizeof *asked; k++) {
-        const int i = asked[k];
+    for (size_t k = 0; k < sizeof target / sizeof *target; k++) {
+        const int i = target[k];
         for (int j = 0; j < N; j++) memcpy(same + j * P, given + i * P, P);
         assert_int_equal(acf_image_session_logp(s, im, same, one), ACF_OK);
         assert_int_equal(acf_image_session_draw(s, im, same, 5, 2, once), ACF_OK);
@@ -145,12 +145,12 @@ static void turned_copies_are_held_out_together(void **state) {
     acf_row_split split;
     uint8_t pixel[10 * P] = {0}, seen[40] = {0};
     char value[16];
-    const acf_image_plan turn = {.turn = true};
+    const acf_image_plan rotate = {.rotate = true};
     assert_int_equal(acf_options_for_images(o, &all), ACF_OK);
-    assert_int_equal(acf_options_get(all, "image-turn", value, sizeof value, NULL), ACF_OK);
+    assert_int_equal(acf_options_get(all, "image-rotate", value, sizeof value, NULL), ACF_OK);
     assert_string_equal(value, "true"); /* as the paper has Omniglot */
     assert_int_equal(acf_options_set(all, "valid", "0.3"), ACF_OK);
-    assert_int_equal(acf_img_create(pixel, 10, SIDE, SIDE, 1, &turn, &im), ACF_OK);
+    assert_int_equal(acf_images_make(pixel, 10, SIDE, SIDE, 1, &rotate, &im), ACF_OK);
     assert_int_equal(acf_image_split_rows(im, all, &split), ACF_OK);
     assert_true(split.train.n == 28 && split.valid.n == 12);
     for (int64_t k = 0; k < 28; k++) seen[acf_rows_at(&split.train, k)] += 1;

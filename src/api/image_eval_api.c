@@ -1,5 +1,5 @@
 /* Public evaluation of images: see acflow.h; the work is in infer/image_evaluate.h. */
-#include "api/door.h"
+#include "api/argument_checks.h"
 #include "infer/image_evaluate.h"
 #include "infer/image_match.h"
 
@@ -14,16 +14,16 @@ acf_status acf_images_split(const acf_images *im, double share, uint64_t seed, a
     ACF_TRY(acf_row_split_make(once, 0, share, seed, &split));
     if (split.test.n < 1 || split.train.n < 1)
         return acf_fail(ACF_EDATA, "of %lld image%s a share of %g cannot be set aside; expected at least one image of either part", (long long)once, once == 1 ? "" : "s", share);
-    acf_status status = acf_img_pick(im, &split.train, &a);
-    if (!status) status = acf_img_pick(im, &split.test, &b);
-    if (status) acf_img_free(a);
+    acf_status status = acf_images_pick(im, &split.train, &a);
+    if (!status) status = acf_images_pick(im, &split.test, &b);
+    if (status) acf_images_free(a);
     else *learn = a, *evaluate = b;
     return status;
 }
 
 /* What an evaluation takes from the options: where they know of evaluation, what they say; the CPU with their threads. */
 static acf_status open_job(const acf_options *o, acf_image_job *job) {
-    if (!acf_opts_find(o, "eval-draws"))
+    if (!acf_options_find(o, "eval-draws"))
         return acf_fail(ACF_EUSAGE, "acf_image_eval: the options have nothing about evaluation; make them with acf_options_create");
     job->how = acf_eval_settings_read(o);
     return acf_device_open_cpu((int)acf_options_int(o, "threads"), &job->cpu);
@@ -82,7 +82,7 @@ void acf_image_eval_free(acf_image_evaluation *e) { acf_release(e); }
 
 acf_status acf_image_eval_text(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed) {
     ACF_NEED(e);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     acf_text t = acf_text_into(out, cap);
     acf_image_evaluation_text(e, &t);
     return acf_text_done(&t, needed);
@@ -90,7 +90,7 @@ acf_status acf_image_eval_text(const acf_image_evaluation *e, char *out, size_t 
 
 acf_status acf_image_eval_json(const acf_image_evaluation *e, char *out, size_t cap, size_t *needed) {
     ACF_NEED(e);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     json_t *j;
     ACF_TRY(acf_image_evaluation_json(e, &j));
     return acf_json_deliver(j, out, cap, needed);

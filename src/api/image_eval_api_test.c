@@ -3,7 +3,7 @@
 #include "acflow.h"
 
 #include "base/json.h"
-#include "data/images.h"
+#include "image/images.h"
 #include "harness/image_files.h"
 #include "harness/lab.h"
 
@@ -34,7 +34,7 @@ static int set_up(void **state) {
     }
     if (acf_options_create(&o)) return 1;
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) set(small[i][0], small[i][1]);
-    if (acf_img_create(pixel, N, SIDE, SIDE, 1, NULL, &shapes)) return 1;
+    if (acf_images_make(pixel, N, SIDE, SIDE, 1, NULL, &shapes)) return 1;
     if (!learned && acf_model_fit_images(shapes, o, NULL, NULL, &learned)) return 1;
     return 0;
 }
@@ -156,7 +156,7 @@ static void splits_are_disjoint(void **state) {
     uint8_t pixel[10 * 4];
     for (int k = 0; k < 40; k++) pixel[k] = (uint8_t)(k / 4);
     acf_images *ten;
-    assert_int_equal(acf_img_create(pixel, 10, 2, 2, 1, &(acf_image_plan){.turn = true}, &ten), ACF_OK);
+    assert_int_equal(acf_images_make(pixel, 10, 2, 2, 1, &(acf_image_plan){.rotate = true}, &ten), ACF_OK);
     assert_int_equal(acf_images_split(ten, 0.3, 1, &learn, &rest), ACF_OK);
     assert_int_equal(acf_images_shape(learn, a), ACF_OK);
     assert_int_equal(acf_images_shape(rest, b), ACF_OK);
@@ -179,7 +179,7 @@ static void wrong_questions_are_refused(void **state) {
     acf_image_evaluation *e = NULL;
     acf_images *small;
     acf_options *general;
-    assert_int_equal(acf_img_create(acf_images_pixels(shapes), 2, 4, 4, 1, NULL, &small), ACF_OK);
+    assert_int_equal(acf_images_make(acf_images_pixels(shapes), 2, 4, 4, 1, NULL, &small), ACF_OK);
     assert_int_equal(acf_options_create_general(&general), ACF_OK);
     refused(acf_image_eval_run(NULL, learned, NULL, NULL, o, &e), ACF_EUSAGE, "'im' is NULL");
     refused(acf_image_eval_run(shapes, NULL, NULL, NULL, o, &e), ACF_EUSAGE, "'m' is NULL");

@@ -1,7 +1,7 @@
 /* Public models of images: see acflow.h. Checks at the door, then train/, infer/ and data/. */
-#include "api/door.h"
-#include "data/image_masks.h"
-#include "data/image_write.h"
+#include "api/argument_checks.h"
+#include "image/image_masks.h"
+#include "image/image_write.h"
 #include "device/cpu.h"
 #include "infer/image_session.h"
 #include "model/config.h"
@@ -22,11 +22,11 @@ int acf_model_is_images(const acf_model *m) { return m && m->image; }
 static acf_status open_start(const acf_options *o, const char *who, acf_model **out) {
     acf_device *dev;
     *out = NULL;
-    if (!acf_opts_find(o, "steps")) return acf_fail(ACF_EUSAGE, "%s: the options have nothing about models; make them with acf_options_create", who);
-    const char *path = acf_options_text(o, "start");
+    if (!acf_options_find(o, "steps")) return acf_fail(ACF_EUSAGE, "%s: the options have nothing about models; make them with acf_options_create", who);
+    const char *path = acf_options_text(o, "init-from");
     if (!*path) return ACF_OK;
     ACF_TRY(acf_device_open_cpu(1, &dev));
-    acf_status status = acf_fitted_load(dev, path, out);
+    acf_status status = acf_model_read(dev, path, out);
     if (status) acf_device_close(dev);
     else (*out)->owns_dev = true;
     if (!status && !(*out)->image) {
@@ -39,17 +39,17 @@ static acf_status open_start(const acf_options *o, const char *who, acf_model **
 
 /* What nobody has set becomes what it was when `from` was made; but not what depends on the machine, nor the seed, which would hide the same pixels again. */
 static acf_status continue_options(acf_options *o, const acf_model *from) {
-    const acf_json_source source = {acf_options_text(o, "start"), ACF_EMODEL};
+    const acf_json_source source = {acf_options_text(o, "init-from"), ACF_EMODEL};
     json_t *there;
-    ACF_TRY(acf_opts_to_json(from->config, ACF_OPTS_IMAGE, &there));
+    ACF_TRY(acf_options_to_json(from->config, ACF_OPTIONS_IMAGE, &there));
     json_object_del(there, "precision");
     json_object_del(there, "seed");
-    acf_status status = acf_opts_from_json(o, source, there, ACF_FROM_PRESET);
+    acf_status status = acf_options_from_json(o, source, there, ACF_FROM_PRESET);
     json_decref(there);
     ACF_TRY(status);
-    ACF_TRY(acf_opts_set_from(o, "image-turn", from->seen.turned ? "true" : "false", ACF_FROM_PRESET));
-    ACF_TRY(acf_opts_set_from(o, "image-mirror", from->seen.mirrored ? "true" : "false", ACF_FROM_PRESET));
-    return acf_image_model_startable(o, from, source.name);
+    ACF_TRY(acf_options_set_from(o, "image-rotate", from->seen.rotated ? "true" : "false", ACF_FROM_PRESET));
+    ACF_TRY(acf_options_set_from(o, "image-flip", from->seen.flipped ? "true" : "false", ACF_FROM_PRESET));
+    return acf_image_model_can_init_from(o, from, source.name);
 }
 
 /* What o says, then the model to start from, which may be NULL, then the preset. */
@@ -58,7 +58,7 @@ static acf_status complete_options(const acf_options *o, const acf_model *from, 
     ACF_TRY(acf_config_copy(o, &copy));
     acf_status status = acf_config_finish_images(copy);
     if (!status && from) status = continue_options(copy, from);
-    if (status) acf_opts_free(copy);
+    if (status) acf_options_free(copy);
     else *out = copy;
     return status;
 }
@@ -80,13 +80,13 @@ static acf_status prepare(const acf_images *im, acf_options *config, const acf_m
     acf_status status = from ? acf_image_model_check(from, "the images", shape, im->bits) : ACF_OK;
     if (!status) status = from ? acf_image_map_copy(from->map, &map) : acf_fit_image_map(im, config, &map);
     if (status) {
-        acf_opts_free(config);
+        acf_options_free(config);
         return status;
     }
     /* The model takes both over, also when it fails. */
-    ACF_TRY(acf_fitted_create_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, out));
-    (*out)->seen = (acf_image_seen){im->inner, im->plan.turn, im->plan.mirror};
-    return from ? acf_image_model_start(*out, from) : ACF_OK;
+    ACF_TRY(acf_model_make_images(dev, config, shape, map, (uint64_t)acf_options_int(config, "seed"), true, out));
+    (*out)->seen = (acf_image_seen){im->inner, im->plan.rotate, im->plan.flip};
+    return from ? acf_image_model_init_from(*out, from) : ACF_OK;
 }
 
 acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_fit_callback callback, void *ctx, acf_model **out) {
@@ -105,12 +105,12 @@ acf_status acf_model_fit_images(const acf_images *im, const acf_options *o, acf_
     ACF_TRY_DONE(acf_device_open(acf_options_text(o, "device"), false, (int)acf_options_int(o, "threads"), &dev));
     ACF_TRY_DONE(complete_options(o, from, &config));
     ACF_TRY_DONE(prepare(im, config, from, dev, &m));
-    ACF_TRY_DONE(acf_door_answers(m, o));
+    ACF_TRY_DONE(acf_api_set_query_options(m, o));
     ACF_TRY_DONE(acf_fit_images(m, im, &how));
 done:
     if (m && from) m->record.before = from->record.steps + from->record.before;
     acf_model_free(from);
-    acf_door_hand_out(m, dev, out);
+    acf_api_hand_out(m, dev, out);
     return status;
 }
 
@@ -125,12 +125,12 @@ static acf_status reading_options(const acf_model *m, const acf_options *o, acf_
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char value[128];
         acf_text t = acf_text_into(value, sizeof value);
-        ACF_TRY_DONE(acf_opts_write(m->config, names[i], &t));
-        ACF_TRY_DONE(acf_opts_set_from(copy, names[i], value, ACF_FROM_PRESET));
+        ACF_TRY_DONE(acf_options_write(m->config, names[i], &t));
+        ACF_TRY_DONE(acf_options_set_from(copy, names[i], value, ACF_FROM_PRESET));
     }
     *out = copy;
 done:
-    if (status) acf_opts_free(copy);
+    if (status) acf_options_free(copy);
     return status;
 }
 
@@ -143,9 +143,9 @@ acf_status acf_images_open_for(const char *path, const acf_model *m, const acf_o
     acf_images *im = NULL;
     ACF_TRY(reading_options(m, o, &all));
     acf_status status = acf_images_open(path, all, &im);
-    acf_opts_free(all);
+    acf_options_free(all);
     if (!status) status = acf_image_model_check(m, path, (const int64_t[]){im->H, im->W, im->C}, im->bits);
-    if (status) acf_img_free(im);
+    if (status) acf_images_free(im);
     else *out = im;
     return status;
 }
@@ -160,7 +160,7 @@ acf_status acf_images_blank(const acf_model *m, int64_t images, acf_images **out
     if (images < 1 || __builtin_mul_overflow(images, s->H * s->W * s->C, &n) || n > ACF_IMAGES_BYTES_MAX)
         return acf_fail(ACF_EUSAGE, "%lld images; expected at least 1, and at most what fits in memory", (long long)images);
     uint8_t *black = acf_alloc_zero((size_t)n, "images");
-    acf_status status = black ? acf_img_create(black, images, s->H, s->W, s->C, &plan, out) : ACF_EMEMORY;
+    acf_status status = black ? acf_images_make(black, images, s->H, s->W, s->C, &plan, out) : ACF_EMEMORY;
     acf_release(black);
     if (!status) (*out)->inner = m->seen.frame;
     return status;
@@ -186,37 +186,36 @@ acf_status acf_image_session_create(const acf_model *m, acf_image_session **out)
     ACF_NEED(m);
     ACF_NEED(out);
     NEED_IMAGES(m);
-    return acf_paint_create(m, out);
+    return acf_image_session_open(m, out);
 }
 
-void acf_image_session_free(acf_image_session *s) { acf_paint_free(s); }
 
 acf_status acf_image_session_logp(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out) {
     ACF_NEED(s);
     ACF_NEED(im);
     ACF_NEED(out);
-    return acf_paint_logp(s, im, given, 1, out);
+    return acf_image_session_query_logp(s, im, given, 1, out);
 }
 
 acf_status acf_image_session_draw(acf_image_session *s, const acf_images *im, const uint8_t *given, uint64_t seed, uint32_t draw, uint8_t *out) {
     ACF_NEED(s);
     ACF_NEED(im);
     ACF_NEED(out);
-    return acf_paint_draw(s, im, given, seed, draw, out);
+    return acf_image_session_query_draw(s, im, given, seed, draw, out);
 }
 
 acf_status acf_image_session_guess(acf_image_session *s, const acf_images *im, const uint8_t *given, uint8_t *out) {
     ACF_NEED(s);
     ACF_NEED(im);
     ACF_NEED(out);
-    return acf_paint_guess(s, im, given, out, NULL);
+    return acf_image_session_query_guess(s, im, given, out, NULL);
 }
 
 acf_status acf_image_session_guess_real(acf_image_session *s, const acf_images *im, const uint8_t *given, double *out) {
     ACF_NEED(s);
     ACF_NEED(im);
     ACF_NEED(out);
-    return acf_paint_guess(s, im, given, NULL, out);
+    return acf_image_session_query_guess(s, im, given, NULL, out);
 }
 
 acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out) {
@@ -224,7 +223,7 @@ acf_status acf_image_session_gibbs(acf_image_session *s, const acf_images *im, c
     ACF_NEED(im);
     ACF_NEED(out);
     if (steps < 1 || steps > UINT32_MAX) return acf_fail(ACF_EUSAGE, "acf_image_session_gibbs: %lld steps; expected at least 1", (long long)steps);
-    return acf_paint_gibbs(s, im, first, seed, steps, out);
+    return acf_image_session_query_gibbs(s, im, first, seed, steps, out);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include "acflow.h"
 
 #include "base/json.h"
-#include "data/images.h"
+#include "image/images.h"
 #include "harness/file_lab.h"
 #include "harness/image_files.h"
 #include "model/config.h"
@@ -31,7 +31,7 @@ static void draw_shapes(uint8_t *pixel) {
 
 static acf_options *options(const char *const *extra) {
     static const char *const small[][2] = {{"preset", "tiny"}, {"threads", "1"}, {"image-scales", "2"}, {"image-blocks", "1"}, {"image-width", "8"},
-                                           {"image-likelihood", "gaussian"}, {"image-like-width", "16"}, {"guess-weight", "0"}, {"batch", "32"}, {"steps", "80"}, {"lr", "0.01"}, {"warmup", "10"}, {"valid-every", "40"}, {"valid", "0.1"}, {"average", "0.9"},
+                                           {"image-likelihood", "gaussian"}, {"image-like-width", "16"}, {"guess-weight", "0"}, {"batch", "32"}, {"steps", "80"}, {"lr", "0.01"}, {"warmup", "10"}, {"valid-every", "40"}, {"valid", "0.1"}, {"ema", "0.9"},
                                            {"image-masks", "left + right + mcar:0.5"}};
     acf_options *o;
     assert_int_equal(acf_options_create(&o), ACF_OK);
@@ -54,7 +54,7 @@ static int set_up(void **state) {
     uint8_t pixel[N * P];
     draw_shapes(pixel);
     folder = acf_lab_folder_make();
-    if (acf_img_create(pixel, N, SIDE, SIDE, 1, NULL, &shapes)) return 1;
+    if (acf_images_make(pixel, N, SIDE, SIDE, 1, NULL, &shapes)) return 1;
     if (!learned) learned = fit(NULL);
     return 0;
 }
@@ -142,7 +142,7 @@ static void draws_keep_what_is_given_and_their_seed(void **state) {
         if (given[k]) assert_int_equal(a[k], truth[k]);
     /* An image by itself is what it is among others. */
     acf_images *few;
-    assert_int_equal(acf_img_create(truth, 3, SIDE, SIDE, 1, NULL, &few), ACF_OK);
+    assert_int_equal(acf_images_make(truth, 3, SIDE, SIDE, 1, NULL, &few), ACF_OK);
     assert_int_equal(acf_image_session_draw(s, few, given, 7, 3, b), ACF_OK);
     assert_memory_equal(a, b, 3 * P);
     acf_images_free(few);
@@ -257,17 +257,17 @@ static void maps_are_of_what_is_learned(void **state) {
     assert_int_equal(acf_image_split_rows(shapes, o, &split), ACF_OK);
     memset(pixel, 40, sizeof pixel);
     for (int64_t i = 0; i < split.valid.n; i++) memset(pixel + acf_rows_at(&split.valid, i) * P, 200, P);
-    assert_int_equal(acf_img_create(pixel, N, SIDE, SIDE, 1, NULL, &im), ACF_OK);
+    assert_int_equal(acf_images_make(pixel, N, SIDE, SIDE, 1, NULL, &im), ACF_OK);
     assert_int_equal(acf_fit_image_map(im, o, &map), ACF_OK);
-    assert_int_equal(map->bells.n, 3); /* below, the spike, above */
-    assert_true(map->bells.levels[0] == 40 && map->bells.levels[1] == 1);
+    assert_int_equal(map->dequantiser.n, 3); /* below, the spike, above */
+    assert_true(map->dequantiser.levels[0] == 40 && map->dequantiser.levels[1] == 1);
     acf_release(map);
-    assert_int_equal(acf_options_set(o, "image-map", "logit"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "image-dequantise", "uniform-logit"), ACF_OK);
     assert_int_equal(acf_fit_image_map(im, o, &map), ACF_OK);
     assert_int_equal(map->kind, ACF_IMAGE_LOGIT);
     acf_release(map);
     assert_int_equal(acf_config_create_old(&old), ACF_OK);
-    assert_int_equal(acf_options_choice(old, "image-map"), ACF_IMAGE_LOGIT);
+    assert_int_equal(acf_options_choice(old, "image-dequantise"), ACF_IMAGE_LOGIT);
     acf_options_free(old), acf_options_free(o);
     acf_images_free(im);
 }
@@ -279,7 +279,7 @@ static void models_know_what_was_padding(void **state) {
     acf_options *o = options((const char *const[]){"steps", "1", "valid", "0", NULL});
     acf_images *im, *blank;
     acf_model *m[2];
-    assert_int_equal(acf_img_create(pixel, 4, 5, 6, 1, &(acf_image_plan){.pad = 8}, &im), ACF_OK);
+    assert_int_equal(acf_images_make(pixel, 4, 5, 6, 1, &(acf_image_plan){.pad = 8}, &im), ACF_OK);
     if (acf_model_fit_images(im, o, NULL, NULL, &m[0]) != ACF_OK) fail_msg("%s", acf_error());
     assert_int_equal(acf_model_save(m[0], in_folder("padded.safetensors")), ACF_OK);
     assert_int_equal(acf_model_load(path, NULL, &m[1]), ACF_OK);
@@ -314,7 +314,7 @@ static void wrong_questions_are_refused(void **state) {
     refused(acf_table_read_for("nowhere.csv", learned, NULL, &t), ACF_EUSAGE, "one of images");
     refused(acf_images_open_for("nowhere", learned, NULL, &im), ACF_EIO, "nowhere");
     refused(acf_images_blank(learned, 0, &im), ACF_EUSAGE, "0 images");
-    assert_int_equal(acf_img_create(pixel, 1, 16, 16, 1, NULL, &large), ACF_OK);
+    assert_int_equal(acf_images_make(pixel, 1, 16, 16, 1, NULL, &large), ACF_OK);
     acf_image_session *s = session(learned);
     refused(acf_image_session_logp(s, large, NULL, &lp), ACF_EDATA, "16 x 16");
     refused(acf_image_session_draw(s, large, NULL, 1, 0, out), ACF_EDATA, "the model is of 8 x 8");
@@ -324,9 +324,9 @@ static void wrong_questions_are_refused(void **state) {
     refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EUSAGE, "table models");
     assert_int_equal(acf_options_set(o, "preset", "tiny"), ACF_OK);
     assert_int_equal(acf_options_set(o, "device", "cpu"), ACF_OK);
-    assert_int_equal(acf_options_set(o, "answers", "tf32"), ACF_OK);
-    refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EDEVICE, "'answers' is tf32, which needs a GPU");
-    assert_int_equal(acf_options_set(o, "answers", "float"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "query-precision", "tf32"), ACF_OK);
+    refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EDEVICE, "'query-precision' is tf32, which needs a GPU");
+    assert_int_equal(acf_options_set(o, "query-precision", "float"), ACF_OK);
     assert_int_equal(acf_options_set(o, "image-scales", "5"), ACF_OK);
     refused(acf_model_fit_images(shapes, o, NULL, NULL, &m), ACF_EUSAGE, "8 x 8");
     assert_int_equal(acf_options_create_reading(&p), ACF_OK);
@@ -341,8 +341,8 @@ static void hostile_descriptions_are_refused(void **state) {
     (void)state;
     static const char *const bad[] = {"[]", "{}", "{\"height\":8,\"width\":8,\"channels\":2,\"bits\":8}", "{\"height\":0,\"width\":8,\"channels\":1,\"bits\":8}",
                                       "{\"height\":8,\"width\":5000000000,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":9}",
-                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"mirrored\":1}",
-                                      "{\"height\":8,\"width\":6,\"channels\":1,\"bits\":8,\"turned\":true}",
+                                      "{\"height\":8,\"width\":8,\"channels\":1}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"flipped\":1}",
+                                      "{\"height\":8,\"width\":6,\"channels\":1,\"bits\":8,\"rotated\":true}",
                                       "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,0,9,8]}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,8,8,8]}",
                                       "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8,\"frame\":[0,-1,8,8]}", "{\"height\":\"8\",\"width\":8,\"channels\":1,\"bits\":8}", "{\"height\":8,\"width\":8,\"channels\":1,\"bits\":8}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -353,7 +353,7 @@ static void hostile_descriptions_are_refused(void **state) {
         const acf_json_source from = {"m, image", ACF_EMODEL};
         assert_int_equal(acf_json_parse(from, bad[i], strlen(bad[i]), 1000, &j), ACF_OK);
         const bool no_map = i + 1 == sizeof bad / sizeof *bad; /* which is right for the logit */
-        if (acf_image_model_from_json(from, j, ACF_IMAGE_BELLS, shape, &seen, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
+        if (acf_image_model_from_json(from, j, ACF_IMAGE_DEQUANTISER, shape, &seen, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
         if (!no_map && acf_image_model_from_json(from, j, ACF_IMAGE_LOGIT, shape, &seen, &map) != ACF_EMODEL) fail_msg("%s", bad[i]);
         json_decref(j);
     }

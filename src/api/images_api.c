@@ -1,16 +1,16 @@
-/* Public images: see acflow.h; the work is in data/images.h and data/image_masks.h. */
-#include "api/door.h"
+/* Public images: see acflow.h; the work is in image/images.h and image/image_masks.h. */
+#include "api/argument_checks.h"
 #include "base/arena.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "data/image_masks.h"
-#include "data/images.h"
+#include "image/image_masks.h"
+#include "image/images.h"
 #include "plot/figures.h"
 
 #include <stdio.h>
 #include <string.h>
 
-int acf_images_recognise(const char *path) { return path && acf_img_recognise(path); }
+int acf_images_recognise(const char *path) { return path && acf_images_is_source(path); }
 
 acf_status acf_images_open(const char *path, const acf_options *o, acf_images **out) {
     ACF_NEED(path);
@@ -19,12 +19,11 @@ acf_status acf_images_open(const char *path, const acf_options *o, acf_images **
     acf_device *dev;
     if (o) ACF_TRY(acf_image_plan_read(o, &plan));
     ACF_TRY(acf_device_open_cpu(o ? (int)acf_options_int(o, "threads") : 0, &dev));
-    acf_status status = acf_img_open(dev, path, &plan, out);
+    acf_status status = acf_images_read(dev, path, &plan, out);
     acf_device_close(dev);
     return status;
 }
 
-void acf_images_free(acf_images *im) { acf_img_free(im); }
 
 acf_status acf_images_shape(const acf_images *im, int64_t *shape) {
     ACF_NEED(im);
@@ -49,7 +48,7 @@ typedef char *(*name_writer)(char out[ACF_IMAGE_NAME_MAX], const acf_images *im,
 static acf_status put_name(name_writer write, const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
     char name[ACF_IMAGE_NAME_MAX];
     ACF_NEED(im);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     if (i < 0 || i >= im->N) return acf_fail(ACF_EUSAGE, "the name of image %lld; there are 0 to %lld", (long long)i, (long long)im->N - 1);
     acf_text t = acf_text_into(out, cap);
     acf_text_add(&t, write(name, im, i));
@@ -57,11 +56,11 @@ static acf_status put_name(name_writer write, const acf_images *im, int64_t i, c
 }
 
 acf_status acf_images_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
-    return put_name(acf_img_name, im, i, out, cap, needed);
+    return put_name(acf_images_write_name, im, i, out, cap, needed);
 }
 
 acf_status acf_images_file_name(const acf_images *im, int64_t i, char *out, size_t cap, size_t *needed) {
-    return put_name(acf_img_file_name, im, i, out, cap, needed);
+    return put_name(acf_images_write_file_name, im, i, out, cap, needed);
 }
 
 /* ---- describing ----------------------------------------------------------------------------------------------------------- */
@@ -90,27 +89,27 @@ static levels levels_of(const acf_images *im) {
 acf_status acf_images_describe(const acf_images *im, char *out, size_t cap, size_t *needed) {
     char first[ACF_IMAGE_NAME_MAX], last[ACF_IMAGE_NAME_MAX], bytes[ACF_NUMBER_MAX];
     ACF_NEED(im);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     const levels l = levels_of(im);
     acf_text t = acf_text_into(out, cap);
-    acf_text_addf(&t, "images:   %lld%s%s\n", (long long)im->N, im->plan.turn ? ", each also turned by 90, 180 and 270 degrees" : "",
-                  im->plan.mirror ? im->plan.turn ? ", and all of these mirrored" : ", each also mirrored" : "");
+    acf_text_addf(&t, "images:   %lld%s%s\n", (long long)im->N, im->plan.rotate ? ", each also turned by 90, 180 and 270 degrees" : "",
+                  im->plan.flip ? im->plan.rotate ? ", and all of these mirrored" : ", each also mirrored" : "");
     acf_text_addf(&t, "size:     %lld x %lld pixels (width, height), %s\n", (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour");
     acf_text_addf(&t, "levels:   %d to %d, %d of %d in use, mean %lld.%02lld\n", l.least, l.most, l.used, 1 << im->bits, (long long)(l.mean / 100),
                   (long long)(l.mean % 100));
     acf_text_addf(&t, "memory:   %s\n", acf_text_bytes(bytes, (uint64_t)(im->N * im->H * im->W * im->C)));
-    acf_text_addf(&t, im->N > 1 ? "names:    %s ... %s\n" : "name:     %s\n", acf_img_name(first, im, 0), acf_img_name(last, im, im->N - 1));
+    acf_text_addf(&t, im->N > 1 ? "names:    %s ... %s\n" : "name:     %s\n", acf_images_write_name(first, im, 0), acf_images_write_name(last, im, im->N - 1));
     if (im->file) acf_text_addf(&t, "left out: %lld files that cannot be read, %lld that are no images by their names\n", (long long)im->broken, (long long)im->other);
     return acf_text_done(&t, needed);
 }
 
 acf_status acf_images_describe_json(const acf_images *im, char *out, size_t cap, size_t *needed) {
     ACF_NEED(im);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     const levels l = levels_of(im);
     json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:i, s:{s:i, s:i, s:i, s:f}, s:b, s:b, s:I, s:I, s:s}", "images", (json_int_t)im->N, "height", (json_int_t)im->H,
                           "width", (json_int_t)im->W, "channels", (json_int_t)im->C, "bits", im->bits, "levels", "least", l.least, "most", l.most,
-                          "used", l.used, "mean", (double)l.mean / 100, "turned", im->plan.turn, "mirrored", im->plan.mirror, "broken", (json_int_t)im->broken, "other",
+                          "used", l.used, "mean", (double)l.mean / 100, "turned", im->plan.rotate, "mirrored", im->plan.flip, "broken", (json_int_t)im->broken, "other",
                           (json_int_t)im->other, "note", acf_text_is_utf8(im->note, strlen(im->note)) ? im->note : "a file with an odd name");
     if (!j) return acf_fail(ACF_EMEMORY, "out of memory: a description of images");
     return acf_json_deliver(j, out, cap, needed);
@@ -145,7 +144,7 @@ static int64_t paint(uint8_t *out, const uint8_t *b, int64_t P, const acf_images
     int64_t hidden = 0;
     for (int64_t k = 0; k < P; k++) {
         for (int c = 0; c < 3; c++)
-            out[3 * k + c] = !b[k] ? hole[im != NULL][c] : im ? acf_image_byte(acf_img_at(im, i % im->N)[k * im->C + (im->C == 3 ? c : 0)], im->bits) : plain[c];
+            out[3 * k + c] = !b[k] ? hole[im != NULL][c] : im ? acf_image_byte(acf_images_at(im, i % im->N)[k * im->C + (im->C == 3 ? c : 0)], im->bits) : plain[c];
         hidden += !b[k];
     }
     return hidden;
@@ -228,10 +227,10 @@ static void draw_rows(uint8_t *pixel, row_text *text, const acf_images *im, cons
     uint8_t *none = pixel + rows * (ways + 1) * inside * 3; /* (P) zeros: nothing is given */
     for (int64_t i = 0; i < rows; i++) {
         char name[ACF_IMAGE_NAME_MAX];
-        const int64_t hidden = paint_inside(pixel, im, acf_img_at(im, i), given ? given + i * P : none);
+        const int64_t hidden = paint_inside(pixel, im, acf_images_at(im, i), given ? given + i * P : none);
         pixel += inside * 3;
         for (int k = 0; k < ways; k++, pixel += inside * 3) paint_inside(pixel, im, completed[k] + i * P * im->C, NULL);
-        if (im->file || im->N == 1) snprintf(text[i][0], MASK_TEXT, "%.100s", acf_img_name(name, im, i));
+        if (im->file || im->N == 1) snprintf(text[i][0], MASK_TEXT, "%.100s", acf_images_write_name(name, im, i));
         else snprintf(text[i][0], MASK_TEXT, "image %lld", (long long)i); /* of an array, whose name would leave no room for the number */
         snprintf(text[i][1], MASK_TEXT, "%d %% hidden", (int)(100.0 * (double)hidden / (double)inside + 0.5));
     }
@@ -272,16 +271,16 @@ acf_status acf_plot_completed(const char *path, const acf_plot_options *o, const
 acf_status acf_plot_images(const char *path, const acf_plot_options *o, const acf_images *im) {
     ACF_NEED(path);
     ACF_NEED(im);
-    const int64_t size = im->H * im->W * im->C, room = acf_max(1, SHEET_PIXELS / (im->H * im->W));
-    const int n = (int)acf_min(acf_min(im->N, room), SHEET_ACROSS * SHEET_DOWN), across = (int)acf_min(n, SHEET_ACROSS);
+    const int64_t size = im->H * im->W * im->C, capacity = acf_max(1, SHEET_PIXELS / (im->H * im->W));
+    const int n = (int)acf_min(acf_min(im->N, capacity), SHEET_ACROSS * SHEET_DOWN), across = (int)acf_min(n, SHEET_ACROSS);
     uint8_t *pixel = acf_alloc((size_t)(n * size), "images");
     char (*name)[ACF_IMAGE_NAME_MAX] = acf_alloc((size_t)n * sizeof *name, "images"), facts[200];
     const char *caption[SHEET_ACROSS * SHEET_DOWN];
     acf_status status = pixel && name ? ACF_OK : ACF_EMEMORY;
     for (int k = 0; status == ACF_OK && k < n; k++) {
         const int64_t i = k * im->N / n; /* evenly spaced */
-        for (int64_t p = 0; p < size; p++) pixel[k * size + p] = acf_image_byte(acf_img_at(im, i)[p], im->bits);
-        caption[k] = acf_img_name(name[k], im, i);
+        for (int64_t p = 0; p < size; p++) pixel[k * size + p] = acf_image_byte(acf_images_at(im, i)[p], im->bits);
+        caption[k] = acf_images_write_name(name[k], im, i);
     }
     snprintf(facts, sizeof facts, "%lld of %lld x %lld pixels, %s%s", (long long)im->N, (long long)im->W, (long long)im->H, im->C == 1 ? "grey" : "colour",
              n < im->N ? "; evenly spaced ones are shown" : "");

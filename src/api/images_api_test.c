@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "data/image_write.h"
+#include "image/image_write.h"
 #include "harness/file_lab.h"
 #include "harness/image_files.h"
 #include "harness/picture.h"
@@ -81,7 +81,7 @@ static void options_do_what_they_say(void **state) {
         int bits;
     } cases[] = {{"image-limit", "2", {2, 8, 8, 1}, 8},        {"image-channels", "colour", {6, 8, 8, 3}, 8}, {"image-crop", "1,2,4,8", {6, 6, 3, 1}, 8},
                  {"image-size", "5x4", {6, 4, 5, 1}, 8},       {"image-size", "16", {6, 16, 16, 1}, 8},       {"image-pad", "32", {6, 32, 32, 1}, 8},
-                 {"image-bits", "3", {6, 8, 8, 1}, 3},         {"image-turn", "true", {24, 8, 8, 1}, 8},     {"image-mirror", "true", {12, 8, 8, 1}, 8},      {"image-centre", "true", {6, 8, 8, 1}, 8}};
+                 {"image-bits", "3", {6, 8, 8, 1}, 3},         {"image-rotate", "true", {24, 8, 8, 1}, 8},     {"image-flip", "true", {12, 8, 8, 1}, 8},      {"image-centre", "true", {6, 8, 8, 1}, 8}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acf_options *o = options(cases[i].name, cases[i].value);
         acf_images *im;

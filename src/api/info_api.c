@@ -1,6 +1,6 @@
 /* What this library is and what it runs on, as JSON for programs and as lines for people. Cheap enough to call at any
  * time: one small file of /proc is read. */
-#include "api/door.h"
+#include "api/argument_checks.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/options.h"
@@ -88,7 +88,7 @@ static void gather(const acf_options *o, facts *f) {
 /* The keys are a promise: scripts and bug reports read them. Add, never rename. */
 acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     facts f;
     gather(o, &f);
     json_t *j =
@@ -103,7 +103,7 @@ acf_status acf_info(const acf_options *o, char *out, size_t cap, size_t *needed)
 /* The same facts, aligned for the eye; the layout is no promise. */
 acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     facts f;
     gather(o, &f);
     char bytes[ACF_NUMBER_MAX];
@@ -122,7 +122,7 @@ acf_status acf_info_text(const acf_options *o, char *out, size_t cap, size_t *ne
 
 acf_status acf_device_remark(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     const char *name = acf_options_text(o, "device");
     acf_choice c = {.kind = ACF_DEVICE_CPU};
     if (strcmp(name, "auto") != 0) ACF_TRY(acf_device_choose(name, true, &c)); /* auto is content with anything: no need to look */
@@ -147,7 +147,7 @@ static const acf_plugin *gpus(int *count, char why[ACF_SENTENCE_MAX]) {
 }
 
 acf_status acf_devices(char *out, size_t cap, size_t *needed) {
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     char cpu[ACF_EXCERPT_MAX], why[ACF_SENTENCE_MAX];
     int count;
     const acf_plugin *p = gpus(&count, why);
@@ -172,7 +172,7 @@ acf_status acf_devices(char *out, size_t cap, size_t *needed) {
 }
 
 acf_status acf_devices_text(char *out, size_t cap, size_t *needed) {
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     char cpu[ACF_EXCERPT_MAX], why[ACF_SENTENCE_MAX], bytes[ACF_NUMBER_MAX];
     int count;
     const acf_plugin *p = gpus(&count, why);

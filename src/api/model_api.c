@@ -1,5 +1,5 @@
 /* Public models and sessions: see acflow.h. Checks at the door, then model/ and infer/. */
-#include "api/door.h"
+#include "api/argument_checks.h"
 #include "infer/session.h"
 #include "model/config.h"
 #include "ops/devices.h"
@@ -13,46 +13,45 @@ static acf_status open_device(const acf_options *o, bool recurrent, acf_device *
     return acf_device_open(acf_options_text(o, "device"), recurrent, (int)acf_options_int(o, "threads"), out);
 }
 
-acf_status acf_door_answers(acf_model *m, const acf_options *o) {
-    const acf_precision precision = o ? (acf_precision)acf_options_choice(o, "answers") : ACF_PRECISION_FLOAT;
+acf_status acf_api_set_query_options(acf_model *m, const acf_options *o) {
+    const acf_precision precision = o ? (acf_precision)acf_options_choice(o, "query-precision") : ACF_PRECISION_FLOAT;
     if (!acf_device_multiplies(m->dev, precision))
-        return acf_fail(ACF_EDEVICE, "the option 'answers' is %s; use answers float",
+        return acf_fail(ACF_EDEVICE, "the option 'query-precision' is %s; use answers float",
                         precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
-    m->answers = precision;
+    m->query_precision = precision;
     m->orders = o ? acf_options_int(o, "orders") : 1;
     if (m->orders > 1 && (m->image || !acf_net_attends(m->net)))
         return acf_fail(ACF_EUSAGE, "the option 'orders' is %lld, but only models of tables with the attention likelihood have orders; leave it out",
                         (long long)m->orders);
     m->log_temperature = o ? log(acf_options_real(o, "image-temperature")) : 0;
-    m->at_once = o && acf_options_bool(o, "image-at-once");
+    m->at_once = o && acf_options_bool(o, "image-single-pass");
     return ACF_OK;
 }
 
-void acf_door_hand_out(acf_model *m, acf_device *dev, acf_model **out) {
+void acf_api_hand_out(acf_model *m, acf_device *dev, acf_model **out) {
     if (m && m->record.known) {
         m->owns_dev = true;
         *out = m;
     } else {
-        acf_fitted_free(m);
+        acf_model_free(m);
         acf_device_close(dev);
     }
 }
 
 /* ---- models ------------------------------------------------------------------------------------------------------------- */
 
-void acf_model_free(acf_model *m) { acf_fitted_free(m); }
 
 acf_status acf_model_save(const acf_model *m, const char *path) {
     ACF_NEED(m);
     ACF_NEED(path);
-    return acf_fitted_save(m, path);
+    return acf_model_write(m, path);
 }
 
 static acf_status load(const char *path, const acf_options *o, bool recurrent, acf_model **out) {
     acf_device *dev;
     acf_model *m;
     ACF_TRY(open_device(o, recurrent, &dev));
-    acf_status status = acf_fitted_load(dev, path, &m);
+    acf_status status = acf_model_read(dev, path, &m);
     if (status) {
         acf_device_close(dev);
         return status;
@@ -69,11 +68,11 @@ acf_status acf_model_load(const char *path, const acf_options *o, acf_model **ou
     ACF_TRY(load(path, o, false, &m));
     /* `auto` chose as if there were no GRUs: what the model is made of is known now. */
     if (m->dev->plugin && (!o || strcmp(acf_options_text(o, "device"), "auto") == 0) && !m->image && acf_net_recurrent(m->config)) {
-        acf_fitted_free(m);
+        acf_model_free(m);
         ACF_TRY(load(path, o, true, &m));
     }
-    acf_status status = acf_door_answers(m, o);
-    if (status) acf_fitted_free(m);
+    acf_status status = acf_api_set_query_options(m, o);
+    if (status) acf_model_free(m);
     else *out = m;
     return status;
 }
@@ -85,73 +84,72 @@ acf_status acf_session_create(const acf_model *m, acf_session **out) {
     ACF_NEED(out);
     acf_session *s;
     ACF_NEED_TABLE(m);
-    ACF_TRY(acf_ask_create(m->dev, m, acf_config_rows(m->encoder->D), &s));
-    acf_status status = acf_ask_precision(s, m->answers);
-    if (status) acf_ask_free(s);
+    ACF_TRY(acf_session_open(m->dev, m, acf_config_rows(m->encoder->D), &s));
+    acf_status status = acf_session_set_precision(s, m->query_precision);
+    if (status) acf_session_free(s);
     else *out = s;
     return status;
 }
 
-void acf_session_free(acf_session *s) { acf_ask_free(s); }
 
-acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out) {
+acf_status acf_session_logp(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
-    return acf_ask_logp(s, t, (acf_question){given, asked}, out);
+    return acf_session_query_logp(s, t, (acf_query){given, target}, out);
 }
 
 acf_status acf_session_cells(acf_session *s, const acf_table *t, double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
-    return acf_ask_cells(s, t, out);
+    return acf_session_query_cells(s, t, out);
 }
 
-acf_status acf_session_surprise(acf_session *s, const acf_table *t, double *logp, double *surprise, uint8_t *given) {
+acf_status acf_session_surprisal(acf_session *s, const acf_table *t, double *logp, double *surprisal, uint8_t *given) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(logp);
-    ACF_NEED(surprise);
-    return acf_ask_surprise(s, t, logp, surprise, given);
+    ACF_NEED(surprisal);
+    return acf_session_query_surprisal(s, t, logp, surprisal, given);
 }
 
-acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
+acf_status acf_session_draw(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, uint64_t seed,
                             uint32_t draw, double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
-    return acf_ask_draw(s, t, (acf_question){given, asked}, seed, draw, out);
+    return acf_session_query_draw(s, t, (acf_query){given, target}, seed, draw, out);
 }
 
-acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out) {
+acf_status acf_session_guess(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
-    return acf_ask_guess(s, t, (acf_question){given, asked}, out);
+    return acf_session_query_guess(s, t, (acf_query){given, target}, out);
 }
 
-acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, double *out) {
+acf_status acf_session_mean(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, double *out) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(out);
-    return acf_ask_mean(s, t, (acf_question){given, asked}, out);
+    return acf_session_query_mean(s, t, (acf_query){given, target}, out);
 }
 
-acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked, uint64_t seed,
+acf_status acf_session_summary(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target, uint64_t seed,
                                int32_t draws, const double *levels, int n_levels, double *mean, double *quantiles) {
     ACF_NEED(s);
     ACF_NEED(t);
     if (n_levels < 0) return acf_fail(ACF_EUSAGE, "acf_session_summary: %d quantiles", n_levels);
     if (n_levels > 0) ACF_NEED(levels);
-    return acf_ask_summary(s, t, (acf_question){given, asked}, seed, draws, levels, n_levels, mean, quantiles);
+    return acf_session_query_summary(s, t, (acf_query){given, target}, seed, draws, levels, n_levels, mean, quantiles);
 }
 
-acf_status acf_session_interval(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *asked,
+acf_status acf_session_interval(acf_session *s, const acf_table *t, const uint8_t *given, const uint8_t *target,
                                 double level, double *mean, double *low, double *high) {
     ACF_NEED(s);
     ACF_NEED(t);
     ACF_NEED(low);
     ACF_NEED(high);
-    return acf_ask_interval(s, t, (acf_question){given, asked}, level, mean, low, high);
+    return acf_session_query_interval(s, t, (acf_query){given, target}, level, mean, low, high);
 }

@@ -110,14 +110,14 @@ static void answers_in_a_precision_that_is_there(void **state) {
     assert_int_equal(acf_model_save(m, path), ACF_OK);
     assert_int_equal(acf_options_create(&o), ACF_OK);
     assert_int_equal(acf_options_set(o, "device", "cpu"), ACF_OK);
-    assert_int_equal(acf_options_set(o, "answers", "float"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "query-precision", "float"), ACF_OK);
     assert_int_equal(acf_model_load(path, o, &again), ACF_OK);
     scores(again, *state, second);
     assert_memory_equal(first, second, sizeof first);
     acf_model_free(again);
-    assert_int_equal(acf_options_set(o, "answers", "tf32"), ACF_OK);
+    assert_int_equal(acf_options_set(o, "query-precision", "tf32"), ACF_OK);
     assert_int_equal(acf_model_load(path, o, &again), ACF_EDEVICE);
-    assert_string_equal(acf_error(), "the option 'answers' is tf32, which needs a GPU; use answers float");
+    assert_string_equal(acf_error(), "the option 'query-precision' is tf32, which needs a GPU; use answers float");
     unlink(path);
     acf_options_free(o);
     acf_model_free(m);

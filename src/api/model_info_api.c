@@ -1,16 +1,16 @@
 /* What a model is, as numbers, as JSON for programs and as lines for people: see acflow.h. */
-#include "api/door.h"
-#include "model/archive.h"
+#include "api/argument_checks.h"
+#include "donors/donors.h"
 #include "model/image_model.h"
 #include "model/paper.h"
 
 #include <string.h>
 
-int64_t acf_model_rows(const acf_model *m) { return m && m->archive ? m->archive->N : 0; }
+int64_t acf_model_rows(const acf_model *m) { return m && m->donors ? m->donors->N : 0; }
 
 int acf_model_rows_by_id(const acf_model *m) {
     for (int64_t i = 0; i < acf_model_rows(m); i++)
-        if (m->archive->id[i] != (uint64_t)i) return 1;
+        if (m->donors->id[i] != (uint64_t)i) return 1;
     return 0;
 }
 
@@ -26,13 +26,12 @@ int32_t acf_model_column_classes(const acf_model *m, int64_t column) {
     return has_column(m, column) ? m->encoder->column[column].classes : -1;
 }
 
-int acf_model_members(const acf_model *m) { return acf_fitted_members(m); }
 
 /* Of all members, without the gaps of their slabs. */
 int64_t acf_model_parameters(const acf_model *m) {
     int64_t n = 0;
     for (; m; m = m->next) {
-        const acf_params *ps = acf_fitted_params(m);
+        const acf_params *ps = acf_model_params(m);
         for (int i = 0; i < ps->n; i++) n += acf_tensor_count(&ps->list[i]->t);
     }
     return n;
@@ -42,7 +41,7 @@ int64_t acf_model_parameters(const acf_model *m) {
 static json_t *member_json(const acf_model *m) {
     json_t *training = NULL, *options = NULL;
     if ((m->record.known && acf_fit_record_to_json(&m->record, &training)) ||
-        acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &options)) {
+        acf_options_to_json(m->config, ACF_OPTIONS_RECORDED, &options)) {
         json_decref(training);
         return NULL;
     }
@@ -77,11 +76,11 @@ static acf_status add_paper(json_t *all, const char *key, paper_text say, const 
 /* The members in output order; each is NULL after a failure, and released by who packs them. */
 acf_status acf_model_info(const acf_model *m, char *out, size_t cap, size_t *needed) {
     ACF_NEED(m);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     acf_status status = ACF_OK;
     json_t *encoder = NULL, *options = NULL, *training = NULL, *all;
     ACF_TRY_DONE(m->image ? acf_image_model_to_json(m, &encoder) : acf_encoder_to_json(m->encoder, &encoder));
-    ACF_TRY_DONE(acf_opts_to_json(m->config, m->image ? ACF_OPTS_IMAGE : ACF_OPTS_RECORDED, &options));
+    ACF_TRY_DONE(acf_options_to_json(m->config, m->image ? ACF_OPTIONS_IMAGE : ACF_OPTIONS_RECORDED, &options));
     if (m->record.known) ACF_TRY_DONE(acf_fit_record_to_json(&m->record, &training));
     all = json_pack("{s:O, s:O, s:I, s:O?}", m->image ? "images" : "columns", m->image ? encoder : json_object_get(encoder, "columns"), "options", options, "parameters",
                     (json_int_t)acf_model_parameters(m), "training", training);
@@ -129,13 +128,13 @@ static bool is_recorded(const acf_model *m, const acf_option *d) {
 
 /* Options of m, a line each; but: only those with another value than there, NULL: all. */
 static acf_status option_lines(const acf_model *m, const acf_options *but, acf_text *t) {
-    for (int i = 0; i < acf_opts_count(m->config); i++) {
-        const acf_option *d = acf_opts_row(m->config, i);
+    for (int i = 0; i < acf_options_count(m->config); i++) {
+        const acf_option *d = acf_options_row(m->config, i);
         char value[PAPER_MAX], other[PAPER_MAX] = "";
         acf_text v = acf_text_into(value, sizeof value), o = acf_text_into(other, sizeof other);
         if (!is_recorded(m, d)) continue;
-        ACF_TRY(acf_opts_write(m->config, d->name, &v));
-        if (but) ACF_TRY(acf_opts_write(but, d->name, &o));
+        ACF_TRY(acf_options_write(m->config, d->name, &v));
+        if (but) ACF_TRY(acf_options_write(but, d->name, &o));
         if (!but || strcmp(value, other) != 0) acf_text_addf(t, "  %-*s %s\n", WIDTH, d->name, value);
     }
     return ACF_OK;
@@ -152,11 +151,11 @@ static acf_status paper_line(const acf_model *m, const char *what, paper_text sa
 
 acf_status acf_model_info_text(const acf_model *m, char *out, size_t cap, size_t *needed) {
     ACF_NEED(m);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     acf_text t = acf_text_into(out, cap);
     acf_text_addf(&t, "parameters: %lld\n", (long long)acf_model_parameters(m));
-    if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_fitted_members(m));
-    if (m->archive) acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n", (long long)acf_model_rows(m));
+    if (m->next) acf_text_addf(&t, "members: %d, whose densities are averaged\n", acf_model_members(m));
+    if (m->donors) acf_text_addf(&t, "rows: %lld, looked up beside the networks and kept in the model's file\n", (long long)acf_model_rows(m));
     for (const acf_model *one = m; one; one = one->next) {
         acf_text_add(&t, "training: ");
         acf_fit_record_text(&one->record, m->image, &t);

@@ -2,7 +2,7 @@
  *
  * The contracts are in acflow.h and not repeated here. Each function checks everything its caller could have got wrong;
  * behind this file arguments are trusted. */
-#include "api/door.h"
+#include "api/argument_checks.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/flags.h"
@@ -14,31 +14,30 @@ const char *acf_version(void) { return ACF_VERSION; }
 
 acf_status acf_options_create(acf_options **out) {
     ACF_NEED(out);
-    return acf_opts_create(acf_option_table, acf_option_count, out);
+    return acf_options_make(acf_option_table, acf_option_count, out);
 }
 
 acf_status acf_options_create_general(acf_options **out) {
     ACF_NEED(out);
-    return acf_opts_create(acf_option_table, acf_option_general, out);
+    return acf_options_make(acf_option_table, acf_option_general, out);
 }
 
 acf_status acf_options_create_reading(acf_options **out) {
     ACF_NEED(out);
-    return acf_opts_create(acf_option_table, acf_option_reading, out);
+    return acf_options_make(acf_option_table, acf_option_reading, out);
 }
 
-void acf_options_free(acf_options *o) { acf_opts_free(o); }
 
 acf_status acf_options_set(acf_options *o, const char *name, const char *value) {
     ACF_NEED(o);
     ACF_NEED(name);
     ACF_NEED(value);
-    return acf_opts_set(o, name, value);
+    return acf_options_set_text(o, name, value);
 }
 
 acf_status acf_options_create_images(acf_options **out) {
     ACF_NEED(out);
-    return acf_opts_create(acf_option_images, acf_option_image_count, out);
+    return acf_options_make(acf_option_images, acf_option_image_count, out);
 }
 
 acf_status acf_options_load(acf_options *o, const char *path) {
@@ -78,21 +77,20 @@ acf_status acf_options_load_flags(acf_options *o, const char *path, const acf_fl
 acf_status acf_options_get(const acf_options *o, const char *name, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
     ACF_NEED(name);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     acf_text t = acf_text_into(out, cap);
-    ACF_TRY(acf_opts_write(o, name, &t));
+    ACF_TRY(acf_options_write(o, name, &t));
     return acf_text_done(&t, needed);
 }
 
 acf_status acf_options_help(const acf_options *o, char *out, size_t cap, size_t *needed) {
     ACF_NEED(o);
-    ACF_NEED_ROOM(out, cap);
+    ACF_NEED_BUFFER(out, cap);
     acf_text t = acf_text_into(out, cap);
-    acf_opts_help(o, &t);
+    acf_options_describe(o, &t);
     return acf_text_done(&t, needed);
 }
 
-int acf_options_count(const acf_options *o) { return o ? acf_opts_count(o) : 0; }
 
 acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out) {
     static const char *const type[] = {[ACF_OPTION_INT] = "int",
@@ -102,9 +100,9 @@ acf_status acf_options_at(const acf_options *o, int i, acf_option_info *out) {
                                        [ACF_OPTION_CHOICE] = "choice"};
     ACF_NEED(o);
     ACF_NEED(out);
-    if (i < 0 || i >= acf_opts_count(o))
-        return acf_fail(ACF_EUSAGE, "acf_options_at: option %d of a set that has %d", i, acf_opts_count(o));
-    const acf_option *d = acf_opts_row(o, i);
+    if (i < 0 || i >= acf_options_count(o))
+        return acf_fail(ACF_EUSAGE, "acf_options_at: option %d of a set that has %d", i, acf_options_count(o));
+    const acf_option *d = acf_options_row(o, i);
     *out = (acf_option_info){d->name, type[d->type], d->standard, d->choices, d->help, d->min, d->max, acf_options_origin(o, d->name) == ACF_FROM_USER};
     return ACF_OK;
 }

@@ -29,7 +29,7 @@ static acf_model *fit(const char *const *more) {
 
 static json_t *all_options(const acf_model *m) {
     json_t *o = NULL;
-    assert_int_equal(acf_opts_to_json(m->config, ACF_OPTS_RECORDED, &o), ACF_OK);
+    assert_int_equal(acf_options_to_json(m->config, ACF_OPTIONS_RECORDED, &o), ACF_OK);
     return o;
 }
 
@@ -51,7 +51,7 @@ static void presets_reach_every_member(void **state) {
     (void)state;
     static const char *const presets[] = {"default", "flow", "paper", "paper-2d", "ar"};
     for (int p = 0; p < 5; p++) {
-        acf_model *m = FIT("preset", presets[p], "members", "3"), *again = NULL;
+        acf_model *m = FIT("preset", presets[p], "ensemble", "3"), *again = NULL;
         char path[64];
         snprintf(path, sizeof path, "/tmp/acflow-paper-%d.safetensors", (int)getpid());
         if (acf_model_save(m, path) || acf_model_load(path, NULL, &again)) fail_msg("%s", acf_error());
@@ -69,17 +69,17 @@ static void presets_reach_every_member(void **state) {
 /* Info has the options of the first, and of the others what differs. */
 static void info_shows_every_member(void **state) {
     (void)state;
-    acf_model *m = FIT("preset", "paper", "members", "2");
+    acf_model *m = FIT("preset", "paper", "ensemble", "2");
     assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
     const char *other = strstr(text, "options of member 2 that differ:\n");
     assert_non_null(other);
     assert_int_equal(strncmp(strchr(other, '\n') + 1, "  seed  ", 8), 0);
     assert_null(strchr(strchr(strchr(other, '\n') + 1, '\n') + 1, '\n')); /* the seed alone */
-    assert_int_equal(acf_opts_set(m->next->config, "dropout", "0.25"), ACF_OK);
+    assert_int_equal(acf_options_set_text(m->next->config, "dropout", "0.25"), ACF_OK);
     assert_int_equal(acf_model_info_text(m, text, sizeof text, NULL), ACF_OK);
     assert_non_null(strstr(strstr(text, "options of member 2 that differ:\n"), "dropout              0.25\n"));
     assert_int_equal(acf_model_info(m, text, sizeof text, NULL), ACF_OK);
-    json_t *j = json_loads(text, 0, NULL), *members = json_object_get(j, "members"),
+    json_t *j = json_loads(text, 0, NULL), *members = json_object_get(j, "ensemble"),
            *second = json_object_get(json_array_get(members, 1), "options");
     assert_true(json_array_size(members) == 2 && json_real_value(json_object_get(second, "dropout")) == 0.25);
     json_decref(j);
@@ -101,15 +101,15 @@ static void expect_lines(acf_model *m, const char *beyond, const char *other) {
 static void what_is_beyond_the_paper_is_said(void **state) {
     (void)state;
     acf_model *m = FIT("preset", "ar", "flow", "");
-    assert_true(m->record.known && m->record.widen == 0 && m->record.soften == 0 &&
-                m->record.refit == ACF_REFIT_NONE && !m->archive && !m->next);
+    assert_true(m->record.known && m->record.scale_factor == 0 && m->record.temperature == 0 &&
+                m->record.refit == ACF_REFIT_NONE && !m->donors && !m->next);
     expect_lines(m, NULL,
                  "other than the paper (in brackets the paper's): likelihood-units 4 (256), components 2 (40), steps "
                  "1 (60000)\n");
     expect_lines(FIT("preset", "paper", "guess-weight", "1"), NULL, "(in brackets the paper's): flow linear (");
-    expect_lines(FIT("preset", "default", "members", "2"), NULL, NULL);
-    expect_lines(FIT("preset", "paper-2d", "members", "2", "dropout", "0.1", "anchor", "2", "refit", "true",
-                     "calibrate", "true", "average", "0.9"),
+    expect_lines(FIT("preset", "default", "ensemble", "2"), NULL, NULL);
+    expect_lines(FIT("preset", "paper-2d", "ensemble", "2", "dropout", "0.1", "gmm", "2", "refit", "true",
+                     "calibrate", "true", "ema", "0.9"),
                  "beyond the paper: Gaussian mixture, dropout, exponential moving average of the weights, calibration "
                  "on held-out cells, 2 ensemble members\n",
                  "guess-weight");
@@ -118,14 +118,14 @@ static void what_is_beyond_the_paper_is_said(void **state) {
 /* Where training has not made use of what it was allowed to, the model is the paper's. */
 static void what_had_no_effect_is_not_said(void **state) {
     (void)state;
-    expect_lines(FIT("preset", "ar", "flow", "", "anchor-rank", "4", "recall", "true", "refit", "true", "calibrate",
+    expect_lines(FIT("preset", "ar", "flow", "", "factors", "4", "donors", "true", "refit", "true", "calibrate",
                      "true", "valid", "0"),
                  NULL, "steps 1 (60000)\n");
 }
 
 static void survives_without_memory(void **state) {
     (void)state;
-    acf_model *m = FIT("preset", "ar", "members", "2", "dropout", "0.1");
+    acf_model *m = FIT("preset", "ar", "ensemble", "2", "dropout", "0.1");
     for (int json = 0; json < 2; json++)
         for (int64_t n = 1;; n++) {
             const int64_t live = acf_alloc_live();

@@ -1,7 +1,7 @@
 /* Public pictures: see acflow.h. Checks at the door, then plot/; for conditional densities also the questions to the model. */
-#include "api/door.h"
+#include "api/argument_checks.h"
 #include "base/arena.h"
-#include "data/frame.h"
+#include "table/table_file.h"
 #include "infer/session_parts.h"
 #include "plot/density.h"
 #include "plot/figures.h"
@@ -27,12 +27,12 @@ static acf_status view(const acf_table *t, const acf_plot_options *o, acf_figure
 
 /* All columns of the file: who looks for holes looks for an id that is missing and a column that is nearly empty, too. */
 static acf_status missing_of_file(const char *path, const acf_plot_options *o, const acf_table *t) {
-    const acf_frame *f = t->frame;
+    const acf_table_file *f = t->file;
     size_t bytes;
     if (!acf_bytes(f->columns, sizeof(double), &bytes) || !acf_bytes(t->N, bytes, &bytes)) return ACF_EMEMORY;
     double *x = acf_alloc(bytes, "the holes of a table");
     acf_figure_column *column = x ? acf_alloc_zero((size_t)f->columns * sizeof *column, "a list of columns") : NULL;
-    acf_status status = column ? acf_frame_pattern(t, x) : ACF_EMEMORY;
+    acf_status status = column ? acf_table_file_pattern(t, x) : ACF_EMEMORY;
     for (int64_t c = 0; column && c < f->columns; c++) column[c].name = f->name[c];
     if (!status) status = acf_figure_missing(path, o, &(acf_figure_table){x, t->N, f->columns, column});
     acf_release(x);
@@ -44,7 +44,7 @@ acf_status acf_plot_missing(const char *path, const acf_plot_options *o, const a
     acf_figure_table f;
     ACF_NEED(path);
     ACF_NEED(t);
-    if (t->frame && (t->frame->csv || t->frame->npy)) return missing_of_file(path, o, t);
+    if (t->file && (t->file->csv || t->file->npy)) return missing_of_file(path, o, t);
     ACF_TRY(view(t, o, &f));
     acf_status status = acf_figure_missing(path, o, &f);
     acf_release((void *)f.column);
@@ -163,9 +163,9 @@ static void find_spike(grid *g, const double *value, int64_t n, const double *so
 }
 
 /* Draws from g->draws on up to n of each row, (n, rows) to value. */
-static acf_status draw_more(grid *g, const acf_table *all, acf_question q, int64_t n, double *memory, double *value) {
+static acf_status draw_more(grid *g, const acf_table *all, acf_query q, int64_t n, double *memory, double *value) {
     for (; g->draws < n; g->draws++) {
-        ACF_TRY(acf_ask_draw(g->s, all, q, 1, (uint32_t)g->draws, memory));
+        ACF_TRY(acf_session_query_draw(g->s, all, q, 1, (uint32_t)g->draws, memory));
         for (int64_t i = 0; i < all->N; i++) value[g->draws * all->N + i] = memory[i * all->D + g->j];
     }
     return ACF_OK;
@@ -209,9 +209,9 @@ static acf_range span_of(grid *g, const acf_table *all, const double *sorted, in
 }
 
 /* Where the densities are, from draws for each row and for nothing given; or the probabilities of few values. */
-static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given, const uint8_t *asked, acf_range *out) {
+static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given, const uint8_t *target, acf_range *out) {
     const int64_t N = all->N, D = all->D;
-    const acf_question q = {given, asked};
+    const acf_query q = {given, target};
     size_t bytes;
     if (!acf_bytes(N * D + N * (2 * DRAWS_MAX + 1), sizeof(double), &bytes)) return ACF_EMEMORY;
     double *drawn = acf_alloc(bytes, "draws"), *value, *sorted;
@@ -235,19 +235,19 @@ static acf_status find_span(grid *g, const acf_table *all, const uint8_t *given,
 }
 
 /* The rows of t and below them an empty one, `times` over, with masks that ask for column j; in one block to release. */
-static acf_status repeat_rows(const grid *g, int times, double **x, uint8_t **given, uint8_t **asked) {
+static acf_status repeat_rows(const grid *g, int times, double **x, uint8_t **given, uint8_t **target) {
     const int64_t N = (g->t->N + 1) * times, D = g->t->D;
     size_t bytes;
     if (!acf_bytes(N * D, sizeof(double) + 2, &bytes)) return ACF_EMEMORY;
     if (!(*x = acf_alloc(bytes, "rows of a question"))) return ACF_EMEMORY;
-    *given = (uint8_t *)(*x + N * D), *asked = *given + N * D;
+    *given = (uint8_t *)(*x + N * D), *target = *given + N * D;
     for (int64_t i = 0; i < N; i++) {
         const int64_t row = i / times;
         for (int64_t k = 0; k < D; k++) {
             const double v = row < g->t->N ? g->t->x[row * D + k] : (double)NAN;
             (*x)[i * D + k] = k == g->j && times > 1 ? g->x[i % times] : v;
             (*given)[i * D + k] = k != g->j && !isnan(v);
-            (*asked)[i * D + k] = k == g->j;
+            (*target)[i * D + k] = k == g->j;
         }
     }
     return ACF_OK;
@@ -257,24 +257,24 @@ static acf_status repeat_rows(const grid *g, int times, double **x, uint8_t **gi
 #define NO_ROW (((uint64_t)1 << 48) - 1)
 static acf_status name_rows(const grid *g, int times, acf_table *all) {
     uint64_t *id = acf_alloc((size_t)all->N * sizeof *id, "rows of a question");
-    for (int64_t i = 0; id && i < all->N; i++) id[i] = i / times < g->t->N ? acf_tab_id(g->t, i / times) : NO_ROW;
+    for (int64_t i = 0; id && i < all->N; i++) id[i] = i / times < g->t->N ? acf_table_row_id(g->t, i / times) : NO_ROW;
     all->id = id;
     return id ? ACF_OK : ACF_EMEMORY;
 }
 
 static acf_status ask_rows(grid *g, int times, acf_range *span) {
     double *x = NULL;
-    uint8_t *given, *asked;
+    uint8_t *given, *target;
     acf_table *all = NULL;
     acf_status status = ACF_OK;
-    ACF_TRY(repeat_rows(g, times, &x, &given, &asked));
-    ACF_TRY_DONE(acf_tab_create(x, NULL, (g->t->N + 1) * times, g->t->D, g->t->column, &all));
+    ACF_TRY(repeat_rows(g, times, &x, &given, &target));
+    ACF_TRY_DONE(acf_table_make(x, NULL, (g->t->N + 1) * times, g->t->D, g->t->column, &all));
     ACF_TRY_DONE(name_rows(g, times, all));
-    if (span) ACF_TRY_DONE(find_span(g, all, given, asked, span));
-    else ACF_TRY_DONE(acf_ask_logp(g->s, all, (acf_question){given, asked}, g->p));
+    if (span) ACF_TRY_DONE(find_span(g, all, given, target, span));
+    else ACF_TRY_DONE(acf_session_query_logp(g->s, all, (acf_query){given, target}, g->p));
     for (int64_t i = 0; !span && i < all->N; i++) g->p[i] = exp(g->p[i]);
 done:
-    acf_tab_free(all);
+    acf_table_free(all);
     acf_release(x);
     return status;
 }

@@ -2,7 +2,7 @@
 #include "acflow.h"
 
 #include "base/arena.h"
-#include "data/table.h"
+#include "table/table.h"
 #include "harness/lab.h"
 #include "harness/picture.h"
 #include "plot/figures.h"
@@ -75,13 +75,13 @@ static void every_figure_is_drawn_from_handles(void **state) {
 /* log p of class k of column 2 in row i of x, or with nothing given, asked one at a time. */
 static double probability(acf_session *s, const double *x, int64_t i, int k, bool nothing) {
     double row[D], lp;
-    uint8_t given[D], asked[D] = {0, 0, 1, 0};
+    uint8_t given[D], target[D] = {0, 0, 1, 0};
     acf_table *t;
     for (int64_t j = 0; j < D; j++) row[j] = nothing ? NAN : x[i * D + j], given[j] = j != 2 && !isnan(row[j]);
     row[2] = k;
     assert_int_equal(acf_table_create(row, NULL, 1, D, classes, names, &t), ACF_OK);
     t->first_id = nothing ? 1000000 : (uint64_t)i; /* its own row is not looked up */
-    assert_int_equal(acf_session_logp(s, t, given, asked, &lp), ACF_OK);
+    assert_int_equal(acf_session_logp(s, t, given, target, &lp), ACF_OK);
     acf_table_free(t);
     return exp(lp);
 }
@@ -219,7 +219,7 @@ static void made_up_tables_are_public(void **state) {
     assert_null(acf_synth_name(-1));
     assert_string_equal(column[7].name, "bmi"); /* the clinic is the last */
     assert_int_equal(columns, 12);
-    const acf_synth_options o = {.seed = 4, .holes = ACF_HOLES_MNAR, .rate = 0.3};
+    const acf_synth_options o = {.seed = 4, .missing = ACF_MISSING_MNAR, .rate = 0.3};
     assert_int_equal(acf_synth_fill("clinic", 500, &o, x, m), ACF_OK);
     assert_int_equal(acf_synth_fill("clinic", 900, &o, y, k), ACF_OK);
     assert_memory_equal(x, y, sizeof x); /* a longer table begins with the shorter one */
@@ -229,7 +229,7 @@ static void made_up_tables_are_public(void **state) {
     assert_int_equal(acf_synth_fill("clinic", -1, NULL, x, NULL), ACF_EUSAGE);
     assert_int_equal(acf_synth_fill(NULL, 1, NULL, x, NULL), ACF_EUSAGE);
     assert_int_equal(acf_synth_columns("nothing", &columns, NULL), ACF_EUSAGE);
-    assert_int_equal(acf_synth_write("rings", 5, &(acf_synth_options){.holes = ACF_HOLES_MCAR, .rate = 1}, "/tmp/never.csv"), ACF_EUSAGE);
+    assert_int_equal(acf_synth_write("rings", 5, &(acf_synth_options){.missing = ACF_MISSING_MCAR, .rate = 1}, "/tmp/never.csv"), ACF_EUSAGE);
     assert_int_equal(acf_synth_write("rings", INT64_MAX, NULL, "/tmp/never.csv"), ACF_EUSAGE);
     assert_int_equal(access("/tmp/never.csv", F_OK), -1);
 }

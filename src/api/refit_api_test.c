@@ -32,7 +32,7 @@ static acf_table *some_table(void) { return acf_fit_lab_table(ROWS, NULL, 0); }
 /* A small network and 12 steps, three of them between validations. */
 static acf_options *options(const char *refit, const char *threads, bool checkpoint) {
     static const char *const common[] = {"steps", "12", "valid-every", "3", "mlp-width", "6", "coupling-units", "5", "likelihood-units", "6", "components", "3", "batch", "32", "flow",
-                                         "linear leaky rnn", "anchor", "0", "lr", "0.01", "warmup", "2", "checkpoint-every", "0", "members", "1", NULL};
+                                         "linear leaky rnn", "gmm", "0", "lr", "0.01", "warmup", "2", "checkpoint-every", "0", "ensemble", "1", NULL};
     return acf_fit_lab_options(common, (const char *const[]){"refit", refit, "threads", threads, checkpoint ? "checkpoint" : NULL, path, "resume", "true", NULL});
 }
 
@@ -122,7 +122,7 @@ static void a_pass_that_will_not_be_is_not_waited_for(void **state) {
     watch w = {0};
     acf_model *m;
     acf_options *o = options("true", "1", false);
-    assert_true(!acf_options_set(o, "anchor", "2") && !acf_options_set(o, "members", "2") && !acf_options_set(o, "lr", "1e-9"));
+    assert_true(!acf_options_set(o, "gmm", "2") && !acf_options_set(o, "ensemble", "2") && !acf_options_set(o, "lr", "1e-9"));
     if (fit(o, &w, &m)) fail_msg("%s", acf_error());
     acf_model_free(m);
     assert_true(w.last[0].member == 2 && w.last[0].step == 12 && w.last[0].best_step == 0 && w.last[1].pass == 0);

@@ -1,7 +1,7 @@
-/* Public made-up tables: see acflow.h; the work is in data/synth.h. */
-#include "api/door.h"
-#include "data/synth.h"
-#include "data/table.h"
+/* Public made-up tables: see acflow.h; the work is in table/synth.h. */
+#include "api/argument_checks.h"
+#include "table/synth.h"
+#include "table/table.h"
 
 const char *acf_synth_name(int set) { return set >= 0 && set < acf_synth_sets_n ? acf_synth_sets[set].name : NULL; }
 const char *acf_synth_about(int set) { return set >= 0 && set < acf_synth_sets_n ? acf_synth_sets[set].about : NULL; }
@@ -21,7 +21,7 @@ static acf_status make(const char *set, int64_t rows, const acf_synth_options *o
     if (!o) o = &none;
     if (rows < 0 || rows > ACF_TABLE_ROWS_MAX)
         return acf_fail(ACF_EUSAGE, "a made-up table of %lld rows; expected 0 to 2^47", (long long)rows);
-    return acf_synth_make(set, o->seed, o->holes, o->rate, out);
+    return acf_synth_make(set, o->seed, o->missing, o->rate, out);
 }
 
 acf_status acf_synth_fill(const char *set, int64_t rows, const acf_synth_options *o, double *x, uint8_t *present) {

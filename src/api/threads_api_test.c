@@ -192,13 +192,13 @@ static void a_file_that_changes_is_noticed(void **state) {
 static acf_model *fit(const acf_table *t, const char *answers) {
     static const char *const set[][2] = {
         {"steps", "2"},   {"likelihood-units", "64"},   {"mlp-width", "64"}, {"threads", "1"},   {"device", "cpu"},
-        {"members", "2"}, {"flow", "linear leaky rnn"}, {"refit", "false"},  {"recall", "false"}};
+        {"ensemble", "2"}, {"flow", "linear leaky rnn"}, {"refit", "false"},  {"donors", "false"}};
     acf_options *o;
     acf_model *m;
     assert_int_equal(acf_options_create(&o), ACF_OK);
     for (size_t k = 0; k < sizeof set / sizeof *set; k++)
         assert_int_equal(acf_options_set(o, set[k][0], set[k][1]), ACF_OK);
-    assert_int_equal(acf_options_set(o, "answers", answers), ACF_OK);
+    assert_int_equal(acf_options_set(o, "query-precision", answers), ACF_OK);
     if (acf_model_fit(t, o, NULL, NULL, &m)) fail_msg("%s", acf_error());
     acf_options_free(o);
     return m;
@@ -254,7 +254,7 @@ static void precision_is_the_sessions(void **state) {
     acf_session *one = NULL, *two = NULL;
     assert_true(!acf_session_create(m, &one) && !acf_session_create(m, &two));
     assert_true(one->dev != two->dev && one->dev != m->dev && one->dev->threads == m->dev->threads);
-    if (acf_cpu_has_bf16()) assert_int_equal(acf_ask_precision(one, ACF_PRECISION_BF16), ACF_OK);
+    if (acf_cpu_has_bf16()) assert_int_equal(acf_session_set_precision(one, ACF_PRECISION_BF16), ACF_OK);
     assert_true(two->dev->precision == ACF_PRECISION_FLOAT && m->dev->precision == ACF_PRECISION_FLOAT);
     acf_session_free(one), acf_session_free(two);
     acf_model_free(m);

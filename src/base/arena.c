@@ -170,13 +170,13 @@ void *acf_arena_alloc(acf_arena *a, size_t bytes) {
         acf_fail(ACF_EMEMORY, "out of memory: %zu bytes asked for at once", bytes);
         return NULL;
     }
-    size_t room = (bytes + REDZONE + align - 1) / align * align;
-    if (room == 0) room = align;
-    if (a->n_blocks == 0 || a->block[a->current].size - a->block[a->current].used < room)
-        if (next_block(a, room) != ACF_OK) return NULL;
+    size_t capacity = (bytes + REDZONE + align - 1) / align * align;
+    if (capacity == 0) capacity = align;
+    if (a->n_blocks == 0 || a->block[a->current].size - a->block[a->current].used < capacity)
+        if (next_block(a, capacity) != ACF_OK) return NULL;
     block *b = &a->block[a->current];
     char *p = b->data + b->used;
-    b->used += room;
+    b->used += capacity;
     size_t used = a->below + b->used;
     if (used > a->high_water) a->high_water = used;
     if (a->mem.host) ASAN_OPEN(p, bytes);

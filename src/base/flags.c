@@ -37,8 +37,8 @@ static acf_status unknown(const reader *r, const char *name) {
     const char *names[NAMES_MAX];
     int n = 0;
     for (int i = 0; i < r->n_flags && n < NAMES_MAX; i++) names[n++] = r->flags[i].name;
-    for (int i = 0; i < acf_opts_count(r->options) && n < NAMES_MAX; i++)
-        names[n++] = acf_opts_row(r->options, i)->name;
+    for (int i = 0; i < acf_options_count(r->options) && n < NAMES_MAX; i++)
+        names[n++] = acf_options_row(r->options, i)->name;
     int near = acf_text_nearest(name, names, n);
     char seen[ACF_EXCERPT_MAX];
     acf_text_excerpt(seen, name);
@@ -75,7 +75,7 @@ static acf_status read_bool(reader *r, const char *name, const char *joined) {
         if (strcmp(next, words[i]) == 0)
             return acf_fail(ACF_EUSAGE, "option '--%s' takes its value joined, but '%s' stands apart; write '--%s%s' or '--%s=%s'", name, next, i < 3 ? "" : "no-",
                             name, name, next);
-    return acf_opts_set(r->options, name, joined ? joined : "true");
+    return acf_options_set_text(r->options, name, joined ? joined : "true");
 }
 
 /* --name or --name=value. */
@@ -89,16 +89,16 @@ static acf_status read_long(reader *r, const char *arg) {
     const char *joined = equals ? equals + 1 : NULL;
     const acf_flag *f = find_flag(r, name);
     if (f) return read_flag(r, f, shown, joined);
-    const acf_option *d = acf_opts_find(r->options, name);
+    const acf_option *d = acf_options_find(r->options, name);
     if (d && d->type == ACF_OPTION_BOOL) return read_bool(r, name, joined);
     if (d) {
         ACF_TRY(take_value(r, shown, joined, &value));
-        return acf_opts_set(r->options, name, value);
+        return acf_options_set_text(r->options, name, value);
     }
-    if (strncmp(name, "no-", 3) == 0 || strncmp(name, "no_", 3) == 0) d = acf_opts_find(r->options, name + 3);
+    if (strncmp(name, "no-", 3) == 0 || strncmp(name, "no_", 3) == 0) d = acf_options_find(r->options, name + 3);
     if (!d || d->type != ACF_OPTION_BOOL) return unknown(r, name);
     if (joined) return acf_fail(ACF_EUSAGE, "option '%s' takes no value", shown);
-    return acf_opts_set(r->options, name + 3, "false");
+    return acf_options_set_text(r->options, name + 3, "false");
 }
 
 /* -x, -x value or -xvalue. */
@@ -146,7 +146,7 @@ static acf_status flag_from_json(acf_options *o, const acf_flag *f, acf_json_sou
     if (json_is_integer(j)) acf_text_addf(&t, "%lld", (long long)json_integer_value(j));
     else if (json_is_real(j)) acf_text_real(number, json_real_value(j));
     else ACF_TRY(acf_json_to_text(from, f->name, j, &text));
-    *out = acf_opts_keep(o, text);
+    *out = acf_options_keep(o, text);
     return *out ? ACF_OK : ACF_EMEMORY;
 }
 
@@ -179,8 +179,8 @@ acf_status acf_flags_from_json(acf_options *o, const acf_flag *flags, int n_flag
                                const json_t *object) {
     const reader r = {.options = o, .flags = flags, .n_flags = n_flags};
     json_t *all = (json_t *)(uintptr_t)object; /* jansson's iteration is not const, but changes nothing */
-    if (n_flags == 0 && n_elsewhere == 0) return acf_opts_from_json(o, from, object, ACF_FROM_FILE);
-    if (!json_is_object(object)) return acf_opts_from_json(o, from, object, ACF_FROM_FILE); /* has the sentence */
+    if (n_flags == 0 && n_elsewhere == 0) return acf_options_from_json(o, from, object, ACF_FROM_FILE);
+    if (!json_is_object(object)) return acf_options_from_json(o, from, object, ACF_FROM_FILE); /* has the sentence */
     acf_status status = ACF_OK;
     const size_t n = (size_t)n_flags + 1;
     json_t *rest = json_copy(all), *member;
@@ -190,10 +190,10 @@ acf_status acf_flags_from_json(acf_options *o, const acf_flag *flags, int n_flag
     if (status == ACF_OK) status = take_flags(o, &r, from, all, rest, text, given);
     if (status == ACF_OK) {
         json_object_foreach(rest, key, member) {
-            if (status == ACF_OK && !acf_opts_find(o, key)) status = check_elsewhere(elsewhere, n_elsewhere, from, key);
+            if (status == ACF_OK && !acf_options_find(o, key)) status = check_elsewhere(elsewhere, n_elsewhere, from, key);
         }
     }
-    if (status == ACF_OK) status = acf_opts_from_json(o, from, rest, ACF_FROM_FILE);
+    if (status == ACF_OK) status = acf_options_from_json(o, from, rest, ACF_FROM_FILE);
     for (int i = 0; status == ACF_OK && i < n_flags; i++)
         if (given[i] && !*flags[i].value) *flags[i].value = text[i];
     acf_release(text);

@@ -26,7 +26,7 @@ static found read_line(char *line) {
     found f = {0};
     int argc = 0;
     for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) f.argv[argc++] = word;
-    assert_int_equal(acf_opts_create(table, 4, &f.options), ACF_OK);
+    assert_int_equal(acf_options_make(table, 4, &f.options), ACF_OK);
     const acf_flag flags[] = {{"output", 'o', 1, &f.output}, {"json", 0, 0, &f.json}};
     f.n_rest = -1;
     f.status = acf_flags_parse(f.options, flags, 2, argc, f.argv, &f.n_rest);
@@ -46,7 +46,7 @@ static void every_spelling_is_read(void **state) {
     assert_int_equal(f.n_rest, 5);
     static const char *const rest[] = {"a.csv", "b.csv", "-", "--epochs", "-z"};
     for (int i = 0; i < 5; i++) assert_string_equal(f.argv[i], rest[i]);
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
 }
 
 static void values_may_begin_with_a_dash(void **state) {
@@ -58,7 +58,7 @@ static void values_may_begin_with_a_dash(void **state) {
     assert_string_equal(f.output, "-x");
     assert_null(f.json);
     assert_int_equal(f.n_rest, 0);
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
 }
 
 static void no_turns_off_and_names_may_begin_with_it(void **state) {
@@ -69,14 +69,14 @@ static void no_turns_off_and_names_may_begin_with_it(void **state) {
     assert_false(acf_options_bool(f.options, "long-format"));
     assert_true(acf_options_bool(f.options, "no-header"));
     assert_int_equal(acf_options_origin(f.options, "long-format"), ACF_FROM_USER);
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
     char joined[] = "--long-format=true -oout --note=";
     f = read_line(joined);
     assert_int_equal(f.status, ACF_OK);
     assert_true(acf_options_bool(f.options, "long-format"));
     assert_string_equal(f.output, "out");
     assert_string_equal(acf_options_text(f.options, "note"), "");
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
 }
 
 static void mistakes_are_named(void **state) {
@@ -106,13 +106,13 @@ static void mistakes_are_named(void **state) {
         assert_int_equal(f.status, ACF_EUSAGE);
         assert_string_equal(acf_error(), bad[i].sentence);
         assert_int_equal(f.n_rest, -1); /* written only on success */
-        acf_opts_free(f.options);
+        acf_options_free(f.options);
     }
     char longest[400] = "--"; /* a name longer than any */
     memset(longest + 2, 'e', 300);
     found f = read_line(longest);
     assert_int_equal(f.status, ACF_EUSAGE);
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
 }
 
 /* A line, then a config file: what the reader found. */
@@ -137,19 +137,19 @@ static void config_files_have_flags_too(void **state) {
     assert_string_equal(f.json, "");
     assert_int_equal(acf_options_int(f.options, "epochs"), 7);
     assert_int_equal(acf_options_origin(f.options, "epochs"), ACF_FROM_FILE);
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
     f = read_both(given, "{\"output\": \"file\", \"json\": false, \"epochs\": 7}"); /* the line wins */
     assert_int_equal(f.status, ACF_OK);
     assert_string_equal(f.output, "line");
     assert_null(f.json);
     assert_int_equal(acf_options_int(f.options, "epochs"), 3);
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
     f = read_both(none, "{\"output\": 12}"); /* numbers as a line would have them */
     assert_string_equal(f.output, "12");
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
     f = read_both(none, "{\"output\": 0.25}");
     assert_string_equal(f.output, "0.25");
-    acf_opts_free(f.options);
+    acf_options_free(f.options);
 }
 
 static void wrong_config_files_are_refused_whole(void **state) {
@@ -171,18 +171,18 @@ static void wrong_config_files_are_refused_whole(void **state) {
         assert_string_equal(acf_error(), bad[i].sentence);
         assert_null(f.output);
         assert_int_equal(acf_options_int(f.options, "epochs"), 10);
-        acf_opts_free(f.options);
+        acf_options_free(f.options);
     }
     static const acf_option table2[] = {{"note", ACF_OPTION_TEXT, 0, 100, "", "any text", NULL, NULL, 0}};
     acf_options *o;
     const char *a = NULL;
     const acf_flag flags[] = {{"save-model", 0, 1, &a}};
     json_t *twice = json_pack("{s:s, s:s}", "save-model", "x", "save_model", "y");
-    assert_int_equal(acf_opts_create(table2, 1, &o), ACF_OK);
+    assert_int_equal(acf_options_make(table2, 1, &o), ACF_OK);
     assert_int_equal(acf_flags_from_json(o, flags, 1, NULL, 0, (acf_json_source){"c.json", ACF_EUSAGE}, twice), ACF_EUSAGE);
     assert_string_equal(acf_error(), "c.json: option 'save-model' is given twice");
     json_decref(twice);
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 ACF_TESTS(flags, cmocka_unit_test(config_files_have_flags_too), cmocka_unit_test(wrong_config_files_are_refused_whole), cmocka_unit_test(every_spelling_is_read), cmocka_unit_test(values_may_begin_with_a_dash),

@@ -116,7 +116,7 @@ static void damaged_text_never_crashes(void **state) {
     char text[sizeof good];
     int refused = 0, taken = 0;
     for (uint32_t i = 0; i < 4000; i++) {
-        acf_place at = {1, i, ACF_STREAM_TEST, 0, 0};
+        acf_rng_counter at = {1, i, ACF_STREAM_TEST, 0, 0};
         memcpy(text, good, sizeof good);
         size_t n = sizeof good - 1;
         if (i < n) n = i; /* each prefix first */

@@ -17,13 +17,13 @@
       "threads to compute with; 0 takes every core available")                                                         \
     X("device", TEXT, 1, 31, "auto", NULL, "ACF_DEVICE", 0,                                                            \
       "what to compute on: auto (a GPU where there is one), cpu, cuda or cuda:N")                                      \
-    X("answers", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, 0,                                                    \
+    X("query-precision", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, 0,                                                    \
       "numbers that questions to a model multiply; on a GPU models with GRUs answer several times as fast in tf32 or bf16, to some 0.01 nats a row") \
     X("orders", INT, 1, 64, "1", NULL, NULL, 0,                                                                        \
       "orders of a row's cells in a model with the attention likelihood: log p averages the densities of so many, and draws take them in turn") \
     X("image-temperature", REAL, 0.05, 2, "1", NULL, NULL, 0,                                                           \
       "draws of images: 1 is what the model holds possible, as often as it does; less keeps to what is most probable, for pictures to look at") \
-    X("image-at-once", BOOL, 0, 0, "false", NULL, NULL, 0,                                                             \
+    X("image-single-pass", BOOL, 0, 0, "false", NULL, NULL, 0,                                                             \
       "asks for all hidden pixels at once, also of a model that learned them in rounds")                               \
     X("log-level", CHOICE, 0, 0, "warn", ACF_LOG_LEVELS, NULL, 0, "least important message that is still shown")
 
@@ -61,8 +61,8 @@
       "pixels that images are scaled to, 64x48 (width, height) or 64; empty leaves them")                              \
     X("image-pad", INT, 0, 32768, "0", NULL, NULL, ACF_OPTION_IMAGE, "zeros around images up to a multiple of so many pixels; 0 is none") \
     X("image-bits", INT, 1, 8, "8", NULL, NULL, ACF_OPTION_IMAGE, "bits of a channel that are kept")                                  \
-    X("image-turn", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken turned by 90, 180 and 270 degrees")     \
-    X("image-mirror", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken mirrored, left for right")            \
+    X("image-rotate", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken turned by 90, 180 and 270 degrees")     \
+    X("image-flip", BOOL, 0, 0, "false", NULL, NULL, 0, "images are also taken mirrored, left for right")            \
     X("image-limit", INT, 0, 281474976710656, "0", NULL, NULL, 0, "images that are read at most; 0 is all")            \
     X("strict", BOOL, 0, 0, "false", NULL, NULL, 0,                                                                    \
       "a folder with an image that cannot be read is refused; else that image is left out")
@@ -73,19 +73,19 @@
       "and rows that are looked up, seconds for most tables; best has more members, larger networks and twice the steps")    \
     X("preset", CHOICE, 0, 0, "default", "default|flow|paper|paper-2d|ar|tiny|mnist|omniglot|celeba64|olivetti|cifar", NULL, ACF_OPTION_BOTH,                       \
       "which set of model sizes to start from; tiny and what follows it are of images")                                                                        \
-    X("encode", CHOICE, 0, 0, "warp", "standard|warp", NULL, ACF_OPTION_RECORDED,                                      \
+    X("encode", CHOICE, 0, 0, "normal-scores", "standard|normal-scores", NULL, ACF_OPTION_RECORDED,                                      \
       "real columns are standardised, or also bent towards a normal distribution")                                     \
     X("dequantise", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                               \
       "rounded values are learned with noise of their own resolution, and answers rounded to it")                      \
     X("flow", TEXT, 0, 1023, "", NULL, NULL, ACF_OPTION_RECORDED,             \
       "transformations in order, such as linear leaky rnn reverse linear: linear, packed, lowrank, leaky, rnn, rnn-shift, coupling, affine, reverse")           \
-    X("anchor", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
+    X("gmm", INT, 0, 64, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
       "Gaussians at most in the mixture that real values are first made normal by; 0 is none")                         \
-    X("anchor-rank", INT, 0, 64, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                 \
+    X("factors", INT, 0, 64, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                 \
       "factors at most of the one Gaussian that stands in its place in a table too wide for it (57 columns and more); 0 is none there") \
-    X("anchor-width", INT, 0, 1024, "32", NULL, NULL, ACF_OPTION_RECORDED,                                              \
+    X("gmm-indicators", INT, 0, 1024, "32", NULL, NULL, ACF_OPTION_RECORDED,                                              \
       "columns up to which that mixture also takes indicators of the categories' classes, categories with few of them first")  \
-    X("likelihood", CHOICE, 0, 0, "set", "ar|gaussian|set|attention", NULL, ACF_OPTION_RECORDED,                        \
+    X("likelihood", CHOICE, 0, 0, "sets", "gru|gaussian|sets|attention", NULL, ACF_OPTION_RECORDED,                        \
       "density behind the transformations: a GRU, one Gaussian, deep sets, or a causal transformer over the cells of a row")  \
     X("mlp-width", INT, 1, 8192, "64", NULL, NULL, ACF_OPTION_RECORDED,                                                \
       "units of a hidden layer in the networks of linear, affine, coupling")                                           \
@@ -99,7 +99,7 @@
     X("rank", INT, 0, 4096, "0", NULL, NULL, ACF_OPTION_RECORDED,                                                      \
       "rank of conditional matrices; 0 is full; unless set, 16 above 32 columns")                                      \
     X("scale-bound", REAL, 0.01, 20, "2", NULL, NULL, ACF_OPTION_RECORDED, "largest log-scale of one transformation")  \
-    X("identity", INT, 0, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                  \
+    X("column-embedding", INT, 0, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED,                                                  \
       "width of the embedding that tells networks their column; 0 is none")                                            \
     X("embedding", INT, 1, 1024, "8", NULL, NULL, ACF_OPTION_RECORDED, "width of the embedding of a category")         \
     X("context-width", INT, 0, 8192, "0", NULL, NULL, ACF_OPTION_RECORDED,                                             \
@@ -107,9 +107,9 @@
     X("context-layers", INT, 0, 7, "2", NULL, NULL, ACF_OPTION_RECORDED, "its hidden layers")                          \
     X("deep-context", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                             \
       "every GRU layer sees the observed values, not only the first")                                                  \
-    X("recall", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                   \
+    X("donors", BOOL, 0, 0, "true", NULL, NULL, ACF_OPTION_RECORDED,                                                   \
       "where held-out cells are for it, unknown cells are also looked up in the rows nearest to theirs; the model's file then holds the rows of the table, of at most 20,000 and 128 columns") \
-    X("members", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
+    X("ensemble", INT, 1, 16, "auto", NULL, NULL, ACF_OPTION_RECORDED | ACF_OPTION_AUTO,                                \
       "models that are fitted to a table from different seeds and answer together, each with the same weight; auto: 3 for "   \
       "fewer than 2,000 rows and at most 56 columns, else 1")
 
@@ -128,11 +128,11 @@
     X("image-embed-deep", INT, 0, 8, "0", NULL, NULL, ACF_OPTION_IMAGE,                                                \
       "residual blocks of each of its coarse maps, down and back, which see an image as a whole; also gaussian's")     \
     X("image-components", INT, 1, 1024, "10", NULL, NULL, ACF_OPTION_IMAGE, "Gaussians in pixelcnn's mixtures")        \
-    X("image-map", CHOICE, 0, 0, "bells", "logit|bells", NULL, ACF_OPTION_IMAGE,                                       \
+    X("image-dequantise", CHOICE, 0, 0, "gaussian", "uniform-logit|gaussian", NULL, ACF_OPTION_IMAGE,                                       \
       "how levels become real numbers: by the logit, or by bells fitted to how often they occur")                      \
     X("image-masks", TEXT, 1, 1023, "paper-mnist", NULL, NULL, ACF_OPTION_IMAGE,                                       \
       "which pixels training hides: a mixture of mcar:P, rect:A-B, left, ..., or its name (acflow plot masks draws it)") \
-    X("image-rounds", INT, 1, 17, "1", NULL, NULL, ACF_OPTION_IMAGE,                                                    \
+    X("image-passes", INT, 1, 17, "1", NULL, NULL, ACF_OPTION_IMAGE,                                                    \
       "rounds in which hidden pixels are learned and drawn, coarse ones first and twice as many known after each, for coherent pictures in large holes; 1 is all at once")
 
 /* Steps are counted in 32 bits where they key random numbers. */
@@ -157,7 +157,7 @@
       "weight matrices shrink by lr times this a step")                                                                \
     X("dropout", REAL, 0, 0.95, "0.05", NULL, NULL, ACF_OPTION_BOTH,                                               \
       "fraction of hidden numbers set to zero in training, in MLPs and between GRU layers")                                                            \
-    X("average", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_BOTH,                                          \
+    X("ema", REAL, 0, 0.999999, "0.998", NULL, NULL, ACF_OPTION_BOTH,                                          \
       "memory of the averaged weights, which the model keeps; 0 is off")                                               \
     X("masks", TEXT, 1, 1023, "partial:1*2 + partial:0.5 + uniform", NULL, NULL, ACF_OPTION_RECORDED,               \
       "which columns are given: a sum of bernoulli:P, uniform, marginal:P, partial:P, joint, each with an optional *WEIGHT; "     \
@@ -189,14 +189,14 @@
       "seconds between checkpoints; 0 writes one only at the beginning, at the end and when training is interrupted, " \
       "-1 only when it is interrupted or memory runs out")                                                             \
     X("resume", BOOL, 0, 0, "false", NULL, NULL, 0, "go on from the checkpoint if there is one")                       \
-    X("start", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                       \
+    X("init-from", TEXT, 0, 4095, "", NULL, NULL, 0,                                                                       \
       "model of images that training starts from; what is not set is as it was there; empty is none")                  \
     X("precision", CHOICE, 0, 0, "float", "float|tf32|bf16", NULL, ACF_OPTION_BOTH,                                \
       "numbers that training steps multiply; tf32 needs a GPU, bf16 a GPU or a CPU with AVX512-BF16; both are faster") \
     X("seed", INT, 0, 9007199254740992, "1", NULL, NULL, ACF_OPTION_BOTH, "what all random numbers come from")
 
 #define ACF_EVAL_OPTIONS(X)                                                                                            \
-    X("eval-hide", REAL, 0, 0.95, "0.2", NULL, NULL, 0, "fraction of the observed cells, or of the images, that an evaluation hides")     \
+    X("eval-rate", REAL, 0, 0.95, "0.2", NULL, NULL, 0, "fraction of the observed cells, or of the images, that an evaluation hides")     \
     X("eval-masks", INT, 0, 1000, "5", NULL, NULL, 0,                                                                  \
       "masks over which the likelihood of hidden cells or pixels is averaged")                                         \
     X("eval-draws", INT, 0, 10000, "20", NULL, NULL, 0,                                                                \

@@ -55,14 +55,14 @@ static int find(const acf_options *o, const char *name) {
     return -1;
 }
 
-const acf_option *acf_opts_find(const acf_options *o, const char *name) {
+const acf_option *acf_options_find(const acf_options *o, const char *name) {
     int i = find(o, name);
     return i < 0 ? NULL : &o->table[i];
 }
 
-const acf_option *acf_opts_row(const acf_options *o, int i) { return &o->table[i]; }
+const acf_option *acf_options_row(const acf_options *o, int i) { return &o->table[i]; }
 
-int acf_opts_count(const acf_options *o) { return o->n; }
+int acf_options_count(const acf_options *o) { return o ? o->n : 0; }
 
 #define NAMES_MAX 256 /* rows of a table that are searched for a name that was meant */
 
@@ -243,7 +243,7 @@ static acf_status start_value(acf_options *o, int i) {
     return ACF_OK;
 }
 
-acf_status acf_opts_create(const acf_option *table, int n, acf_options **out) {
+acf_status acf_options_make(const acf_option *table, int n, acf_options **out) {
     acf_options *o = acf_alloc_zero(sizeof *o + (size_t)n * sizeof o->value[0], "options");
     if (!o) return ACF_EMEMORY;
     o->table = table;
@@ -251,14 +251,14 @@ acf_status acf_opts_create(const acf_option *table, int n, acf_options **out) {
     for (int i = 0; i < n; i++) {
         acf_status status = start_value(o, i);
         if (status == ACF_OK) continue;
-        acf_opts_free(o);
+        acf_options_free(o);
         return status;
     }
     *out = o;
     return ACF_OK;
 }
 
-void acf_opts_free(acf_options *o) {
+void acf_options_free(acf_options *o) {
     if (!o) return;
     for (int i = 0; i < o->n; i++) acf_release(o->value[i].text);
     for (kept *k = o->kept, *next; k; k = next) {
@@ -269,7 +269,7 @@ void acf_opts_free(acf_options *o) {
 }
 
 /* The environment is not asked again: the values are those of o. */
-acf_status acf_opts_copy(const acf_options *o, acf_options **out) {
+acf_status acf_options_copy(const acf_options *o, acf_options **out) {
     acf_options *copy = acf_alloc_zero(sizeof *copy + (size_t)o->n * sizeof copy->value[0], "options");
     if (!copy) return ACF_EMEMORY;
     copy->table = o->table;
@@ -278,14 +278,14 @@ acf_status acf_opts_copy(const acf_options *o, acf_options **out) {
         copy->value[i] = o->value[i];
         copy->value[i].text = o->value[i].text ? acf_alloc_text(o->value[i].text, "an option") : NULL;
         if (!o->value[i].text || copy->value[i].text) continue;
-        acf_opts_free(copy);
+        acf_options_free(copy);
         return ACF_EMEMORY;
     }
     *out = copy;
     return ACF_OK;
 }
 
-const char *acf_opts_keep(acf_options *o, const char *text) {
+const char *acf_options_keep(acf_options *o, const char *text) {
     const size_t n = strlen(text) + 1;
     kept *k = acf_alloc(sizeof *k + n, "an option");
     if (!k) return NULL;
@@ -294,7 +294,7 @@ const char *acf_opts_keep(acf_options *o, const char *text) {
     return k->text;
 }
 
-acf_status acf_opts_set_from(acf_options *o, const char *name, const char *text, acf_origin origin) {
+acf_status acf_options_set_from(acf_options *o, const char *name, const char *text, acf_origin origin) {
     int i = find(o, name);
     if (i < 0) return unknown(o, ACF_EUSAGE, "", name);
     value v;
@@ -303,18 +303,18 @@ acf_status acf_opts_set_from(acf_options *o, const char *name, const char *text,
     return ACF_OK;
 }
 
-acf_status acf_opts_set(acf_options *o, const char *name, const char *text) {
-    return acf_opts_set_from(o, name, text, ACF_FROM_USER);
+acf_status acf_options_set_text(acf_options *o, const char *name, const char *text) {
+    return acf_options_set_from(o, name, text, ACF_FROM_USER);
 }
 
-acf_status acf_opts_set_int(acf_options *o, const char *name, int64_t number, acf_origin origin) {
+acf_status acf_options_set_int(acf_options *o, const char *name, int64_t number, acf_origin origin) {
     char text[ACF_NUMBER_MAX];
     acf_text t = acf_text_into(text, sizeof text);
     acf_text_addf(&t, "%lld", (long long)number);
-    return acf_opts_set_from(o, name, text, origin);
+    return acf_options_set_from(o, name, text, origin);
 }
 
-acf_status acf_opts_write(const acf_options *o, const char *name, acf_text *out) {
+acf_status acf_options_write(const acf_options *o, const char *name, acf_text *out) {
     int i = find(o, name);
     if (i < 0) return unknown(o, ACF_EUSAGE, "", name);
     write_one(&o->table[i], &o->value[i], out);
@@ -374,7 +374,7 @@ static acf_status stage(const acf_options *o, acf_json_source from, json_t *obje
 
 /* Two steps make it all or nothing: values are staged aside, and moved into place only when every one of them is good.
  * Moving can't fail. */
-acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin) {
+acf_status acf_options_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin) {
     if (!json_is_object(object))
         return acf_fail(from.status, "%s: options are an object, like {\"name\": value}", from.name);
     size_t n = (size_t)o->n;
@@ -407,12 +407,12 @@ static json_t *value_to_json(const acf_option *d, const value *v) {
 }
 
 /* The environment counts as a default: it says what this machine is, not what this run should do. */
-static bool wanted(const acf_option *d, const value *v, acf_opts_which which) {
-    if (which == ACF_OPTS_CHANGED) return v->origin >= ACF_FROM_FILE;
-    return which == ACF_OPTS_ALL || (d->flags & (which == ACF_OPTS_IMAGE ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED));
+static bool wanted(const acf_option *d, const value *v, acf_options_which which) {
+    if (which == ACF_OPTIONS_CHANGED) return v->origin >= ACF_FROM_FILE;
+    return which == ACF_OPTIONS_ALL || (d->flags & (which == ACF_OPTIONS_IMAGE ? ACF_OPTION_IMAGE : ACF_OPTION_RECORDED));
 }
 
-acf_status acf_opts_to_json(const acf_options *o, acf_opts_which which, json_t **out) {
+acf_status acf_options_to_json(const acf_options *o, acf_options_which which, json_t **out) {
     json_t *object = json_object();
     for (int i = 0; object && i < o->n; i++) {
         const acf_option *d = &o->table[i];
@@ -452,7 +452,7 @@ static void help_paragraph(const acf_option *d, acf_text *out) {
     acf_text_add(out, ")\n");
 }
 
-void acf_opts_help(const acf_options *o, acf_text *out) {
+void acf_options_describe(const acf_options *o, acf_text *out) {
     for (int i = 0; i < o->n; i++) help_paragraph(&o->table[i], out);
 }
 

@@ -51,40 +51,39 @@ extern const int acf_option_image_count;
 extern const int acf_option_reading; /* and so many any that reads a table or images; the others models and training */
 
 /* A set with every option at its default, or at what the environment says. Keeps table. Gives *out; free it with
- * acf_opts_free. Fails: ACF_EMEMORY, ACF_EUSAGE (a wrong value in the environment). */
-acf_status acf_opts_create(const acf_option *table, int n, acf_options **out);
-void acf_opts_free(acf_options *o); /* NULL is allowed */
+ * acf_options_free. Fails: ACF_EMEMORY, ACF_EUSAGE (a wrong value in the environment). */
+acf_status acf_options_make(const acf_option *table, int n, acf_options **out);
 
-/* Another set with the same values and origins. Gives *out; free it with acf_opts_free. Fails: ACF_EMEMORY. */
-acf_status acf_opts_copy(const acf_options *o, acf_options **out);
+/* Another set with the same values and origins. Gives *out; free it with acf_options_free. Fails: ACF_EMEMORY. */
+acf_status acf_options_copy(const acf_options *o, acf_options **out);
 
 /* A copy of a text that lives as long as the set. NULL and ACF_EMEMORY when there is no memory. */
-const char *acf_opts_keep(acf_options *o, const char *text);
+const char *acf_options_keep(acf_options *o, const char *text);
 
 /* Sets one option from text, as the user's word. Fails: ACF_EUSAGE with the nearest name or the range; ACF_EMEMORY. */
-acf_status acf_opts_set(acf_options *o, const char *name, const char *value);
+acf_status acf_options_set_text(acf_options *o, const char *name, const char *value);
 
 /* The same from an origin of the caller's choice: a preset fills in what nobody nearer has set. */
-acf_status acf_opts_set_from(acf_options *o, const char *name, const char *value, acf_origin origin);
+acf_status acf_options_set_from(acf_options *o, const char *name, const char *value, acf_origin origin);
 
 /* The same with a whole number. */
-acf_status acf_opts_set_int(acf_options *o, const char *name, int64_t value, acf_origin origin);
+acf_status acf_options_set_int(acf_options *o, const char *name, int64_t value, acf_origin origin);
 
 /* Takes an object {"name": value}: all of it or, on failure, nothing. `origin` is FILE or USER.
  * Fails: from.status, ACF_EMEMORY. */
-acf_status acf_opts_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin);
+acf_status acf_options_from_json(acf_options *o, acf_json_source from, const json_t *object, acf_origin origin);
 
 /* Which options to write: every one, those a file or the user set, or those the file of a table model, or of an image model, stores. */
-typedef enum acf_opts_which { ACF_OPTS_ALL, ACF_OPTS_CHANGED, ACF_OPTS_RECORDED, ACF_OPTS_IMAGE } acf_opts_which;
+typedef enum acf_options_which { ACF_OPTIONS_ALL, ACF_OPTIONS_CHANGED, ACF_OPTIONS_RECORDED, ACF_OPTIONS_IMAGE } acf_options_which;
 
-/* The values as an object that acf_opts_from_json reads back exactly. Gives *out. Fails: ACF_EMEMORY. */
-acf_status acf_opts_to_json(const acf_options *o, acf_opts_which which, json_t **out);
+/* The values as an object that acf_options_from_json reads back exactly. Gives *out. Fails: ACF_EMEMORY. */
+acf_status acf_options_to_json(const acf_options *o, acf_options_which which, json_t **out);
 
 /* One value as text. Fails: ACF_EUSAGE (unknown name). */
-acf_status acf_opts_write(const acf_options *o, const char *name, acf_text *out);
+acf_status acf_options_write(const acf_options *o, const char *name, acf_text *out);
 
 /* Help for every option, a paragraph each. */
-void acf_opts_help(const acf_options *o, acf_text *out);
+void acf_options_describe(const acf_options *o, acf_text *out);
 
 /* Typed reading for library code: the name must be in the table with that type (our defect otherwise). Text is
  * borrowed until the option is set again. */
@@ -96,8 +95,7 @@ const char *acf_options_text(const acf_options *o, const char *name);
 acf_origin acf_options_origin(const acf_options *o, const char *name);
 
 /* The definition of a name, with its bounds, or NULL; and row i of the set's table, for those who list them. */
-const acf_option *acf_opts_find(const acf_options *o, const char *name);
-const acf_option *acf_opts_row(const acf_options *o, int i);
-int acf_opts_count(const acf_options *o);
+const acf_option *acf_options_find(const acf_options *o, const char *name);
+const acf_option *acf_options_row(const acf_options *o, int i);
 
 #endif

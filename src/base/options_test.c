@@ -24,30 +24,30 @@ static const acf_json_source from = {"config.json", ACF_EUSAGE};
 
 static int set_up(void **state) {
     unsetenv("ACF_TEST_WORKERS");
-    return acf_opts_create(table, N, (acf_options **)state) == ACF_OK ? 0 : -1;
+    return acf_options_make(table, N, (acf_options **)state) == ACF_OK ? 0 : -1;
 }
 
 static int tear_down(void **state) {
-    acf_opts_free(*state);
+    acf_options_free(*state);
     return 0;
 }
 
 static void assert_value(const acf_options *o, const char *name, const char *expected) {
     char out[64];
     acf_text t = acf_text_into(out, sizeof out);
-    assert_int_equal(acf_opts_write(o, name, &t), ACF_OK);
+    assert_int_equal(acf_options_write(o, name, &t), ACF_OK);
     assert_string_equal(out, expected);
 }
 
 static void assert_refused(acf_options *o, const char *name, const char *value, const char *sentence) {
-    assert_int_equal(acf_opts_set(o, name, value), ACF_EUSAGE);
+    assert_int_equal(acf_options_set_text(o, name, value), ACF_EUSAGE);
     assert_string_equal(acf_error(), sentence);
 }
 
 static acf_status load(acf_options *o, const char *text) {
     json_t *j;
     assert_int_equal(acf_json_parse(from, text, strlen(text), 10000, &j), ACF_OK);
-    acf_status status = acf_opts_from_json(o, from, j, ACF_FROM_FILE);
+    acf_status status = acf_options_from_json(o, from, j, ACF_FROM_FILE);
     json_decref(j);
     return status;
 }
@@ -57,13 +57,13 @@ static void a_number_may_be_auto(void **state) {
     acf_options *o = *state;
     json_t *all;
     assert_int_equal(acf_options_int(o, "rows"), 8);
-    assert_int_equal(acf_opts_set(o, "rows", "auto"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "rows", "auto"), ACF_OK);
     assert_int_equal(acf_options_int(o, "rows"), ACF_INT_AUTO);
     assert_value(o, "rows", "auto");
-    assert_int_equal(acf_opts_to_json(o, ACF_OPTS_CHANGED, &all), ACF_OK);
+    assert_int_equal(acf_options_to_json(o, ACF_OPTIONS_CHANGED, &all), ACF_OK);
     assert_string_equal(json_string_value(json_object_get(all, "rows")), "auto");
-    assert_int_equal(acf_opts_set(o, "rows", "9"), ACF_OK);
-    assert_int_equal(acf_opts_from_json(o, from, all, ACF_FROM_USER), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "rows", "9"), ACF_OK);
+    assert_int_equal(acf_options_from_json(o, from, all, ACF_FROM_USER), ACF_OK);
     json_decref(all);
     assert_value(o, "rows", "auto");
     assert_int_equal(load(o, "{\"rows\": 5}"), ACF_OK); /* farther than the user's word */
@@ -77,12 +77,12 @@ static void a_number_may_be_auto(void **state) {
 /* Values and origins, in memory of its own; every allocation may fail. */
 static void copies_are_like_it(void **state) {
     acf_options *o = *state, *copy = NULL;
-    assert_int_equal(acf_opts_set_from(o, "note", "a preset's", ACF_FROM_PRESET), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "rows", "auto"), ACF_OK);
+    assert_int_equal(acf_options_set_from(o, "note", "a preset's", ACF_FROM_PRESET), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "rows", "auto"), ACF_OK);
     for (int64_t n = 1;; n++) {
         const int64_t live = acf_alloc_live();
         acf_alloc_fail_at(n);
-        acf_status status = acf_opts_copy(o, &copy);
+        acf_status status = acf_options_copy(o, &copy);
         acf_alloc_fail_at(0);
         if (status == ACF_OK) break;
         assert_int_equal(status, ACF_EMEMORY);
@@ -91,13 +91,13 @@ static void copies_are_like_it(void **state) {
     for (int i = 0; i < N; i++) {
         char value[256];
         acf_text t = acf_text_into(value, sizeof value);
-        assert_int_equal(acf_opts_write(o, table[i].name, &t), ACF_OK);
+        assert_int_equal(acf_options_write(o, table[i].name, &t), ACF_OK);
         assert_value(copy, table[i].name, value);
         assert_int_equal(acf_options_origin(copy, table[i].name), acf_options_origin(o, table[i].name));
     }
-    assert_int_equal(acf_opts_set(copy, "note", "another"), ACF_OK);
+    assert_int_equal(acf_options_set_text(copy, "note", "another"), ACF_OK);
     assert_value(o, "note", "a preset's");
-    acf_opts_free(copy);
+    acf_options_free(copy);
 }
 
 static void defaults_come_from_the_table(void **state) {
@@ -115,12 +115,12 @@ static void defaults_come_from_the_table(void **state) {
 
 static void set_reads_every_type(void **state) {
     acf_options *o = *state;
-    assert_int_equal(acf_opts_set(o, "epochs", "1000"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "lr", "3e-4"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "long_format", "yes"), ACF_OK); /* an underscore is a dash */
-    assert_int_equal(acf_opts_set(o, "note", "first"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "note", "gr\xc3\xbc\xc3\x9f"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "device", "cuda"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "epochs", "1000"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "lr", "3e-4"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "long_format", "yes"), ACF_OK); /* an underscore is a dash */
+    assert_int_equal(acf_options_set_text(o, "note", "first"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "note", "gr\xc3\xbc\xc3\x9f"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "device", "cuda"), ACF_OK);
     assert_int_equal(acf_options_int(o, "epochs"), 1000);
     assert_true(acf_options_real(o, "lr") == 3e-4);
     assert_true(acf_options_bool(o, "long-format"));
@@ -154,15 +154,15 @@ static void the_environment_supplies_a_default(void **state) {
     (void)state;
     acf_options *o = NULL;
     setenv("ACF_TEST_WORKERS", "12", 1);
-    assert_int_equal(acf_opts_create(table, N, &o), ACF_OK);
+    assert_int_equal(acf_options_make(table, N, &o), ACF_OK);
     assert_int_equal(acf_options_int(o, "workers"), 12);
     assert_int_equal(acf_options_origin(o, "workers"), ACF_FROM_ENV);
     assert_int_equal(load(o, "{\"workers\": 5}"), ACF_OK); /* a file is nearer */
     assert_int_equal(acf_options_int(o, "workers"), 5);
-    acf_opts_free(o);
+    acf_options_free(o);
     o = NULL;
     setenv("ACF_TEST_WORKERS", "many", 1);
-    acf_status status = acf_opts_create(table, N, &o);
+    acf_status status = acf_options_make(table, N, &o);
     unsetenv("ACF_TEST_WORKERS");
     assert_int_equal(status, ACF_EUSAGE);
     assert_null(o);
@@ -201,12 +201,12 @@ static void a_file_is_taken_whole_or_not_at_all(void **state) {
 
 static void the_user_wins_over_a_file_in_any_order(void **state) {
     acf_options *o = *state;
-    assert_int_equal(acf_opts_set(o, "note", "mine"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "note", "mine"), ACF_OK);
     assert_int_equal(load(o, "{\"note\": \"file\", \"epochs\": 7}"), ACF_OK);
     assert_string_equal(acf_options_text(o, "note"), "mine");
-    assert_int_equal(acf_opts_set(o, "epochs", "8"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "epochs", "8"), ACF_OK);
     assert_int_equal(acf_options_int(o, "epochs"), 8);
-    assert_int_equal(acf_opts_set(o, "epochs", "9"), ACF_OK); /* the later word of the same origin wins */
+    assert_int_equal(acf_options_set_text(o, "epochs", "9"), ACF_OK); /* the later word of the same origin wins */
     assert_int_equal(acf_options_int(o, "epochs"), 9);
 }
 
@@ -215,25 +215,25 @@ static void json_round_trip_is_exact(void **state) {
     char number[ACF_NUMBER_MAX];
     static const double reals[] = {0.1, 1.0 / 3.0, 0.30000000000000004, 5e-324, 1.0 - DBL_EPSILON / 2.0, 0.0};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
-        assert_int_equal(acf_opts_set(o, "lr", acf_text_real(number, reals[i])), ACF_OK);
-        assert_int_equal(acf_opts_set(o, "shift", "-1.7976931348623157e308"), ACF_OK);
-        assert_int_equal(acf_opts_set(o, "note", "\"\\\n\t\xc3\xbc"), ACF_OK);
-        assert_int_equal(acf_opts_set(o, "device", "cpu"), ACF_OK);
+        assert_int_equal(acf_options_set_text(o, "lr", acf_text_real(number, reals[i])), ACF_OK);
+        assert_int_equal(acf_options_set_text(o, "shift", "-1.7976931348623157e308"), ACF_OK);
+        assert_int_equal(acf_options_set_text(o, "note", "\"\\\n\t\xc3\xbc"), ACF_OK);
+        assert_int_equal(acf_options_set_text(o, "device", "cpu"), ACF_OK);
         json_t *j, *back;
         char text[1024];
         size_t needed;
-        assert_int_equal(acf_opts_to_json(o, ACF_OPTS_ALL, &j), ACF_OK);
+        assert_int_equal(acf_options_to_json(o, ACF_OPTIONS_ALL, &j), ACF_OK);
         acf_text t = acf_text_into(text, sizeof text);
         acf_json_write(&t, j, 2);
         assert_int_equal(acf_text_done(&t, &needed), ACF_OK);
         assert_int_equal(acf_json_parse(from, text, needed - 1, sizeof text, &back), ACF_OK);
-        assert_int_equal(acf_opts_create(table, N, &copy), ACF_OK);
-        assert_int_equal(acf_opts_from_json(copy, from, back, ACF_FROM_FILE), ACF_OK);
+        assert_int_equal(acf_options_make(table, N, &copy), ACF_OK);
+        assert_int_equal(acf_options_from_json(copy, from, back, ACF_FROM_FILE), ACF_OK);
         assert_true(acf_options_real(copy, "lr") == reals[i]);
         assert_true(acf_options_real(copy, "shift") == -DBL_MAX);
         assert_string_equal(acf_options_text(copy, "note"), "\"\\\n\t\xc3\xbc");
         assert_int_equal(acf_options_choice(copy, "device"), 1);
-        acf_opts_free(copy);
+        acf_options_free(copy);
         json_decref(j);
         json_decref(back);
     }
@@ -243,14 +243,14 @@ static void json_of_some_options(void **state) {
     acf_options *o = *state;
     char text[256];
     json_t *j;
-    assert_int_equal(acf_opts_set(o, "device", "cpu"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "device", "cpu"), ACF_OK);
     assert_int_equal(load(o, "{\"lr\": 0.5}"), ACF_OK);
-    assert_int_equal(acf_opts_to_json(o, ACF_OPTS_CHANGED, &j), ACF_OK);
+    assert_int_equal(acf_options_to_json(o, ACF_OPTIONS_CHANGED, &j), ACF_OK);
     acf_text t = acf_text_into(text, sizeof text);
     acf_json_write(&t, j, 0);
     assert_string_equal(text, "{\"lr\": 0.5, \"device\": \"cpu\"}");
     json_decref(j);
-    assert_int_equal(acf_opts_to_json(o, ACF_OPTS_RECORDED, &j), ACF_OK);
+    assert_int_equal(acf_options_to_json(o, ACF_OPTIONS_RECORDED, &j), ACF_OK);
     t = acf_text_into(text, sizeof text);
     acf_json_write(&t, j, 0);
     assert_string_equal(text, "{\"epochs\": 10, \"lr\": 0.5, \"note\": \"\"}");
@@ -259,19 +259,19 @@ static void json_of_some_options(void **state) {
 
 static void bounds_can_be_asked_for(void **state) {
     acf_options *o = *state;
-    const acf_option *d = acf_opts_find(o, "epochs");
+    const acf_option *d = acf_options_find(o, "epochs");
     assert_non_null(d);
     assert_true(d->min == 1.0 && d->max == 1000.0);
-    assert_null(acf_opts_find(o, "nothing"));
-    assert_int_equal(acf_opts_count(o), N);
-    assert_ptr_equal(acf_opts_row(o, N - 1), &table[N - 1]);
+    assert_null(acf_options_find(o, "nothing"));
+    assert_int_equal(acf_options_count(o), N);
+    assert_ptr_equal(acf_options_row(o, N - 1), &table[N - 1]);
 }
 
 static void help_tells_all(void **state) {
     acf_options *o = *state;
     char text[4096];
     acf_text t = acf_text_into(text, sizeof text);
-    acf_opts_help(o, &t);
+    acf_options_describe(o, &t);
     assert_int_equal(acf_text_done(&t, NULL), ACF_OK);
     for (int i = 0; i < N; i++) assert_non_null(strstr(text, table[i].help));
     assert_non_null(
@@ -289,14 +289,14 @@ static void memory_may_run_out(void **state) {
     int64_t live = acf_alloc_live();
     for (int64_t n = 1; !made; n++) {
         acf_alloc_fail_at(n);
-        acf_status status = acf_opts_create(table, N, &made);
+        acf_status status = acf_options_make(table, N, &made);
         acf_alloc_fail_at(0);
         if (status != ACF_OK) assert_int_equal(status, ACF_EMEMORY);
         if (status != ACF_OK) assert_int_equal(acf_alloc_live(), live);
     }
-    acf_opts_free(made);
+    acf_options_free(made);
     acf_alloc_fail_at(1);
-    assert_int_equal(acf_opts_set(o, "note", "x"), ACF_EMEMORY);
+    assert_int_equal(acf_options_set_text(o, "note", "x"), ACF_EMEMORY);
     acf_alloc_fail_at(0);
     assert_value(o, "note", "");
     for (int64_t n = 1; n <= 2; n++) {
@@ -313,17 +313,17 @@ static void the_real_table_is_sound(void **state) {
     (void)state;
     acf_options *o;
     unsetenv("ACF_NUM_THREADS");
-    assert_int_equal(acf_opts_create(acf_option_table, acf_option_count, &o), ACF_OK);
+    assert_int_equal(acf_options_make(acf_option_table, acf_option_count, &o), ACF_OK);
     for (int i = 0; i < acf_option_count; i++) {
         const acf_option *d = &acf_option_table[i];
-        assert_ptr_equal(acf_opts_find(o, d->name), d); /* the first of that name */
+        assert_ptr_equal(acf_options_find(o, d->name), d); /* the first of that name */
         assert_null(strchr(d->name, '_'));
         assert_true(strlen(d->name) < 40 && strlen(d->help) > 0);
         assert_int_not_equal(d->help[strlen(d->help) - 1], '.');
         assert_int_equal(d->type == ACF_OPTION_CHOICE, d->choices != NULL);
     }
     assert_int_equal(acf_options_choice(o, "log-level"), ACF_LOG_WARN);
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 #define WITH_SET(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -12,7 +12,7 @@
 
 /* The counter as drawn in rng.h. Row and stream share a word, so a row has 48 bits: five hundred years of a million
  * rows a minute would not use them up. */
-void acf_rng_bits(acf_place at, uint32_t out[4]) {
+void acf_rng_bits(acf_rng_counter at, uint32_t out[4]) {
     uint32_t high = (uint32_t)(at.row >> 32 & 0xffff) << 16 | (at.stream & 0xffff);
     philox4x32_ctr_t ctr = {{(uint32_t)at.row, high, at.column, at.draw}};
     philox4x32_key_t key = {{(uint32_t)at.seed, (uint32_t)(at.seed >> 32)}};
@@ -24,7 +24,7 @@ void acf_rng_bits(acf_place at, uint32_t out[4]) {
 
 /* Philox4x32-10 on LANES neighbouring columns. Written out, because compilers vectorise over lanes only what they see as
  * one loop; the constants are Random123's. */
-static void philox_lanes(acf_place at, uint32_t out[4 * LANES]) {
+static void philox_lanes(acf_rng_counter at, uint32_t out[4 * LANES]) {
     uint32_t a[LANES], b[LANES], c[LANES], d[LANES], key0 = (uint32_t)at.seed, key1 = (uint32_t)(at.seed >> 32);
     for (uint32_t i = 0; i < LANES; i++) {
         a[i] = (uint32_t)at.row;
@@ -45,7 +45,7 @@ static void philox_lanes(acf_place at, uint32_t out[4 * LANES]) {
     for (int i = 0; i < LANES; i++) out[4 * i] = a[i], out[4 * i + 1] = b[i], out[4 * i + 2] = c[i], out[4 * i + 3] = d[i];
 }
 
-void acf_rng_words(acf_place at, int64_t n, uint32_t *out) {
+void acf_rng_words(acf_rng_counter at, int64_t n, uint32_t *out) {
     for (; n >= 4 * LANES; n -= 4 * LANES, out += 4 * LANES, at.column += LANES) philox_lanes(at, out);
     if (n == 0) return;
     uint32_t rest[4 * LANES];
@@ -59,14 +59,14 @@ double acf_rng_unit(uint32_t lo, uint32_t hi) {
     return ((double)bits + 0.5) * 0x1p-52;
 }
 
-double acf_rng_uniform(acf_place at) {
+double acf_rng_uniform(acf_rng_counter at) {
     uint32_t w[4];
     acf_rng_bits(at, w);
     return acf_rng_unit(w[0], w[1]);
 }
 
 /* Only the cosine half is used: the sine would be a second value of the same place, and nobody has a name for it. */
-double acf_rng_normal(acf_place at) {
+double acf_rng_normal(acf_rng_counter at) {
     uint32_t w[4];
     acf_rng_bits(at, w);
     double radius = sqrt(-2.0 * log(acf_rng_unit(w[0], w[1])));
@@ -74,7 +74,7 @@ double acf_rng_normal(acf_place at) {
 }
 
 /* One pass to sum, one to find: K is small (tens), and a cumulative table would need memory. */
-int64_t acf_rng_categorical(acf_place at, const double *weight, int64_t n) {
+int64_t acf_rng_categorical(acf_rng_counter at, const double *weight, int64_t n) {
     double sum = 0.0;
     for (int64_t k = 0; k < n; k++) sum += weight[k];
     if (!(sum > 0.0) || !isfinite(sum)) return -1;
@@ -89,7 +89,7 @@ int64_t acf_rng_categorical(acf_place at, const double *weight, int64_t n) {
     return last; /* rounding left a crumb: the last category that can happen */
 }
 
-int64_t acf_rng_below(acf_place at, int64_t n) {
+int64_t acf_rng_below(acf_rng_counter at, int64_t n) {
     int64_t k = (int64_t)(acf_rng_uniform(at) * (double)n);
     return k < n ? k : n - 1;
 }

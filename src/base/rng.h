@@ -32,8 +32,8 @@ typedef enum acf_stream_id {
     ACF_STREAM_CLUSTER,   /* where clusters start */
     ACF_STREAM_FEATURE,   /* batches and noise of a feature network */
     ACF_STREAM_MEMBER,    /* seeds of a model's members, and whose turn it is to draw */
-    ACF_STREAM_RECALL,    /* cells that are taken from rows looked up */
-    ACF_STREAM_ARCHIVE,   /* rows that an archive learns from */
+    ACF_STREAM_DONOR_DRAW,    /* cells that are taken from rows looked up */
+    ACF_STREAM_DONORS,   /* rows that an archive learns from */
     ACF_STREAM_LEVEL,     /* which of the levels that share a class is written */
     ACF_STREAM_AUGMENT,   /* missing cells that parameter draws are made with */
     ACF_STREAM_POSTERIOR, /* parameter draws */
@@ -43,31 +43,31 @@ typedef enum acf_stream_id {
 } acf_stream_id;
 
 /* Where a number is used. row < 2^48, stream < 2^16. */
-typedef struct acf_place {
+typedef struct acf_rng_counter {
     uint64_t seed;
     uint64_t row;
     uint32_t stream, column, draw;
-} acf_place;
+} acf_rng_counter;
 
 /* The 128 bits of a place. */
-void acf_rng_bits(acf_place at, uint32_t out[4]);
+void acf_rng_bits(acf_rng_counter at, uint32_t out[4]);
 
 /* The first n words of the blocks at columns at.column, at.column + 1, ... : the same bits, sixteen blocks at a time in
  * vector registers, about seven times as fast. */
-void acf_rng_words(acf_place at, int64_t n, uint32_t *out);
+void acf_rng_words(acf_rng_counter at, int64_t n, uint32_t *out);
 
 /* Uniform on the open interval (0, 1): one of 2^52 equally spaced values, symmetric about 1/2. */
-double acf_rng_uniform(acf_place at);
+double acf_rng_uniform(acf_rng_counter at);
 
 /* Standard normal, by Box-Muller on the two halves of the 128 bits; |value| < 8.7. */
-double acf_rng_normal(acf_place at);
+double acf_rng_normal(acf_rng_counter at);
 
 /* Index k with probability weight[k] / sum(weight), n >= 1; weights >= 0, not all zero. Where they sum to zero or to
  * something not finite, -1. */
-int64_t acf_rng_categorical(acf_place at, const double *weight, int64_t n);
+int64_t acf_rng_categorical(acf_rng_counter at, const double *weight, int64_t n);
 
 /* Uniform integer in [0, n), n >= 1, without modulo bias worth mentioning (n < 2^32: bias below 2^-32). */
-int64_t acf_rng_below(acf_place at, int64_t n);
+int64_t acf_rng_below(acf_rng_counter at, int64_t n);
 
 /* Turns 64 bits into a uniform on (0, 1): never 0, never 1. */
 double acf_rng_unit(uint32_t lo, uint32_t hi);

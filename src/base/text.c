@@ -24,8 +24,8 @@ acf_text acf_text_into(char *out, size_t cap) {
 /* Counts always, copies what fits. The NUL is kept behind the last byte that did, so a cut text is still a string. */
 void acf_text_add_bytes(acf_text *t, const char *s, size_t n) {
     if (t->len + 1 < t->cap) {
-        size_t room = t->cap - 1 - t->len;
-        size_t fits = n < room ? n : room;
+        size_t capacity = t->cap - 1 - t->len;
+        size_t fits = n < capacity ? n : capacity;
         memcpy(t->out + t->len, s, fits);
         t->out[t->len + fits] = '\0';
     }
@@ -36,10 +36,10 @@ void acf_text_add(acf_text *t, const char *s) { acf_text_add_bytes(t, s, strlen(
 
 /* vsnprintf has the same contract as the writer: it returns the length it wanted and ends what it cut. */
 void acf_text_addf(acf_text *t, const char *fmt, ...) {
-    size_t room = t->len < t->cap ? t->cap - t->len : 0;
+    size_t capacity = t->len < t->cap ? t->cap - t->len : 0;
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(room ? t->out + t->len : NULL, room, fmt, ap);
+    int n = vsnprintf(capacity ? t->out + t->len : NULL, capacity, fmt, ap);
     va_end(ap);
     if (n > 0) t->len += (size_t)n;
 }
@@ -98,7 +98,7 @@ bool acf_text_is_utf8(const char *s, size_t n) {
 /* A value quoted in a sentence may come from a file that someone else wrote; an escape sequence in it could repaint the
  * terminal of whoever reads the message. */
 char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s) {
-    const size_t room = ACF_EXCERPT_MAX - sizeof "...";
+    const size_t capacity = ACF_EXCERPT_MAX - sizeof "...";
     size_t left = strlen(s), len = 0;
     while (left > 0) {
         size_t n = acf_text_utf8_char(s, left);
@@ -107,7 +107,7 @@ char *acf_text_excerpt(char out[ACF_EXCERPT_MAX], const char *s) {
         bool show = n > 1 ? !(first == 0xc2 && (unsigned char)s[1] < 0xa0) : n == 1 && first >= 0x20 && first != 0x7f;
         if (n == 0) n = 1;
         size_t add = show ? n : 1;
-        if (len + add > room) break;
+        if (len + add > capacity) break;
         memcpy(out + len, show ? s : "?", add);
         len += add;
         s += n;

@@ -47,10 +47,10 @@ static void in_flags(const char *from, char *out, size_t cap) {
 }
 
 char *cli_in_flags(char *text) {
-    const size_t room = text ? strlen(text) + 1 : 0;
-    char *out = text ? malloc(room) : NULL;
+    const size_t capacity = text ? strlen(text) + 1 : 0;
+    char *out = text ? malloc(capacity) : NULL;
     if (!out) return text;
-    in_flags(text, out, room);
+    in_flags(text, out, capacity);
     free(text);
     return out;
 }

@@ -70,7 +70,7 @@ static void put_option_value(const acf_option_info *d) {
     static const struct {
         const char *name, *words;
     } texts[] = {{"device", "auto|cpu|cuda"}, {"separator", "auto|tab|space"}, {"quote", "auto|none"}};
-    static const char *const files[] = {"schema", "checkpoint", "start", NULL};
+    static const char *const files[] = {"schema", "checkpoint", "init-from", NULL};
     const char *words = d->choices;
     if (strcmp(d->type, "bool") == 0) return;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

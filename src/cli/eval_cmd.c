@@ -8,7 +8,7 @@
 static const char *output, *model_path, *shown_path, *json, *log_path, *mask, *truth_path, *features;
 static const cli_flag flags[] = {
     {"model", 'm', "FILE", "score this model as it is, instead of fitting one to what is not hidden", &model_path},
-    {"holes", 0, "FILE", "the same table with holes: its missing cells are asked for, instead of hiding some at random", &shown_path},
+    {"masked", 0, "FILE", "the same table with holes: its missing cells are asked for, instead of hiding some at random", &shown_path},
     {"json", 0, NULL, "everything as JSON", &json},
     {"mask", 0, "MASK", "of images, what is hidden: a mixture, or a PNG whose white is; else what the model was trained with", &mask},
     {"truth", 0, "IMAGES", "the true images: what is evaluated are completed ones, as acflow impute writes them, or others of the same names", &truth_path},
@@ -27,8 +27,8 @@ static const cli_page page = {
     "Of images: sets a fifth of them aside and fits to the others, or takes --model. Likelihood of what masks hide and of whole images; PSNR,\n"
     "squared error, precision and recall of best guess, draws and their mean, beside the mean image and a smooth filling.",
     "  acflow eval patients.csv\n"
-    "  acflow eval patients.csv --eval-hide 0.5 --json -o report.json\n"
-    "  acflow eval truth.csv --holes holes.csv --model m.safetensors\n"
+    "  acflow eval patients.csv --eval-rate 0.5 --json -o report.json\n"
+    "  acflow eval truth.csv --masked holes.csv --model m.safetensors\n"
     "  acflow eval test/ --model faces.safetensors --mask left\n"
     "  acflow eval completed/ --truth test/ --mask left\n"
     "  acflow eval draws1.npy draws2.npy --features real.npy\n",
@@ -38,7 +38,7 @@ static const cli_page page = {
 static void say_hidden(const cli_job *job) {
     acf_option_info d;
     for (int i = 0; shown_path && i < acf_options_count(job->o) && acf_options_at(job->o, i, &d) == ACF_OK; i++)
-        if (d.given && strcmp(d.name, "eval-hide") == 0) cli_say(CLI_WARN, "--eval-hide has no effect: --holes says which cells are hidden");
+        if (d.given && strcmp(d.name, "eval-rate") == 0) cli_say(CLI_WARN, "--eval-rate has no effect: --masked says which cells are hidden");
 }
 
 static int score(cli_job *job, const char *path) {
@@ -66,7 +66,7 @@ static int score(cli_job *job, const char *path) {
 /* Images, or what was made of them. */
 static int score_pictures(cli_job *job, char **argv) {
     const cli_eval_wish what = {model_path, mask, truth_path, features, log_path, output, json != NULL};
-    if (shown_path) return cli_usage("eval", "--holes is for tables; images have --mask");
+    if (shown_path) return cli_usage("eval", "--masked is for tables; images have --mask");
     if (features && (model_path || mask || truth_path)) return cli_usage("eval", "--features stands alone: it takes files of features, no model, mask or truth");
     if (features) return cli_eval_features(job, &what, (const char *const *)argv, job->n_rest);
     if (truth_path && model_path) return cli_usage("eval", "--truth is for images that are completed already, --model for those that it completes; give one of them");
@@ -77,7 +77,7 @@ static int score_pictures(cli_job *job, char **argv) {
 static int check(const cli_job *job, char **argv) {
     int code = 0;
     for (int i = 0; i < job->n_rest && !code; i++) {
-        const cli_file files[] = {{CLI_READS, "the input", argv[i]}, {CLI_READS, "--model", model_path}, {CLI_READS, "--holes", shown_path}, {CLI_READS, "--mask", cli_mask_file(mask)},
+        const cli_file files[] = {{CLI_READS, "the input", argv[i]}, {CLI_READS, "--model", model_path}, {CLI_READS, "--masked", shown_path}, {CLI_READS, "--mask", cli_mask_file(mask)},
                                   {CLI_READS, "--truth", truth_path}, {CLI_READS, "--features", features}, {CLI_WRITES, "-o", cli_destination(output)},
                                   {CLI_WRITES, "--log", log_path}};
         code = cli_check_files(job, files, 8);

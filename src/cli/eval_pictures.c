@@ -14,7 +14,7 @@ static int put_report(const cli_eval_wish *what, const acf_image_evaluation *e) 
 static int fit_others(cli_job *job, const cli_eval_wish *what, acf_images **im, acf_images **learned, acf_model **m) {
     char share[64] = "", seed[32] = "";
     acf_images *rest = NULL;
-    if (acf_options_get(job->o, "eval-hide", share, sizeof share, NULL) != ACF_OK || acf_options_get(job->o, "seed", seed, sizeof seed, NULL) != ACF_OK ||
+    if (acf_options_get(job->o, "eval-rate", share, sizeof share, NULL) != ACF_OK || acf_options_get(job->o, "seed", seed, sizeof seed, NULL) != ACF_OK ||
         acf_images_split(*im, strtod(share, NULL), strtoull(seed, NULL, 10), learned, &rest) != ACF_OK) return cli_failed("eval");
     acf_images_free(*im);
     *im = rest;

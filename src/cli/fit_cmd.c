@@ -25,7 +25,7 @@ static const cli_page page = {
     "  acflow fit big.csv.gz -o m.safetensors --steps 50000      ^C ends it and keeps m.safetensors.checkpoint;\n"
     "  acflow fit big.csv.gz -o m.safetensors --steps 50000 --resume      goes on from there\n"
     "  acflow fit faces/ --preset tiny --image-size 32 -o faces.safetensors\n"
-    "  acflow fit more/ --start faces.safetensors --seed 2 -o better.safetensors      from a model on\n",
+    "  acflow fit more/ --init-from faces.safetensors --seed 2 -o better.safetensors      from a model on\n",
     CLI_ALL};
 
 /* Trains, then saves; the checkpoint has done its service once the model is there. */
@@ -39,7 +39,7 @@ static int fit(cli_job *job, const char *path) {
     if (!code) code = cli_fit_table(job, t, valid, log_path, &m);
     if (!code && acf_model_save(m, output) != ACF_OK) code = cli_failed("fit");
     if (!code && !job->quiet && acf_model_rows(m))
-        fprintf(stderr, "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-recall leaves them out.\n", output,
+        fprintf(stderr, "Rows like their own tell more of unknown cells, so the model looks them up: %s holds all %lld rows of the table. --no-donors leaves them out.\n", output,
                 (long long)acf_model_rows(m));
     if (!code) cli_drop_state(job);
     acf_model_free(m);

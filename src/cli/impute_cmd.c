@@ -92,12 +92,12 @@ static bool needs_model(const acf_table *t) {
     const double *x = acf_table_values(t);
     bool missing = false;
     for (int64_t i = 0; !missing && i < acf_table_rows(t) * acf_table_columns(t); i++) missing = isnan(x[i]);
-    return missing && acf_table_holes(t) > 0;
+    return missing && acf_table_missing(t) > 0;
 }
 
 /* Which holes will stay, before hours of training. */
 static int say_left(const acf_table *t) {
-    char *text = cli_text("impute", (cli_writer)acf_table_left, t);
+    char *text = cli_text("impute", (cli_writer)acf_table_unfilled, t);
     if (!text) return acf_status_exit(acf_error_status());
     if (*text) cli_say(CLI_WARN, "%s", text);
     free(text);
@@ -110,7 +110,7 @@ static int say_table(const cli_job *job, const acf_table *t, bool given) {
     if (given) cli_say_warnings(t);
     else if (!cli_show_table(job, t)) return acf_status_exit(acf_error_status());
     int code = say_left(t);
-    if (!code && !job->quiet && acf_table_holes(t) == 0)
+    if (!code && !job->quiet && acf_table_missing(t) == 0)
         fprintf(stderr, "There is nothing to fill in: the table is copied as it is%s.\n", given || save_path ? "" : ", and no model is fitted");
     return code;
 }
@@ -143,7 +143,7 @@ static int impute(cli_job *job, const char *path, const plan *p) {
     if (!code && save_path && acf_model_save(m, save_path) != ACF_OK) code = cli_failed("impute");
     if (!code && job->own_state) cli_drop_state(job);
     if (!code) code = write_all(needed ? m : NULL, t, p);
-    if (!code) cli_say(CLI_INFO, "%lld cells filled in %lld rows", (long long)acf_table_holes(t), (long long)acf_table_rows(t));
+    if (!code) cli_say(CLI_INFO, "%lld cells filled in %lld rows", (long long)acf_table_missing(t), (long long)acf_table_rows(t));
     acf_model_free(m);
     acf_table_free(t);
     return code;

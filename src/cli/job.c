@@ -87,14 +87,14 @@ int cli_show_page(const cli_page *page, const cli_flag *flags, int n_flags) {
 /* Every flag and option that some command has, under the first that has it: what a config file may have for another. Gives *out, for free(); its
  * names are the library's and the commands' own. -1: no memory. */
 static int all_names(acf_elsewhere **out) {
-    int n = 0, room = 0;
+    int n = 0, capacity = 0;
     *out = NULL;
     for (const cli_command *const *c = cli_commands; *c; c++) {
         acf_options *o;
         acf_option_info d;
         if (cli_page_options((*c)->page, &o) != ACF_OK) return -1;
-        room += (*c)->n_flags + acf_options_count(o);
-        acf_elsewhere *more = realloc(*out, (size_t)room * sizeof *more);
+        capacity += (*c)->n_flags + acf_options_count(o);
+        acf_elsewhere *more = realloc(*out, (size_t)capacity * sizeof *more);
         if (more) *out = more;
         for (int i = 0; more && i < (*c)->n_flags; i++) more[n++] = (acf_elsewhere){(*c)->flags[i].name, (*c)->name};
         for (int i = 0; more && i < acf_options_count(o) && acf_options_at(o, i, &d) == ACF_OK; i++) more[n++] = (acf_elsewhere){d.name, (*c)->name};

@@ -106,7 +106,7 @@ static int refuse(const char *command, const cli_file *a, const cli_file *b) {
 enum { OPTION_FILES = 3 };
 
 int cli_check_files(const cli_job *job, const cli_file *files, int n) {
-    static const cli_file named[OPTION_FILES] = {{CLI_READS, "--schema", "schema"}, {CLI_READS, "--start", "start"}, {CLI_WRITES, "--checkpoint", "checkpoint"}};
+    static const cli_file named[OPTION_FILES] = {{CLI_READS, "--schema", "schema"}, {CLI_READS, "--init-from", "init-from"}, {CLI_WRITES, "--checkpoint", "checkpoint"}};
     char text[OPTION_FILES][4096];
     cli_file all[CLI_FLAGS_MAX + 1 + OPTION_FILES];
     int count = 0, code = 0;

@@ -59,7 +59,7 @@ static void close_work(work *w) {
 }
 
 /* Numbers asked for of image i. */
-static int64_t asked(const work *w, int64_t i) {
+static int64_t target(const work *w, int64_t i) {
     int64_t n = 0;
     for (int64_t p = 0; p < w->P; p++) n += !w->given || !w->given[i * w->P + p];
     return n * w->shape[3];
@@ -230,7 +230,7 @@ static int put_scores(const work *w, FILE *f) {
         char name[400] = "";
         if (acf_images_name(w->im, i, name, sizeof name, NULL) != ACF_OK) code = cli_failed(w->command);
         cli_put_field(f, name);
-        fprintf(f, ",%.9g,%.6g\n", lp[i], -lp[i] / ((double)asked(w, i) * LOG2));
+        fprintf(f, ",%.9g,%.6g\n", lp[i], -lp[i] / ((double)target(w, i) * LOG2));
     }
     free(lp);
     return code;

@@ -45,7 +45,7 @@ static int mark_columns(const acf_table *t, const char *list, uint8_t *mark) {
 }
 
 /* The question for every row; masks of rows x columns. */
-static int ask(const acf_table *t, uint8_t *given, uint8_t *asked) {
+static int ask(const acf_table *t, uint8_t *given, uint8_t *target) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
     uint8_t *g = calloc((size_t)D, 2), *u = g ? g + D : NULL;
     int code = g ? 0 : cli_no_memory("the columns");
@@ -55,18 +55,18 @@ static int ask(const acf_table *t, uint8_t *given, uint8_t *asked) {
         if (!of_text) u[j] = !g[j];
         if (g[j] && u[j]) code = cli_usage("score", "column '%s' is both given and asked for", acf_table_name(t, j));
     }
-    for (int64_t i = 0; !code && i < N; i++) memcpy(given + i * D, g, (size_t)D), memcpy(asked + i * D, u, (size_t)D);
+    for (int64_t i = 0; !code && i < N; i++) memcpy(given + i * D, g, (size_t)D), memcpy(target + i * D, u, (size_t)D);
     free(g);
     return code;
 }
 
 /* Is a cell of row i present that is asked for? A row without one has nothing that could be unusual: its log p, of nothing, would be 0, and sort as the
  * most probable. */
-static bool is_scored(const acf_table *t, const uint8_t *asked, size_t i) {
+static bool is_scored(const acf_table *t, const uint8_t *target, size_t i) {
     const size_t D = (size_t)acf_table_columns(t);
     const double *x = acf_table_values(t) + i * D;
     for (size_t j = 0; j < D; j++)
-        if (asked[i * D + j] && !isnan(x[j])) return true;
+        if (target[i * D + j] && !isnan(x[j])) return true;
     return false;
 }
 
@@ -88,7 +88,7 @@ static int score_rows(acf_session *s, const acf_table *t, FILE *f) {
 /* ---- cells ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct found {
-    double logp, surprise;
+    double logp, surprisal;
     int64_t cell;
     char *text; /* as the file has it; owned */
 } found;
@@ -96,7 +96,7 @@ typedef struct found {
 /* What looks most wrong first; of equals, as in the table. */
 static int by_surprise(const void *a, const void *b) {
     const found *p = a, *q = b;
-    if (p->surprise != q->surprise) return p->surprise > q->surprise ? -1 : 1;
+    if (p->surprisal != q->surprisal) return p->surprisal > q->surprisal ? -1 : 1;
     return (p->cell > q->cell) - (p->cell < q->cell);
 }
 
@@ -145,23 +145,23 @@ static void put_value(FILE *f, const acf_table *t, int64_t j, double v) {
 /* What was expected of the listed cells, from those that their row was given: those of different rows are asked for together, so rounds are few. to: mean, low and high. */
 static int expect(acf_session *s, const acf_table *t, const found *list, size_t n, const uint8_t *given, double *memory, double (*to)[3]) {
     const int64_t N = acf_table_rows(t), D = acf_table_columns(t);
-    uint8_t *asked = malloc((size_t)(N * D)), *done = calloc(n + 1, 1);
-    int code = asked && done ? 0 : cli_no_memory("the scores");
+    uint8_t *target = malloc((size_t)(N * D)), *done = calloc(n + 1, 1);
+    int code = target && done ? 0 : cli_no_memory("the scores");
     for (size_t left = n; left && !code;) {
-        memset(asked, 0, (size_t)(N * D));
+        memset(target, 0, (size_t)(N * D));
         for (size_t k = 0; k < n; k++) {
             const int64_t row = list[k].cell / D * D;
             bool taken = false;
-            for (int64_t j = 0; j < D; j++) taken |= asked[row + j];
-            if (!done[k] && !taken) asked[list[k].cell] = 1, done[k] = 2, left--;
+            for (int64_t j = 0; j < D; j++) taken |= target[row + j];
+            if (!done[k] && !taken) target[list[k].cell] = 1, done[k] = 2, left--;
         }
-        if (acf_session_interval(s, t, given, asked, 0.9, memory, memory + N * D, memory + 2 * N * D) != ACF_OK)
+        if (acf_session_interval(s, t, given, target, 0.9, memory, memory + N * D, memory + 2 * N * D) != ACF_OK)
             code = cli_failed("score");
         for (size_t k = 0; k < n; k++)
             if (done[k] == 2)
                 for (int e = 0; e < 3; e++) to[k][e] = memory[e * N * D + list[k].cell], done[k] = 1;
     }
-    free(asked);
+    free(target);
     free(done);
     return code;
 }
@@ -173,7 +173,7 @@ static void put_cell(FILE *f, const acf_table *t, const found *c, const double e
     fputc(',', f);
     cli_put_field(f, c->text ? c->text : "");
     for (int e = 0; e < 3; e++) put_value(f, t, j, acf_table_classes(t, j) && e ? (double)NAN : expected[e]);
-    fprintf(f, ",%.6g,%.6g\n", c->logp, c->surprise);
+    fprintf(f, ",%.6g,%.6g\n", c->logp, c->surprisal);
 }
 
 static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *f) {
@@ -183,7 +183,7 @@ static int score_cells(acf_session *s, const acf_table *t, long long top, FILE *
     uint8_t *given = malloc((size_t)size);
     size_t n = 0;
     int code = lp && list && given ? 0 : cli_no_memory("the scores");
-    if (!code && acf_session_surprise(s, t, lp, lp + size, given) != ACF_OK) code = cli_failed("score");
+    if (!code && acf_session_surprisal(s, t, lp, lp + size, given) != ACF_OK) code = cli_failed("score");
     for (int64_t k = 0; !code && k < size; k++)
         if (!isnan(lp[k])) list[n++] = (found){lp[k], lp[size + k], k, NULL};
     if (!code) qsort(list, n, sizeof *list, by_surprise);

@@ -9,8 +9,8 @@ static const cli_flag flags[] = {
     {"output", 'o', "FILE", "where the table goes; - or nothing is standard output", &output},
     {"rows", 'n', "N", "how many rows (1000)", &rows_text},
     {"seed", 0, "N", "what the random numbers come from (1)", &seed_text},
-    {"holes", 0, "KIND", "none; mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself (none; mcar where there is a --rate)", &holes_text, "none|mcar|mar|mnar"},
-    {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2); without --holes they are anywhere", &rate_text},
+    {"mechanism", 0, "KIND", "none; mcar: anywhere; mar: depending on what is always seen; mnar: depending on the hidden value itself (none; mcar where there is a --rate)", &holes_text, "none|mcar|mar|mnar"},
+    {"rate", 0, "R", "share of cells that are missing, 0 to 0.95 (0.2); without --mechanism they are anywhere", &rate_text},
     {"truth", 0, "FILE", "the same table without holes", &truth},
 };
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -19,7 +19,7 @@ static const cli_page page = {
     "synth", "[SET] [-o FILE] [OPTIONS]",
     "Writes a made-up table: the paper's two-column sets (8gaussians, 2spirals, checkerboard, rings, moons, pinwheel, swissroll, circles) or\n"
     "clinic, twelve columns of every kind. Without a set, lists them.",
-    "  acflow synth clinic -n 2000 --holes mar --rate 0.2 --truth truth.csv -o clinic.csv\n"
+    "  acflow synth clinic -n 2000 --mechanism mar --rate 0.2 --truth truth.csv -o clinic.csv\n"
     "  acflow synth moons > moons.csv\n",
     CLI_GENERAL, acf_synth_name};
 
@@ -46,17 +46,17 @@ static int make(const cli_job *job, const char *set) {
     if (rate_text && ((rate = strtod(rate_text, &end)), *end || end == rate_text || !(rate >= 0 && rate <= 0.95)))
         return cli_usage("synth", "--rate is '%s'; expected a number from 0 to 0.95", rate_text);
     o.seed = (uint64_t)seed;
-    int kind = holes_text ? -1 : rate_text ? ACF_HOLES_MCAR : ACF_HOLES_NONE;
+    int kind = holes_text ? -1 : rate_text ? ACF_MISSING_MCAR : ACF_MISSING_NONE;
     for (int i = 0; holes_text && i < 4; i++)
         if (strcmp(holes_text, kinds[i]) == 0) kind = i;
-    if (kind < 0) return cli_usage("synth", "--holes is '%s'; expected none, mcar, mar or mnar", holes_text);
+    if (kind < 0) return cli_usage("synth", "--mechanism is '%s'; expected none, mcar, mar or mnar", holes_text);
     const cli_file files[] = {{CLI_WRITES, "-o", cli_destination(output)}, {CLI_WRITES, "--truth", truth}};
     int code = refuse_matrix(output);
     if (!code) code = refuse_matrix(truth);
     if (!code) code = cli_check_files(job, files, 2);
     if (code) return code;
     if (truth && acf_synth_write(set, rows, &o, cli_destination(truth)) != ACF_OK) return cli_failed("synth");
-    o.holes = (acf_holes)kind, o.rate = kind ? rate : 0;
+    o.missing = (acf_missingness)kind, o.rate = kind ? rate : 0;
     return acf_synth_write(set, rows, &o, cli_destination(output)) == ACF_OK ? 0 : cli_failed("synth");
 }
 

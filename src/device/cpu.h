@@ -41,9 +41,9 @@ typedef struct acf_right {
 } acf_right;
 
 /* Reals that it needs in memory of the caller's, aligned to 64 bytes. */
-int64_t acf_right_room(int64_t K, int64_t N);
+int64_t acf_right_capacity(int64_t K, int64_t N);
 /* Keeps room and borrows b as long as products are made. tb: b is (N,K). In bf16 where dev->precision says so. */
-acf_right acf_right_make(const acf_device *dev, acf_real *room, bool tb, int64_t K, int64_t N, const acf_real *b, int64_t ldb);
+acf_right acf_right_make(const acf_device *dev, acf_real *capacity, bool tb, int64_t K, int64_t N, const acf_real *b, int64_t ldb);
 /* c (M,N) = a (M,K) · op(b) + beta · c on the calling thread; an element's bits depend on its row and column alone. So a loop that feeds
  * rows back into their own next step can run on each thread's rows from end to end, with no thread waiting for another. */
 void acf_right_times(const acf_right *r, int64_t M, const acf_real *a, int64_t lda, acf_real beta, acf_real *c, int64_t ldc);

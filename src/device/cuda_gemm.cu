@@ -89,10 +89,10 @@ static acf_status describe(product *p, const acf_gemm *g, numbers of, cublasComp
 static acf_status ask(cublasLtHandle_t handle, product *p, const plan_key *k, cublasLtMatmulAlgo_t *algo, bool *found) {
     cublasLtMatmulPreferenceOpaque_t wish;
     cublasLtMatmulHeuristicResult_t result;
-    const size_t room = ACF_SCRATCH;
+    const size_t capacity = ACF_SCRATCH;
     int n = 0;
     LT(cublasLtMatmulPreferenceInit(&wish));
-    LT(cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room));
+    LT(cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &capacity, sizeof capacity));
     LT(cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &k->align_b, sizeof k->align_b));
     LT(cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &k->align_a, sizeof k->align_a));
     LT(cublasLtMatmulPreferenceSetAttribute(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &k->align_c, sizeof k->align_c));
@@ -210,8 +210,8 @@ static __global__ void colsum(acf_real *out, acf_real *piece, unsigned *tickets,
 acf_status acf_cuda_colsum(acf_device *dev, acf_real *out, const acf_real *x, const int32_t *rows, int64_t capacity, int64_t C, int64_t ld) {
     if (C <= 0 || capacity <= 0) return ACF_OK;
     ACF_ASSERT(C <= 32 * (int64_t)ACF_TICKETS);
-    const int64_t room = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / C;
-    const int64_t pieces = acf_max(acf_min(acf_min(acf_ceil_div(capacity, PIECE_ROWS), PIECES), room), 1);
+    const int64_t capacity = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / C;
+    const int64_t pieces = acf_max(acf_min(acf_min(acf_ceil_div(capacity, PIECE_ROWS), PIECES), capacity), 1);
     dim3 grid(acf_blocks(C, 32), (unsigned)pieces);
     colsum<<<grid, 32 * LANES, 0, acf_cuda_stream(dev)>>>(out, (acf_real *)acf_cuda_scratch(dev), acf_cuda_tickets(dev), x, rows, capacity,
                                                          C, ld, acf_ceil_div(capacity, pieces));

@@ -139,16 +139,16 @@ static void rows_of_a_shared_factor_stand_alone(void **state) {
     assert_int_equal(acf_device_open_cpu(2, &dev), ACF_OK);
     for (int bf16 = 0; bf16 <= acf_cpu_has_bf16(); bf16++) {
         acf_gemm g = make((sizes){M, N, K}, 2, 1), alone = make((sizes){M, N, K}, 2, 1);
-        acf_real *room = matrix(1, 0, acf_right_room(K, N), 4);
+        acf_real *capacity = matrix(1, 0, acf_right_capacity(K, N), 4);
         dev->precision = bf16 ? ACF_PRECISION_BF16 : ACF_PRECISION_FLOAT;
-        acf_right r = acf_right_make(dev, room, true, K, N, g.b, g.ldb);
+        acf_right r = acf_right_make(dev, capacity, true, K, N, g.b, g.ldb);
         assert_int_equal(!r.panels, bf16);
         acf_right_times(&r, M, g.a, g.lda, 1, g.c, g.ldc);
         acf_right_times(&r, 0, NULL, 0, 1, NULL, 0);
         if (!bf16) compare(&g);
         for (int64_t i = 0; i < M; i++) acf_right_times(&r, 1, alone.a + i * g.lda, g.lda, 1, alone.c + i * g.ldc, g.ldc);
         assert_memory_equal(g.c, alone.c, (size_t)(M * g.ldc) * sizeof *g.c);
-        free(room);
+        free(capacity);
         release(&g), release(&alone);
     }
     acf_device_close(dev);

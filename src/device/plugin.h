@@ -92,9 +92,9 @@ typedef struct acf_plugin {
 
     /* ops/adam.h, on ps->pace: the norm, and with cfg all that belongs to the step that is due; the step itself, with averaging in the same
      * pass where pace->left says so; averaging alone. Nothing waits. */
-    acf_status (*norm)(const acf_params *ps, const acf_adam *cfg, double max_norm, double average);
+    acf_status (*norm)(const acf_params *ps, const acf_adam *cfg, double max_norm, double ema);
     acf_status (*adam)(acf_params *ps);
-    acf_status (*average)(acf_params *ps, double beta);
+    acf_status (*ema)(acf_params *ps, double beta);
 
     /* Work that is enqueued once and run many times: between begin and end nothing runs, and copies to or from the host, memory and waiting
      * are refused (ACF_EDEVICE). What is captured must have run once before, so that memory and plans of products are there. end without

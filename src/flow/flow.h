@@ -31,7 +31,7 @@ typedef struct acf_cond {
 /* Sizes of the networks. */
 typedef struct acf_flow_sizes {
     int64_t D, context;    /* columns; width of acf_cond.context */
-    int64_t identity;      /* E, width of a column's embedding; 0: networks are not told the column */
+    int64_t column_embedding;      /* E, width of a column's embedding; 0: networks are not told the column */
     int64_t width;         /* of the MLPs' hidden layers */
     int hidden;            /* their number */
     int64_t units;         /* of the GRUs */

@@ -31,7 +31,7 @@ const acf_flow_kind acf_flow_leaky = {"leaky", leaky_declare, leaky_forward, lea
 
 static acf_status rnn_declare_with(acf_flow *f, acf_params *ps, const char *name, int64_t out) {
     const acf_flow_sizes *s = &f->size;
-    acf_rnn_shape shape = {2 * s->identity, s->context, s->units, s->gru_layers, s->deep, out, 0.01};
+    acf_rnn_shape shape = {2 * s->column_embedding, s->context, s->units, s->gru_layers, s->deep, out, 0.01};
     return acf_rnn_declare(&f->rnn, ps, name, &shape);
 }
 

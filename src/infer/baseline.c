@@ -61,7 +61,7 @@ struct acf_baseline {
 
 static bool is_class(const acf_baseline *b, int64_t j) { return b->t->column[j].classes > 0; }
 
-static void *room(acf_arena *a, int64_t n, size_t size) {
+static void *capacity(acf_arena *a, int64_t n, size_t size) {
     size_t bytes;
     return acf_bytes(n, size, &bytes) ? acf_arena_alloc(a, bytes) : NULL;
 }
@@ -72,8 +72,8 @@ static void *room(acf_arena *a, int64_t n, size_t size) {
 static double mean_of(const acf_table *t, int64_t j) {
     double mean = 0, n = 0;
     for (int64_t i = 0; i < t->N; i++) {
-        double v = acf_tab_row(t, i)[j];
-        if (acf_tab_present(v)) n++, mean += v / n - mean / n;
+        double v = acf_table_row(t, i)[j];
+        if (acf_table_present(v)) n++, mean += v / n - mean / n;
     }
     return mean;
 }
@@ -83,8 +83,8 @@ static int64_t count_classes(const acf_table *t, int64_t j, int64_t *count) {
     int64_t C = t->column[j].classes, most = 0;
     memset(count, 0, (size_t)C * sizeof *count);
     for (int64_t i = 0; i < t->N; i++) {
-        double v = acf_tab_row(t, i)[j];
-        if (acf_tab_present(v)) count[(int64_t)v]++;
+        double v = acf_table_row(t, i)[j];
+        if (acf_table_present(v)) count[(int64_t)v]++;
     }
     for (int64_t c = 1; c < C; c++)
         if (count[c] > count[most]) most = c;
@@ -99,8 +99,8 @@ acf_status acf_baseline_mean(const acf_table *t, double *out) {
     for (int64_t j = 0; j < t->D; j++) {
         double value = t->column[j].classes ? (double)count_classes(t, j, count) : mean_of(t, j);
         for (int64_t i = 0; i < t->N; i++) {
-            double v = acf_tab_row(t, i)[j];
-            out[i * t->D + j] = acf_tab_present(v) ? v : value;
+            double v = acf_table_row(t, i)[j];
+            out[i * t->D + j] = acf_table_present(v) ? v : value;
         }
     }
     acf_release(count);
@@ -115,7 +115,7 @@ static void describe_number(const acf_baseline *b, target *g, int64_t j) {
     g->width = g->scale > 0 && isfinite(g->scale);
     g->low = INFINITY, g->high = -INFINITY;
     for (int64_t i = 0; g->width && i < b->t->N; i++) {
-        double v = (acf_tab_row(b->t, i)[j] - g->mean) / g->scale;
+        double v = (acf_table_row(b->t, i)[j] - g->mean) / g->scale;
         g->low = fmin(g->low, v), g->high = fmax(g->high, v); /* NaN loses */
     }
 }
@@ -136,11 +136,11 @@ static int by_count(const void *p, const void *q) {
 static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
     int64_t C = b->t->column[j].classes, seen = 0, n = 0;
     acf_mark mark = acf_arena_mark(b->scratch);
-    int64_t *count = room(b->scratch, C, sizeof *count);
-    ranked *rank = room(b->scratch, C, sizeof *rank);
-    g->slot = room(b->memory, C, sizeof *g->slot);
-    g->code = room(b->memory, INDICATORS, sizeof *g->code);
-    g->share = room(b->memory, C, sizeof *g->share);
+    int64_t *count = capacity(b->scratch, C, sizeof *count);
+    ranked *rank = capacity(b->scratch, C, sizeof *rank);
+    g->slot = capacity(b->memory, C, sizeof *g->slot);
+    g->code = capacity(b->memory, INDICATORS, sizeof *g->code);
+    g->share = capacity(b->memory, C, sizeof *g->share);
     if (!count || !rank || !g->slot || !g->code || !g->share) return ACF_EMEMORY;
     g->code[0] = (int32_t)count_classes(b->t, j, count);
     for (int64_t c = 0; c < C; c++) rank[c] = (ranked){count[c], (int32_t)c}, n += count[c], seen += count[c] > 0;
@@ -157,16 +157,16 @@ static acf_status describe_class(acf_baseline *b, target *g, int64_t j) {
 
 /* Lists the rows with holes, and observed ones to fit to: all of them, or FIT_ROWS evenly spaced. */
 static acf_status list_rows(acf_baseline *b, target *g, int64_t j) {
-    int64_t N = b->t->N, D = b->t->D, holes = 0, seen = 0;
-    for (int64_t i = 0; i < N; i++) g->n_holes += !acf_tab_present(b->t->x[i * D + j]);
+    int64_t N = b->t->N, D = b->t->D, missing = 0, seen = 0;
+    for (int64_t i = 0; i < N; i++) g->n_holes += !acf_table_present(b->t->x[i * D + j]);
     int64_t observed = N - g->n_holes;
     g->n_fit = acf_min(observed, FIT_ROWS);
-    g->hole = room(b->memory, g->n_holes, sizeof *g->hole);
-    g->fit = room(b->memory, g->n_fit, sizeof *g->fit);
+    g->hole = capacity(b->memory, g->n_holes, sizeof *g->hole);
+    g->fit = capacity(b->memory, g->n_fit, sizeof *g->fit);
     if (!g->hole || !g->fit) return ACF_EMEMORY;
     for (int64_t i = 0, fit = 0; i < N; i++) {
-        if (!acf_tab_present(b->t->x[i * D + j])) {
-            g->hole[holes++] = i;
+        if (!acf_table_present(b->t->x[i * D + j])) {
+            g->hole[missing++] = i;
             continue;
         }
         if (fit < g->n_fit && seen * g->n_fit >= fit * observed) g->fit[fit++] = i;
@@ -179,7 +179,7 @@ static acf_status list_rows(acf_baseline *b, target *g, int64_t j) {
 static void encode(acf_baseline *b, const target *g, int64_t j) {
     for (int64_t i = 0; i < b->t->N; i++) {
         double v = b->t->x[i * b->t->D + j], *z = b->z + i * b->E + g->at;
-        bool present = acf_tab_present(v);
+        bool present = acf_table_present(v);
         if (!is_class(b, j)) {
             if (g->width) z[0] = present ? (v - g->mean) / g->scale : 0;
             continue;
@@ -222,9 +222,9 @@ static double correlation(const acf_baseline *b, const target *g, int64_t p, int
 static acf_status choose_predictors(acf_baseline *b, target *g) {
     acf_mark mark = acf_arena_mark(b->scratch);
     int64_t n = 0, others = b->E - g->width;
-    candidate *list = room(b->scratch, b->E, sizeof *list);
+    candidate *list = capacity(b->scratch, b->E, sizeof *list);
     g->P = acf_min(others, PREDICTORS);
-    g->from = room(b->memory, g->P, sizeof *g->from);
+    g->from = capacity(b->memory, g->P, sizeof *g->from);
     if (!list || !g->from) return ACF_EMEMORY;
     for (int64_t e = 0; e < b->E; e++) {
         if (e >= g->at && e < g->at + g->width) continue;
@@ -243,7 +243,7 @@ static acf_status choose_predictors(acf_baseline *b, target *g) {
 static acf_status create_model(acf_baseline *b, target *g, int64_t j) {
     ACF_TRY(choose_predictors(b, g));
     if (!is_class(b, j)) return acf_ridge_create(b->memory, g->P, &g->ridge);
-    g->logit = (acf_logit){.P = g->P + 1, .K = g->width, .base = 0, .coef = room(b->memory, (g->P + 1) * g->width, sizeof(double))};
+    g->logit = (acf_logit){.P = g->P + 1, .K = g->width, .base = 0, .coef = capacity(b->memory, (g->P + 1) * g->width, sizeof(double))};
     if (!g->logit.coef) return ACF_EMEMORY;
     memset(g->logit.coef, 0, (size_t)(g->logit.P * g->logit.K) * sizeof *g->logit.coef);
     return ACF_OK;
@@ -265,7 +265,7 @@ static void gather(const acf_baseline *b, const target *g, bool ones, const int6
 static acf_status fit_class(acf_baseline *b, target *g, int64_t j, double *x, int32_t *y, int64_t *row) {
     int64_t n = 0;
     for (int64_t i = 0; i < g->n_fit; i++) {
-        int32_t slot = g->slot[(int64_t)acf_tab_row(b->t, g->fit[i])[j]];
+        int32_t slot = g->slot[(int64_t)acf_table_row(b->t, g->fit[i])[j]];
         if (slot >= 0) y[n] = slot, row[n++] = g->fit[i];
     }
     gather(b, g, true, row, n, x);
@@ -278,9 +278,9 @@ static acf_status fit(acf_baseline *b, int64_t j) {
     target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
     acf_status status = ACF_EMEMORY;
-    double *x = room(b->scratch, g->n_fit, (size_t)(g->P + 1) * sizeof *x);
-    double *y = room(b->scratch, g->n_fit, sizeof *y);
-    int64_t *row = room(b->scratch, g->n_fit, sizeof *row);
+    double *x = capacity(b->scratch, g->n_fit, (size_t)(g->P + 1) * sizeof *x);
+    double *y = capacity(b->scratch, g->n_fit, sizeof *y);
+    int64_t *row = capacity(b->scratch, g->n_fit, sizeof *row);
     if (x && y && row && is_class(b, j)) {
         status = fit_class(b, g, j, x, (int32_t *)y, row);
     } else if (x && y && row) {
@@ -319,8 +319,8 @@ static double predict(acf_baseline *b, int64_t j) {
 
 /* ---- draws ------------------------------------------------------------------------------------------------------- */
 
-static acf_place place(const acf_baseline *b, uint64_t row, int64_t column) {
-    return (acf_place){b->seed, row, ACF_STREAM_BASELINE, (uint32_t)column, b->sweep};
+static acf_rng_counter place(const acf_baseline *b, uint64_t row, int64_t column) {
+    return (acf_rng_counter){b->seed, row, ACF_STREAM_BASELINE, (uint32_t)column, b->sweep};
 }
 
 /* A cell of the table as the draw has it. */
@@ -397,8 +397,8 @@ static void predict_donors(acf_baseline *b, const target *g, donor *d) {
 static acf_status draw_number(acf_baseline *b, int64_t j) {
     const target *g = &b->target[j];
     acf_mark mark = acf_arena_mark(b->scratch);
-    donor *d = room(b->scratch, g->n_fit, sizeof *d);
-    double *normal = room(b->scratch, g->P, sizeof *normal), *coef = room(b->scratch, g->P, sizeof *coef), bias;
+    donor *d = capacity(b->scratch, g->n_fit, sizeof *d);
+    double *normal = capacity(b->scratch, g->P, sizeof *normal), *coef = capacity(b->scratch, g->P, sizeof *coef), bias;
     if (!d || !normal || !coef) return ACF_EMEMORY;
     for (int64_t p = 0; p < g->P; p++) normal[p] = acf_rng_normal(place(b, (uint64_t)p, j + POSTERIOR));
     acf_ridge_posterior(&g->ridge, normal, coef, &bias);
@@ -409,8 +409,8 @@ static acf_status draw_number(acf_baseline *b, int64_t j) {
         acf_ridge_predict(coef, bias, b->rows, n, g->P, b->answer);
         for (int64_t i = 0; i < n; i++) {
             int64_t row = g->hole[from + i];
-            int64_t pick = lender(b, nearest(d, g->n_fit, b->answer[i]), g->n_fit, acf_tab_id(b->t, row), j);
-            take(b, row, j, acf_tab_row(b->t, d[pick].row)[j]);
+            int64_t pick = lender(b, nearest(d, g->n_fit, b->answer[i]), g->n_fit, acf_table_row_id(b->t, row), j);
+            take(b, row, j, acf_table_row(b->t, d[pick].row)[j]);
         }
     }
     acf_arena_release(b->scratch, mark);
@@ -434,7 +434,7 @@ static void draw_class(acf_baseline *b, int64_t j) {
         acf_logit_predict(&g->logit, b->rows, n, b->answer);
         for (int64_t i = 0; i < n; i++) {
             int64_t row = g->hole[from + i];
-            double u = acf_rng_uniform(place(b, acf_tab_id(b->t, row), j));
+            double u = acf_rng_uniform(place(b, acf_table_row_id(b->t, row), j));
             take(b, row, j, (double)class_at(g, b->answer + i * g->width, b->t->column[j].classes, u));
         }
     }
@@ -466,11 +466,11 @@ static void order_turns(acf_baseline *b) {
 
 static acf_status prepare(acf_baseline *b) {
     int64_t N = b->t->N, D = b->t->D;
-    b->target = room(b->memory, D, sizeof *b->target);
-    b->turn = room(b->memory, D, sizeof *b->turn);
-    b->rows = room(b->memory, CHUNK * (PREDICTORS + 1), sizeof *b->rows);
-    b->answer = room(b->memory, CHUNK * INDICATORS, sizeof *b->answer);
-    b->point = room(b->memory, N, (size_t)D * sizeof *b->point);
+    b->target = capacity(b->memory, D, sizeof *b->target);
+    b->turn = capacity(b->memory, D, sizeof *b->turn);
+    b->rows = capacity(b->memory, CHUNK * (PREDICTORS + 1), sizeof *b->rows);
+    b->answer = capacity(b->memory, CHUNK * INDICATORS, sizeof *b->answer);
+    b->point = capacity(b->memory, N, (size_t)D * sizeof *b->point);
     if (!b->target || !b->turn || !b->rows || !b->answer || !b->point) return ACF_EMEMORY;
     for (int64_t j = 0; j < D; j++) {
         target *g = &b->target[j];
@@ -480,7 +480,7 @@ static acf_status prepare(acf_baseline *b) {
         ACF_TRY(list_rows(b, g, j));
         b->E += g->width;
     }
-    b->z = room(b->memory, N, (size_t)b->E * sizeof *b->z);
+    b->z = capacity(b->memory, N, (size_t)b->E * sizeof *b->z);
     if (!b->z) return ACF_EMEMORY;
     for (int64_t j = 0; j < D; j++) encode(b, &b->target[j], j);
     order_turns(b);

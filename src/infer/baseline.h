@@ -17,7 +17,7 @@
 #ifndef ACF_INFER_BASELINE_H
 #define ACF_INFER_BASELINE_H
 
-#include "data/table.h"
+#include "table/table.h"
 
 /* out (N,D): the table with each hole at its column's mean, or its most frequent class, the lowest of equals. A column without
  * observed cells has 0. Fails: ACF_EMEMORY. */

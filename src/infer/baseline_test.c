@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "harness/lab.h"
 #include "infer/metrics.h"
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 static acf_table *table_of(const double *x, int64_t rows, int64_t columns, const acf_column *column) {
     acf_table *t;
-    if (acf_tab_create(x, NULL, rows, columns, column, &t)) fail_msg("%s", acf_error());
+    if (acf_table_make(x, NULL, rows, columns, column, &t)) fail_msg("%s", acf_error());
     return t;
 }
 
@@ -34,7 +34,7 @@ static void means_and_modes(void **state) {
     assert_int_equal(acf_baseline_mean(t, out), ACF_OK);
     for (int i = 0; i < 15; i++) /* classes 1 and 2 occur twice: the lower */
         assert_true(out[i] == (!isnan(x[i]) ? x[i] : i % 3 == 0 ? 4 : i % 3 == 1 ? 1 : 0));
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 /* ---- where the best answer is known ------------------------------------------------------------------------------ */
@@ -48,7 +48,7 @@ typedef struct world {
     double chance[ROWS]; /* of class 1 in column 3, given the others */
 } world;
 
-static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_place){3, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
+static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
 
 /* Columns: two correlated numbers; a linear function of them with noise 0.5; a class by logistic regression on them; a class by
  * chance. Column 2 is missing in every third row, column 3 in every fourth, never both: then what is best is known in closed form
@@ -56,26 +56,26 @@ static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_pl
 static world *make_world(void) {
     static const acf_column column[COLS] = {{"a", 0}, {"b", 0}, {"sum", 0}, {"class", 2}, {"chance", 6}};
     world *w = calloc(1, sizeof *w);
-    double *holes = malloc(CELLS * sizeof *holes);
-    assert_true(w && holes);
+    double *missing = malloc(CELLS * sizeof *missing);
+    assert_true(w && missing);
     for (int i = 0; i < ROWS; i++) {
         double a = normal(i, 0), b = 0.6 * a + 0.8 * normal(i, 1),
-               u = acf_rng_uniform((acf_place){4, (uint64_t)i, ACF_STREAM_TEST, 0, 0});
+               u = acf_rng_uniform((acf_rng_counter){4, (uint64_t)i, ACF_STREAM_TEST, 0, 0});
         w->mean[i] = 1000 + 3 * a - 2 * b;
         w->chance[i] = 1 / (1 + exp(-(2 * a + 1.5 * b - 0.5)));
         const double row[COLS] = {a, 1e-6 * b, w->mean[i] + 0.5 * normal(i, 2), u < w->chance[i], (double)(i * 7 % 11 % 6)};
         memcpy(w->x + i * COLS, row, sizeof row);
-        memcpy(holes + i * COLS, row, sizeof row);
-        if (i % 12 == 0 || i % 12 == 4 || i % 12 == 8) holes[i * COLS + 2] = NAN;
-        if (i % 12 == 1 || i % 12 == 5 || i % 12 == 9) holes[i * COLS + 3] = NAN;
+        memcpy(missing + i * COLS, row, sizeof row);
+        if (i % 12 == 0 || i % 12 == 4 || i % 12 == 8) missing[i * COLS + 2] = NAN;
+        if (i % 12 == 1 || i % 12 == 5 || i % 12 == 9) missing[i * COLS + 3] = NAN;
     }
-    w->t = table_of(holes, ROWS, COLS, column);
-    free(holes);
+    w->t = table_of(missing, ROWS, COLS, column);
+    free(missing);
     return w;
 }
 
 static void free_world(world *w) {
-    acf_tab_free(w->t);
+    acf_table_free(w->t);
     free(w);
 }
 
@@ -83,20 +83,20 @@ static void points_are_nearly_the_best_there_are(void **state) {
     (void)state;
     world *w = make_world();
     acf_baseline *b = baseline_of(w->t, 1);
-    double *out = malloc(sizeof w->x), off = 0, n = 0, wrong = 0, least = 0, asked = 0;
+    double *out = malloc(sizeof w->x), off = 0, n = 0, wrong = 0, least = 0, target = 0;
     assert_non_null(out);
     acf_baseline_point(b, out);
     for (int i = 0; i < ROWS; i++) {
         for (int j = 0; j < COLS; j++)
-            if (acf_tab_present(w->t->x[i * COLS + j])) assert_true(out[i * COLS + j] == w->x[i * COLS + j]);
-        if (!acf_tab_present(w->t->x[i * COLS + 2])) n++, off += pow(out[i * COLS + 2] - w->mean[i], 2);
-        if (acf_tab_present(w->t->x[i * COLS + 3])) continue;
-        asked++, wrong += out[i * COLS + 3] != w->x[i * COLS + 3];
+            if (acf_table_present(w->t->x[i * COLS + j])) assert_true(out[i * COLS + j] == w->x[i * COLS + j]);
+        if (!acf_table_present(w->t->x[i * COLS + 2])) n++, off += pow(out[i * COLS + 2] - w->mean[i], 2);
+        if (acf_table_present(w->t->x[i * COLS + 3])) continue;
+        target++, wrong += out[i * COLS + 3] != w->x[i * COLS + 3];
         least += (w->chance[i] > 0.5) != (w->x[i * COLS + 3] > 0.5); /* whoever knew the chances would err so often */
     }
-    assert_true(n > 900 && asked > 900);
+    assert_true(n > 900 && target > 900);
     assert_true(sqrt(off / n) < 0.05); /* a tenth of the noise */
-    assert_true(wrong / asked < least / asked + 0.01);
+    assert_true(wrong / target < least / target + 0.01);
     free(out);
     acf_baseline_free(b);
     free_world(w);
@@ -111,13 +111,13 @@ static void draws_have_the_right_spread(void **state) {
     assert_true(out && drawn);
     int64_t n = 0;
     for (int64_t i = 0; i < ROWS; i++)
-        if (!acf_tab_present(w->t->x[i * COLS + 2])) truth[n++] = w->x[i * COLS + 2];
+        if (!acf_table_present(w->t->x[i * COLS + 2])) truth[n++] = w->x[i * COLS + 2];
     for (int k = 0; k < DRAWS; k++) {
         assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
         for (int64_t i = 0, at = 0; i < ROWS; i++) {
-            if (!acf_tab_present(w->t->x[i * COLS + 2])) drawn[k * n + at++] = out[i * COLS + 2];
+            if (!acf_table_present(w->t->x[i * COLS + 2])) drawn[k * n + at++] = out[i * COLS + 2];
             else assert_true(out[i * COLS + 2] == w->x[i * COLS + 2]);
-            if (!acf_tab_present(w->t->x[i * COLS + 3])) ones += out[i * COLS + 3], expected += w->chance[i];
+            if (!acf_table_present(w->t->x[i * COLS + 3])) ones += out[i * COLS + 3], expected += w->chance[i];
         }
     }
     double noise = 0.5;
@@ -169,7 +169,7 @@ static void ties_are_broken_by_lot(void **state) {
         if (!(far < 0.15)) fail_msg("%d columns: draws are %g away from what was observed", columns, far);
         if (columns == 2) acf_assert_close(mean[1] - mean[0], 3, 0.3, "the classes' distance");
         acf_baseline_free(b);
-        acf_tab_free(t);
+        acf_table_free(t);
     }
 }
 
@@ -177,7 +177,7 @@ static void ties_are_broken_by_lot(void **state) {
 static void what_is_closer_comes_first(void **state) {
     (void)state;
     enum { M = 900, NEAR = 4 };
-    double x[2 * M], out[2 * M], near = 0, holes = 0;
+    double x[2 * M], out[2 * M], near = 0, missing = 0;
     for (int i = 0; i < M; i++) {
         const bool hole = i >= M / 2, close = i < NEAR;
         x[2 * i] = hole ? 1 : close ? 1 : 100; /* the predictor: holes are like the first four */
@@ -186,10 +186,10 @@ static void what_is_closer_comes_first(void **state) {
     acf_table *t = table_of(x, M, 2, NULL);
     acf_baseline *b = baseline_of(t, 1);
     assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
-    for (int i = M / 2; i < M; i++) holes++, near += out[2 * i + 1] < 100;
-    acf_assert_close(near / holes, 0.8, 0.06, "draws from the four nearest");
+    for (int i = M / 2; i < M; i++) missing++, near += out[2 * i + 1] < 100;
+    acf_assert_close(near / missing, 0.8, 0.06, "draws from the four nearest");
     acf_baseline_free(b);
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 static void the_seed_decides_and_nothing_else(void **state) {
@@ -233,7 +233,7 @@ static void sweeps_work_together(void **state) {
         if (isnan(x[i])) n++, off += pow(out[i] - truth[i], 2);
     assert_true(sqrt(off / n) < 0.15); /* the mean's error is above 1; one sweep alone leaves 0.3 */
     acf_baseline_free(b);
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 /* A line goes on for ever; the column does not: predictions end where its observed cells do. */
@@ -249,7 +249,7 @@ static void predictions_stay_in_range(void **state) {
     for (int i = 2; i < M; i++) assert_true(out[1] >= x[i * 2 + 1] - 1e-9 && out[3] <= x[i * 2 + 1] + 1e-9);
     assert_true(out[1] < 160 && out[3] > -10);
     acf_baseline_free(b);
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 /* ---- odd tables -------------------------------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static void check_complete(const acf_table *t) {
             int32_t C = t->column[i % t->D].classes;
             assert_true(isfinite(out[i]));
             if (C) assert_true(out[i] >= 0 && out[i] < C && out[i] == floor(out[i]));
-            if (acf_tab_present(t->x[i])) assert_true(out[i] == t->x[i]);
+            if (acf_table_present(t->x[i])) assert_true(out[i] == t->x[i]);
         }
     }
     free(out);
@@ -281,20 +281,20 @@ static void odd_tables_are_completed(void **state) {
     for (int64_t rows = 0; rows <= 3; rows++) { /* none, all missing, constant, one observed cell */
         acf_table *t = table_of(x, rows, 4, column);
         check_complete(t);
-        acf_tab_free(t);
+        acf_table_free(t);
     }
     double one[40];
     for (int i = 0; i < 40; i++) one[i] = i % 3 ? (double)(i % 7) : NAN;
     acf_table *t = table_of(one, 40, 1, NULL); /* nothing to predict it from */
     check_complete(t);
-    acf_tab_free(t);
+    acf_table_free(t);
     t = table_of(one, 40, 1, (const acf_column[]){{NULL, 7}});
     check_complete(t);
-    acf_tab_free(t);
+    acf_table_free(t);
     for (int i = 0; i < 40; i++) one[i] *= 1e300; /* squares overflow */
     t = table_of(one, 20, 2, NULL);
     check_complete(t);
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 /* More predictors than a regression takes, and a class of thousands: bounded, complete, and the predictor that matters is among
@@ -319,7 +319,7 @@ static void wide_tables_and_many_classes(void **state) {
     for (int i = 0; i < M; i += 5) n++, off += pow(out[i * W] - x[i * W + W - 1], 2);
     assert_true(sqrt(off / n) < 0.2);
     acf_baseline_free(b);
-    acf_tab_free(t);
+    acf_table_free(t);
     free(x), free(out), free(column);
 }
 
@@ -327,7 +327,7 @@ static void wide_tables_and_many_classes(void **state) {
 static void rare_classes_are_drawn(void **state) {
     (void)state;
     enum { M = 6000 };
-    double *x = malloc(M * 2 * sizeof *x), *out = malloc(M * 2 * sizeof *out), rare = 0, holes = 0;
+    double *x = malloc(M * 2 * sizeof *x), *out = malloc(M * 2 * sizeof *out), rare = 0, missing = 0;
     assert_true(x && out);
     for (int i = 0; i < M; i++) {
         x[i * 2] = normal(i, 40);
@@ -338,10 +338,10 @@ static void rare_classes_are_drawn(void **state) {
     acf_table *t = table_of(x, M, 2, (const acf_column[]){{NULL, 0}, {NULL, 300}});
     acf_baseline *b = baseline_of(t, 1);
     assert_int_equal(acf_baseline_draw(b, out), ACF_OK);
-    for (int i = 1; i < M; i += 2) holes++, rare += out[i * 2 + 1] >= 100;
-    acf_assert_close(rare / holes, 0.25, 0.04, "share of rare classes");
+    for (int i = 1; i < M; i += 2) missing++, rare += out[i * 2 + 1] >= 100;
+    acf_assert_close(rare / missing, 0.25, 0.04, "share of rare classes");
     acf_baseline_free(b);
-    acf_tab_free(t);
+    acf_table_free(t);
     free(x), free(out);
 }
 
@@ -364,15 +364,15 @@ static void memory_failing_in_turn(void **state) {
         assert_int_equal(acf_alloc_live(), live);
         assert_in_range(at, 1, 200);
     }
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 /* ---- beside scikit-learn's --------------------------------------------------------------------------------------- */
 
-static const double *array(const acf_st *f, const char *table, const char *name, int64_t *dim) {
+static const double *array(const acf_safetensors *f, const char *table, const char *name, int64_t *dim) {
     char key[64];
     snprintf(key, sizeof key, "%s.%s", table, name);
-    const acf_st_tensor *t = acf_st_find(f, key);
+    const acf_safetensors_tensor *t = acf_safetensors_find(f, key);
     if (!t) fail_msg("the script has not written '%s'", key);
     if (dim) dim[0] = t->dim[0], dim[1] = t->dim[1];
     return t->data;
@@ -386,7 +386,7 @@ typedef struct scores {
 static scores score(const acf_table *t, const double *truth, const double *point, const double *drawn) {
     int64_t cells = t->N * t->D;
     double *a = malloc((size_t)t->N * (DRAWS + 4) * sizeof *a), *value = a + t->N, *d = value + t->N, *scratch = d + DRAWS * t->N;
-    double numbers = 0, wrong = 0, asked = 0;
+    double numbers = 0, wrong = 0, target = 0;
     scores f = {0};
     assert_non_null(a);
     for (int64_t j = 0; j < t->D; j++) {
@@ -397,7 +397,7 @@ static scores score(const acf_table *t, const double *truth, const double *point
             for (int64_t i = j; i < cells; i += t->D)
                 if (isnan(t->x[i]) && !isnan(truth[i])) d[at++] = drawn[k * cells + i];
         if (t->column[j].classes) {
-            asked += (double)n, wrong += (double)acf_metric_wrong(a, value, n);
+            target += (double)n, wrong += (double)acf_metric_wrong(a, value, n);
             continue;
         }
         double s = acf_metric_scale(truth + j, t->N, t->D);
@@ -408,11 +408,11 @@ static scores score(const acf_table *t, const double *truth, const double *point
         for (int k = 0; k < DRAWS; k++) f.w1 += acf_metric_wasserstein(a, d + k * n, n, s, scratch) / DRAWS;
     }
     free(a);
-    return (scores){f.nrmse / numbers, wrong / asked, f.crps / numbers, f.cover / numbers, f.w1 / numbers};
+    return (scores){f.nrmse / numbers, wrong / target, f.crps / numbers, f.cover / numbers, f.w1 / numbers};
 }
 
 /* One table: points no worse than scikit-learn's, draws like those of mice. */
-static void compare(const acf_st *f, const char *name) {
+static void compare(const acf_safetensors *f, const char *name) {
     int64_t dim[2];
     const double *x = array(f, name, "x", dim), *truth = array(f, name, "truth", NULL), *classes = array(f, name, "classes", NULL);
     const double *peer = array(f, name, "score", NULL);
@@ -434,7 +434,7 @@ static void compare(const acf_st *f, const char *name) {
     assert_true(s.crps < 1.05 * peer[2] && s.w1 < 1.3 * peer[4] && fabs(s.cover - peer[3]) < 0.03);
     free(out);
     acf_baseline_free(b);
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 static void is_as_good_as_what_people_use(void **state) {
@@ -448,11 +448,11 @@ static void is_as_good_as_what_people_use(void **state) {
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         acf_skip(
             "the linear baseline beside scikit-learn's needs python3-sklearn, python3-pandas, ../shared/peers and ../shared/data");
-    acf_st *f;
-    if (acf_st_open(path, &f)) fail_msg("%s", acf_error());
+    acf_safetensors *f;
+    if (acf_safetensors_open(path, &f)) fail_msg("%s", acf_error());
     unlink(path);
     for (int k = 0; k < 4; k++) compare(f, names[k]);
-    acf_st_close(f);
+    acf_safetensors_close(f);
 }
 
 ACF_TESTS(baseline, cmocka_unit_test(means_and_modes), cmocka_unit_test(points_are_nearly_the_best_there_are),

@@ -39,7 +39,7 @@ static double distance(const acf_real *a, const acf_real *b, int64_t F) {
  * centre so far. Where all points lie on centres, those are all there are. */
 static void start(clusters *c, uint64_t seed, uint32_t run) {
     const int K = c->K;
-    acf_place at = {seed, 0, ACF_STREAM_CLUSTER, 0, run};
+    acf_rng_counter at = {seed, 0, ACF_STREAM_CLUSTER, 0, run};
     int64_t chosen = acf_rng_below(at, c->N);
     for (c->K = 0; chosen >= 0; chosen = c->K < K ? acf_rng_categorical(at, c->square, c->N) : -1) {
         const acf_real *centre = memcpy(c->centre + c->K * c->F, c->x + chosen * c->F, (size_t)c->F * sizeof *centre);
@@ -97,15 +97,15 @@ static void move(clusters *c) {
 
 acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int64_t F, int K, uint64_t seed, uint32_t run, int32_t *of,
                              double *inertia) {
-    acf_arena *room;
-    ACF_TRY(acf_arena_create(&acf_heap, 0, &room));
+    acf_arena *capacity;
+    ACF_TRY(acf_arena_create(&acf_heap, 0, &capacity));
     clusters c = {.dev = dev, .x = x, .N = N, .F = F, .K = K, .of = of};
-    c.centre = acf_arena_alloc(room, (size_t)(K * F) * sizeof *c.centre);
-    c.product = acf_arena_alloc(room, (size_t)(N * K) * sizeof *c.product);
-    c.square = acf_arena_alloc(room, (size_t)N * sizeof *c.square);
-    c.half = acf_arena_alloc(room, (size_t)K * sizeof *c.half);
-    c.sum = acf_arena_alloc(room, (size_t)(K * F) * sizeof *c.sum);
-    c.count = acf_arena_alloc(room, (size_t)K * sizeof *c.count);
+    c.centre = acf_arena_alloc(capacity, (size_t)(K * F) * sizeof *c.centre);
+    c.product = acf_arena_alloc(capacity, (size_t)(N * K) * sizeof *c.product);
+    c.square = acf_arena_alloc(capacity, (size_t)N * sizeof *c.square);
+    c.half = acf_arena_alloc(capacity, (size_t)K * sizeof *c.half);
+    c.sum = acf_arena_alloc(capacity, (size_t)(K * F) * sizeof *c.sum);
+    c.count = acf_arena_alloc(capacity, (size_t)K * sizeof *c.count);
     const bool ok = c.centre && c.product && c.square && c.half && c.sum && c.count;
     if (ok) {
         for (int64_t i = 0; i < N; i++) of[i] = -1;
@@ -115,6 +115,6 @@ acf_status acf_clusters_find(acf_device *dev, const acf_real *x, int64_t N, int6
         for (int64_t i = 0; i < N && inertia; i++) sum += distance(x + i * F, c.centre + of[i] * F, F);
         if (inertia) *inertia = sum;
     }
-    acf_arena_free(room);
+    acf_arena_free(capacity);
     return ok ? ACF_OK : ACF_EMEMORY;
 }

@@ -8,7 +8,7 @@
  *     drawn (n·m)               column j: (m, its cells), at first[j]·m */
 #include "infer/evaluate.h"
 
-#include "data/permute.h"
+#include "table/permute.h"
 #include "infer/baseline.h"
 #include "infer/metrics.h"
 #include "infer/row_score.h"
@@ -23,11 +23,11 @@
  * compared with the baselines; a further one is a further line. */
 static const struct {
     const char *name;
-    acf_status (*run)(acf_session *s, const acf_table *t, acf_question q, double *out);
+    acf_status (*run)(acf_session *s, const acf_table *t, acf_query q, double *out);
 } estimates[] = {
-    {"acflow, mean of each cell", acf_ask_mean},
+    {"acflow, mean of each cell", acf_session_query_mean},
     {"acflow, mean of draws", NULL},
-    {"acflow, best guess", acf_ask_guess},
+    {"acflow, best guess", acf_session_query_guess},
 };
 enum { ESTIMATES = sizeof estimates / sizeof estimates[0], METHODS = ACF_EVAL_MODEL + ESTIMATES };
 
@@ -39,7 +39,7 @@ const char *acf_evaluation_method(int method) {
 }
 
 acf_eval_settings acf_eval_settings_read(const acf_options *o) {
-    return (acf_eval_settings){.hide = acf_options_real(o, "eval-hide"),
+    return (acf_eval_settings){.hide = acf_options_real(o, "eval-rate"),
                                .masks = acf_options_int(o, "eval-masks"),
                                .draws = acf_options_int(o, "eval-draws"),
                                .seed = (uint64_t)acf_options_int(o, "seed")};
@@ -70,7 +70,7 @@ acf_status acf_hide(const acf_table *t, double fraction, uint64_t seed, uint8_t 
     int64_t *left = acf_alloc_zero((size_t)t->D * sizeof *left, "counts of cells");
     if (present && left) {
         for (int64_t c = 0; c < cells; c++) {
-            present[c] = acf_tab_present(t->x[c]);
+            present[c] = acf_table_present(t->x[c]);
             left[c % t->D] += present[c], observed += present[c];
         }
         *n = pick(present, cells, t->D, llround(fraction * (double)observed), left, seed, 0, hidden);
@@ -91,7 +91,7 @@ typedef struct work {
     acf_table *part, *whole; /* the rows with hidden cells: as shown, and as they are */
     acf_model *fitted;       /* NULL where a model was given */
     acf_session *s;
-    uint8_t *hidden, *asked; /* (N,D); the cells of a mask, of `whole` */
+    uint8_t *hidden, *target; /* (N,D); the cells of a mask, of `whole` */
     int64_t n, *first;       /* hidden cells; (D+1) */
     int64_t *place, *cell;   /* (n) where each is: in truth, and in part */
     double *truth, *value;   /* (n) */
@@ -124,7 +124,7 @@ static acf_status compare_tables(work *w) {
                         "the table to complete has %lld rows and %lld columns, the true one %lld and %lld, or their kinds differ; "
                         "expected the same table with cells missing",
                         (long long)b->N, (long long)b->D, (long long)a->N, (long long)a->D);
-    for (int64_t c = 0; c < a->N * a->D; c++) w->n += w->hidden[c] = acf_tab_present(a->x[c]) && !acf_tab_present(b->x[c]);
+    for (int64_t c = 0; c < a->N * a->D; c++) w->n += w->hidden[c] = acf_table_present(a->x[c]) && !acf_table_present(b->x[c]);
     w->shown = b;
     return ACF_OK;
 }
@@ -155,7 +155,7 @@ static acf_status cut(const work *w, const acf_table *t, bool rows, acf_table **
         for (int64_t j = 0; j < D; j++) x[N * D + j] = !rows && w->hidden[i * D + j] ? (double)NAN : t->x[i * D + j];
         N++;
     }
-    ACF_TRY(acf_tab_create(x, NULL, N, D, t->column, out));
+    ACF_TRY(acf_table_make(x, NULL, N, D, t->column, out));
     (*out)->first_id = t->first_id;
     return cut_ids(w, t, rows, *out);
 }
@@ -212,7 +212,7 @@ static acf_status find_shared(work *w) {
     for (int64_t j = 0; j < t->D; j++) {
         int64_t n = 0;
         for (int64_t i = 0; i < t->N; i++)
-            if (acf_tab_present(t->x[i * t->D + j])) x[n++] = t->x[i * t->D + j];
+            if (acf_table_present(t->x[i * t->D + j])) x[n++] = t->x[i * t->D + j];
         acf_shared_of(&w->shared[j], x, n);
     }
     acf_release(x);
@@ -228,9 +228,9 @@ static acf_status prepare(work *w) {
     w->drawn = array(w->n, (size_t)m * sizeof *w->drawn);
     w->scale = array(D, sizeof *w->scale), w->shared = array(D, sizeof *w->shared);
     w->nll = array((D + 1) * masks, sizeof *w->nll), w->nll_mean = array((D + 1) * masks, sizeof *w->nll);
-    w->asked = array(w->whole->N * D, 1);
+    w->target = array(w->whole->N * D, 1);
     if (!w->first || !w->place || !w->cell || !w->truth || !w->value || !w->chance || !w->drawn || !w->scale || !w->shared || !w->nll ||
-        !w->nll_mean || !w->asked)
+        !w->nll_mean || !w->target)
         return ACF_EMEMORY;
     index_cells(w);
     for (int64_t j = 0; j < D; j++) {
@@ -245,10 +245,10 @@ static acf_status prepare(work *w) {
 }
 
 static void work_free(work *w) {
-    acf_ask_free(w->s);
-    acf_fitted_free(w->fitted);
-    acf_tab_free(w->made), acf_tab_free(w->part), acf_tab_free(w->whole);
-    void *const arrays[] = {w->hidden, w->asked, w->first,   w->place, w->cell,   w->truth, w->value,   w->drawn,
+    acf_session_free(w->s);
+    acf_model_free(w->fitted);
+    acf_table_free(w->made), acf_table_free(w->part), acf_table_free(w->whole);
+    void *const arrays[] = {w->hidden, w->target, w->first,   w->place, w->cell,   w->truth, w->value,   w->drawn,
                             w->table,  w->scale, w->scratch, w->count, w->chance, w->nll,   w->nll_mean, w->shared};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) acf_release(arrays[i]);
 }
@@ -298,16 +298,16 @@ static void average(double *mean, double *count, double value) {
 static void score_all(const work *w, int method) {
     int64_t D = w->job->truth->D;
     acf_scores *all = scores_at(w, method, D);
-    double n[5] = {0}, wrong = 0, asked = 0;
+    double n[5] = {0}, wrong = 0, target = 0;
     for (int64_t j = 0; j < D; j++) {
         const acf_scores *one = scores_at(w, method, j);
         average(&all->nrmse, &n[0], one->nrmse), average(&all->crps, &n[1], one->crps),
             average(&all->coverage, &n[2], one->coverage);
         average(&all->w1, &n[3], one->w1), average(&all->tv, &n[4], one->tv);
-        if (!isnan(one->pfc)) wrong += one->pfc * (double)one->cells, asked += (double)one->cells;
+        if (!isnan(one->pfc)) wrong += one->pfc * (double)one->cells, target += (double)one->cells;
         all->cells += one->cells;
     }
-    if (asked > 0) all->pfc = wrong / asked;
+    if (target > 0) all->pfc = wrong / target;
 }
 
 static void score_method(const work *w, int method, claim how) {
@@ -364,9 +364,9 @@ static void values_of_draws(const work *w) {
 }
 
 static acf_status score_model(work *w) {
-    const acf_question every_hole = {NULL, NULL};
+    const acf_query every_hole = {NULL, NULL};
     for (int64_t k = 0; k < w->job->set.draws; k++) {
-        ACF_TRY(acf_ask_draw(w->s, w->part, every_hole, w->job->set.seed, (uint32_t)k, w->table));
+        ACF_TRY(acf_session_query_draw(w->s, w->part, every_hole, w->job->set.seed, (uint32_t)k, w->table));
         keep_draw(w, w->cell, k);
     }
     for (int k = 0; k < ESTIMATES; k++) {
@@ -397,7 +397,7 @@ static void score_columns_alone(work *w) {
         memset(w->count, 0, (size_t)classes_of(w, j) * sizeof *w->count);
         for (int64_t i = 0; i < t->N; i++) {
             double v = t->x[i * t->D + j];
-            if (!acf_tab_present(v)) continue;
+            if (!acf_table_present(v)) continue;
             n++, mean += (v - mean) / n;
             if (C > 0) w->count[(int64_t)v]++;
         }
@@ -415,19 +415,19 @@ static int64_t choose_mask(work *w, int64_t k, uint8_t *from) {
     memset(from, 0, (size_t)cells);
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = w->first[j]; w->scale[j] > 0 && i < w->first[j + 1]; i++) from[w->cell[i]] = 1, n++;
-    return pick(from, cells, D, (n + 1) / 2, NULL, w->job->set.seed, 1 + (uint32_t)k, w->asked);
+    return pick(from, cells, D, (n + 1) / 2, NULL, w->job->set.seed, 1 + (uint32_t)k, w->target);
 }
 
 /* -log p per cell of the whole mask, every row's cells together; and by the columns alone. */
 static acf_status score_mask(work *w, int64_t k, int64_t n, double *row) {
     int64_t D = w->whole->D, masks = w->job->set.masks;
     double sum = 0, alone = 0;
-    ACF_TRY(acf_ask_logp(w->s, w->whole, (acf_question){.asked = w->asked}, row));
+    ACF_TRY(acf_session_query_logp(w->s, w->whole, (acf_query){.target = w->target}, row));
     for (int64_t i = 0; i < w->whole->N; i++) sum -= row[i];
     for (int64_t j = 0; j < D; j++) {
         double column = 0, cells = 0;
         for (int64_t i = w->first[j]; i < w->first[j + 1]; i++)
-            if (w->asked[w->cell[i]]) cells++, column += w->chance[i], sum -= log_unit(w, j);
+            if (w->target[w->cell[i]]) cells++, column += w->chance[i], sum -= log_unit(w, j);
         w->nll_mean[j * masks + k] = column / cells; /* NaN without cells: not counted */
         alone += column;
     }
@@ -436,18 +436,18 @@ static acf_status score_mask(work *w, int64_t k, int64_t n, double *row) {
 }
 
 /* Cells i[0..n) of the mask, each alone: its row without whatever else the mask asks for. Adds -log p to sum (D). */
-static acf_status ask_cells(work *w, const int64_t *i, int64_t n, double *x, uint8_t *asked, double *row, double *sum) {
+static acf_status ask_cells(work *w, const int64_t *i, int64_t n, double *x, uint8_t *target, double *row, double *sum) {
     int64_t D = w->whole->D;
-    memset(asked, 0, (size_t)(n * D));
+    memset(target, 0, (size_t)(n * D));
     for (int64_t r = 0; r < n; r++) {
         int64_t cell = w->cell[i[r]], from = cell / D * D;
-        for (int64_t j = 0; j < D; j++) x[r * D + j] = w->asked[from + j] && from + j != cell ? (double)NAN : w->whole->x[from + j];
-        asked[r * D + cell % D] = 1;
+        for (int64_t j = 0; j < D; j++) x[r * D + j] = w->target[from + j] && from + j != cell ? (double)NAN : w->whole->x[from + j];
+        target[r * D + cell % D] = 1;
     }
     acf_table *t;
-    ACF_TRY(acf_tab_create(x, NULL, n, D, w->whole->column, &t));
-    acf_status status = acf_ask_logp(w->s, t, (acf_question){.asked = asked}, row);
-    acf_tab_free(t);
+    ACF_TRY(acf_table_make(x, NULL, n, D, w->whole->column, &t));
+    acf_status status = acf_session_query_logp(w->s, t, (acf_query){.target = target}, row);
+    acf_table_free(t);
     for (int64_t r = 0; r < n && !status; r++) {
         int64_t j = w->cell[i[r]] % D;
         sum[j] -= row[r] + log_unit(w, j);
@@ -459,20 +459,20 @@ static acf_status ask_cells(work *w, const int64_t *i, int64_t n, double *x, uin
 static acf_status score_mask_columns(work *w, int64_t k) {
     int64_t D = w->whole->D, masks = w->job->set.masks, n = 0, list[CELL_ROWS];
     double *x = array(CELL_ROWS * D, sizeof *x), *row = array(CELL_ROWS, sizeof *row), *sum = array(D, sizeof *sum);
-    uint8_t *asked = array(CELL_ROWS * D, 1);
-    acf_status status = x && row && sum && asked ? ACF_OK : ACF_EMEMORY;
+    uint8_t *target = array(CELL_ROWS * D, 1);
+    acf_status status = x && row && sum && target ? ACF_OK : ACF_EMEMORY;
     for (int64_t i = 0; i <= w->n && !status; i++) {
-        if (i < w->n && w->asked[w->cell[i]]) list[n++] = i;
+        if (i < w->n && w->target[w->cell[i]]) list[n++] = i;
         if (n < CELL_ROWS && i < w->n) continue;
-        status = ask_cells(w, list, n, x, asked, row, sum);
+        status = ask_cells(w, list, n, x, target, row, sum);
         n = 0;
     }
     for (int64_t j = 0; j < D && !status; j++) {
         double cells = 0;
-        for (int64_t i = w->first[j]; i < w->first[j + 1]; i++) cells += w->asked[w->cell[i]];
+        for (int64_t i = w->first[j]; i < w->first[j + 1]; i++) cells += w->target[w->cell[i]];
         w->nll[j * masks + k] = sum[j] / cells;
     }
-    acf_release(x), acf_release(row), acf_release(sum), acf_release(asked);
+    acf_release(x), acf_release(row), acf_release(sum), acf_release(target);
     return status;
 }
 
@@ -512,7 +512,7 @@ static acf_status open_evaluation(work *w, acf_evaluation **out) {
     e->score = array((t->D + 1) * METHODS, sizeof *e->score);
     if (!e->column || !e->score) return ACF_EMEMORY;
     for (int64_t i = 0; i < (t->D + 1) * METHODS; i++) e->score[i] = none;
-    for (int64_t c = 0; c < t->N * t->D; c++) e->observed += acf_tab_present(t->x[c]);
+    for (int64_t c = 0; c < t->N * t->D; c++) e->observed += acf_table_present(t->x[c]);
     e->hidden = w->n;
     e->rows_alone = (acf_row_scores){0, 0, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
     return ACF_OK;
@@ -530,7 +530,7 @@ acf_status acf_evaluate(const acf_eval_job *job, acf_evaluation **out) {
         ACF_TRY_DONE(job->fit(job->ctx, w.shown, &w.fitted));
         model = w.fitted;
     }
-    ACF_TRY_DONE(acf_ask_create(model->dev, model, ASK_ROWS, &w.s));
+    ACF_TRY_DONE(acf_session_open(model->dev, model, ASK_ROWS, &w.s));
     ACF_TRY_DONE(score_model(&w));
     ACF_TRY_DONE(score_likelihoods(&w));
     if (job->model && !job->shown)

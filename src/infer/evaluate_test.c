@@ -2,7 +2,7 @@
 #include "infer/evaluate.h"
 
 #include "harness/lab.h"
-#include "data/masks.h"
+#include "table/masks.h"
 #include "infer/baseline.h"
 #include "infer/metrics.h"
 #include "model/config.h"
@@ -31,10 +31,10 @@ static acf_model *make_model(acf_device *dev, const acf_table *t) {
     static const char *const set[][2] = {
         {"mlp-width", "6"}, {"coupling-units", "5"}, {"likelihood-units", "7"}, {"components", "3"}};
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    for (int i = 0; i < 4; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(acf_options_set_text(o, set[i][0], set[i][1]), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_encoder_fit(t, NULL, NULL, &e), ACF_OK);
-    assert_int_equal(acf_fitted_create(dev, o, e, 3, true, &m), ACF_OK);
+    assert_int_equal(acf_model_make(dev, o, e, 3, true, &m), ACF_OK);
     acf_params *ps = acf_net_params(m->net);
     for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random(2, i, -0.2, 0.2);
     return m;
@@ -51,7 +51,7 @@ static int open_bench(void **state) {
         if (i % 11 == 5) b->x[i] = NAN;
     }
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
-    assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, columns, &b->t), ACF_OK);
+    assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, columns, &b->t), ACF_OK);
     b->m = make_model(b->dev, b->t);
     *state = b;
     return 0;
@@ -59,8 +59,8 @@ static int open_bench(void **state) {
 
 static int close_bench(void **state) {
     bench *b = *state;
-    acf_fitted_free(b->m);
-    acf_tab_free(b->t);
+    acf_model_free(b->m);
+    acf_table_free(b->t);
     acf_device_close(b->dev);
     free(b);
     return 0;
@@ -118,14 +118,14 @@ static void a_column_keeps_a_cell(void **state) {
     uint8_t hidden[8];
     int64_t n;
     acf_table *t;
-    assert_int_equal(acf_tab_create(x, NULL, 4, 2, NULL, &t), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, 4, 2, NULL, &t), ACF_OK);
     for (uint64_t seed = 0; seed < 20; seed++) {
         assert_int_equal(acf_hide(t, 1, seed, hidden, &n), ACF_OK);
         assert_int_equal(n, 2);
         assert_int_equal(hidden[0] + hidden[2] + hidden[6], 2);
         assert_int_equal(hidden[3], 0);
     }
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 /* ---- nobody sees what is hidden ---------------------------------------------------------------------------------- */
@@ -175,9 +175,9 @@ static void what_is_hidden_is_not_used(void **state) {
     double x[CELLS];
     assert_int_equal(acf_hide(b->t, 0.2, 4, hidden, &n), ACF_OK);
     for (int i = 0; i < CELLS; i++) x[i] = hidden[i] ? NAN : b->x[i];
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
     for (int i = 0; i < CELLS; i++) x[i] = b->x[i] + (hidden[i] && i % COLS == 3 ? 1000 : 0);
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, columns, &moved), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, columns, &moved), ACF_OK);
     acf_evaluation *e[2];
     const acf_table *truth[2] = {b->t, moved};
     for (int k = 0; k < 2; k++) e[k] = evaluate(&(acf_eval_job){.truth = truth[k], .shown = shown, .model = b->m, .set = plain});
@@ -193,7 +193,7 @@ static void what_is_hidden_is_not_used(void **state) {
         assert_true(near->pfc == far->pfc);
     }
     acf_evaluation_free(e[0]), acf_evaluation_free(e[1]);
-    acf_tab_free(shown), acf_tab_free(moved);
+    acf_table_free(shown), acf_table_free(moved);
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
@@ -296,7 +296,7 @@ static void scores_are_those_of_the_answers(void **state) {
         if (isnan(b->x[i - i % COLS + (i / COLS * 7) % COLS])) hidden[i] = i % COLS == ((i / COLS * 7) % COLS + 1) % COLS;
         x[i] = hidden[i] ? NAN : b->x[i];
     }
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
     acf_evaluation *e = evaluate(&(acf_eval_job){.truth = b->t, .shown = shown, .model = b->m, .set = plain});
     assert_false(e->chosen);
 
@@ -308,18 +308,18 @@ static void scores_are_those_of_the_answers(void **state) {
     check_scores(e, ACF_EVAL_LINEAR, b->x, hidden, point, drawn, true);
     acf_baseline_free(line);
 
-    assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
     for (int k = 0; k < DRAWS; k++)
-        assert_int_equal(acf_ask_draw(s, shown, (acf_question){0}, plain.seed, (uint32_t)k, drawn + k * CELLS), ACF_OK);
-    assert_int_equal(acf_ask_mean(s, shown, (acf_question){0}, point), ACF_OK);
+        assert_int_equal(acf_session_query_draw(s, shown, (acf_query){0}, plain.seed, (uint32_t)k, drawn + k * CELLS), ACF_OK);
+    assert_int_equal(acf_session_query_mean(s, shown, (acf_query){0}, point), ACF_OK);
     check_scores(e, MODEL, b->x, hidden, point, drawn, true);
-    assert_int_equal(acf_ask_summary(s, shown, (acf_question){0}, plain.seed, DRAWS, NULL, 0, point, NULL), ACF_OK);
+    assert_int_equal(acf_session_query_summary(s, shown, (acf_query){0}, plain.seed, DRAWS, NULL, 0, point, NULL), ACF_OK);
     check_values(e, MODEL + 1, b->x, hidden, point);
-    assert_int_equal(acf_ask_guess(s, shown, (acf_question){0}, point), ACF_OK);
+    assert_int_equal(acf_session_query_guess(s, shown, (acf_query){0}, point), ACF_OK);
     check_values(e, MODEL + 2, b->x, hidden, point);
-    acf_ask_free(s);
+    acf_session_free(s);
     acf_evaluation_free(e);
-    acf_tab_free(shown);
+    acf_table_free(shown);
 }
 
 /* Rows without hidden cells are not asked about; the others' answers are found where they are. */
@@ -332,30 +332,30 @@ static void answers_belong_to_their_cells(void **state) {
     acf_session *s;
     assert_int_equal(acf_hide(b->t, plain.hide, plain.seed, hidden, &n), ACF_OK);
     for (int i = 0; i < CELLS; i++) x[i] = hidden[i] ? NAN : b->x[i];
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
-    assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
-    assert_int_equal(acf_ask_guess(s, shown, (acf_question){0}, point), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
+    assert_int_equal(acf_session_query_guess(s, shown, (acf_query){0}, point), ACF_OK);
     acf_eval_settings few = plain;
     few.draws = 18;
     acf_evaluation *e = evaluate(&(acf_eval_job){.truth = b->t, .model = b->m, .set = few});
     check_values(e, MODEL + 2, b->x, hidden, point);
     assert_true(isnan(acf_evaluation_scores(e, MODEL, 0)->coverage)); /* 18 draws are too few for an interval of 90 % */
     acf_evaluation_free(e);
-    acf_ask_free(s);
-    acf_tab_free(shown);
+    acf_session_free(s);
+    acf_table_free(shown);
 }
 
 /* ---- likelihoods ------------------------------------------------------------------------------------------------- */
 
 /* -log p(asked | the rest of the row but `missing`), bits of columns, plus what puts numbers into units of their deviation. */
-static double nll_of(const bench *b, acf_session *s, int row, unsigned asked, unsigned missing) {
+static double nll_of(const bench *b, acf_session *s, int row, unsigned target, unsigned missing) {
     double x[COLS], lp;
     uint8_t ask[COLS];
     acf_table *t;
-    for (int j = 0; j < COLS; j++) x[j] = missing >> j & 1 ? (double)NAN : b->x[row * COLS + j], ask[j] = asked >> j & 1;
-    assert_int_equal(acf_tab_create(x, NULL, 1, COLS, columns, &t), ACF_OK);
-    assert_int_equal(acf_ask_logp(s, t, (acf_question){.asked = ask}, &lp), ACF_OK);
-    acf_tab_free(t);
+    for (int j = 0; j < COLS; j++) x[j] = missing >> j & 1 ? (double)NAN : b->x[row * COLS + j], ask[j] = target >> j & 1;
+    assert_int_equal(acf_table_make(x, NULL, 1, COLS, columns, &t), ACF_OK);
+    assert_int_equal(acf_session_query_logp(s, t, (acf_query){.target = ask}, &lp), ACF_OK);
+    acf_table_free(t);
     for (int j = 0; j < COLS; j++)
         if (ask[j] && j != 1) lp += log(acf_metric_scale(b->x + j, ROWS, COLS));
     return -lp;
@@ -368,9 +368,9 @@ static acf_evaluation *hide_in_row(const bench *b, int row, unsigned missing, ac
     memcpy(x, b->x, sizeof x);
     for (int j = 0; j < COLS; j++)
         if (missing >> j & 1) x[row * COLS + j] = NAN;
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, columns, &shown), ACF_OK);
     acf_evaluation *e = evaluate(&(acf_eval_job){.truth = b->t, .shown = shown, .model = b->m, .set = set});
-    acf_tab_free(shown);
+    acf_table_free(shown);
     return e;
 }
 
@@ -379,7 +379,7 @@ static void a_single_cell_has_its_likelihood(void **state) {
     const bench *b = *state;
     acf_session *s;
     double tol = 1000 * (double)ACF_REAL_EPS;
-    assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
     for (int j = 0; j < COLS; j += j == 1 ? 2 : 1) { /* not the column that does not vary */
         acf_evaluation *e = hide_in_row(b, ROW, 1u << j, plain);
         const acf_scores *all = acf_evaluation_scores(e, MODEL, -1), *one = acf_evaluation_scores(e, MODEL, j);
@@ -390,7 +390,7 @@ static void a_single_cell_has_its_likelihood(void **state) {
                     isnan(acf_evaluation_scores(e, ACF_EVAL_LINEAR, -1)->nll));
         acf_evaluation_free(e);
     }
-    acf_ask_free(s);
+    acf_session_free(s);
 }
 
 /* Of three hidden cells of a row a mask asks for two, given the third: together over all, each alone by column. */
@@ -400,7 +400,7 @@ static void a_mask_asks_for_half(void **state) {
     const unsigned hidden = 1 | 2 | 8, pair[3] = {1 | 2, 1 | 8, 2 | 8};
     unsigned seen = 0;
     double tol = 1000 * (double)ACF_REAL_EPS;
-    assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
     for (uint64_t seed = 0; seed < 12; seed++) {
         acf_eval_settings set = plain;
         set.masks = 1, set.seed = seed;
@@ -421,7 +421,7 @@ static void a_mask_asks_for_half(void **state) {
         acf_evaluation_free(e);
     }
     assert_int_equal(seen, 7); /* every pair comes up */
-    acf_ask_free(s);
+    acf_session_free(s);
 }
 
 /* Many masks: mean and deviation are those of the three pairs, as often as they came up, and no mask is forgotten. */
@@ -432,7 +432,7 @@ static void masks_are_averaged(void **state) {
     set.masks = 300;
     const unsigned pair[3] = {1 | 2, 1 | 8, 2 | 8};
     double v[3], mean = 0, var = 0;
-    assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
     for (int k = 0; k < 3; k++) v[k] = nll_of(b, s, ROW, pair[k], 0) / 2, mean += v[k] / 3;
     for (int k = 0; k < 3; k++) var += (v[k] - mean) * (v[k] - mean) / 3;
     acf_evaluation *e = hide_in_row(b, ROW, 1 | 2 | 8, set);
@@ -440,7 +440,7 @@ static void masks_are_averaged(void **state) {
     assert_true(fabs(all->nll - mean) < 4 * sqrt(var / 300));
     acf_assert_close(all->nll_deviation / sqrt(var), 1, 0.1, "deviation over masks");
     acf_evaluation_free(e);
-    acf_ask_free(s);
+    acf_session_free(s);
 }
 
 /* Nats of row i under mask k, by itself: *own in the table's units, *standard in deviations of the columns. */
@@ -454,13 +454,13 @@ static void score_one_row(const bench *b, acf_session *s, int64_t i, uint32_t k,
     for (int j = 0; j < COLS; j++) m[j] = (uint8_t)!isnan(b->x[i * COLS + j]);
     acf_masks_draw(b->dev, &half, plain.seed, k, 1, COLS, &id, given, m);
     for (int j = 0; j < COLS; j++) m[j] = (uint8_t)(m[j] && !given[j]);
-    assert_int_equal(acf_tab_create(b->x + i * COLS, NULL, 1, COLS, columns, &t), ACF_OK);
+    assert_int_equal(acf_table_make(b->x + i * COLS, NULL, 1, COLS, columns, &t), ACF_OK);
     t->first_id = id;
-    assert_int_equal(acf_ask_logp(s, t, (acf_question){given, m}, &logp), ACF_OK);
+    assert_int_equal(acf_session_query_logp(s, t, (acf_query){given, m}, &logp), ACF_OK);
     *own = *standard = -logp;
     for (int j = 0; j < COLS; j += 3) /* the numbers that vary */
         if (m[j]) *standard -= log(acf_metric_scale(b->x + j, ROWS, COLS));
-    acf_tab_free(t);
+    acf_table_free(t);
 }
 
 /* A model that is given is asked about whole rows, too: half of a row given the other half. */
@@ -471,7 +471,7 @@ static void rows_have_a_likelihood(void **state) {
     acf_session *s;
     acf_evaluation *e = evaluate(&(acf_eval_job){.truth = b->t, .model = b->m, .set = plain});
     const acf_row_scores *r = &e->rows_alone;
-    assert_int_equal(acf_ask_create(b->dev, b->m, 512, &s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, 512, &s), ACF_OK);
     for (uint32_t k = 0; k < 3; k++)
         for (int64_t i = 0; i < ROWS; i++) {
             double one, z;
@@ -485,7 +485,7 @@ static void rows_have_a_likelihood(void **state) {
     acf_assert_close(r->standardised, z.mean, tol, "standardised");
     acf_assert_close(r->standardised_deviation, z.deviation, tol, "deviation");
     assert_true(r->own > r->standardised + 0.1); /* units are not the same */
-    acf_ask_free(s);
+    acf_session_free(s);
     acf_evaluation_free(e);
 }
 
@@ -520,7 +520,7 @@ static void wrong_jobs_get_a_sentence(void **state) {
     acf_eval_settings none = plain;
     none.hide = 0;
     int64_t live = acf_alloc_live();
-    assert_int_equal(acf_tab_create(one, NULL, 1, COLS, columns, &t), ACF_OK);
+    assert_int_equal(acf_table_make(one, NULL, 1, COLS, columns, &t), ACF_OK);
     assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = t, .model = b->m, .set = plain}, &e), ACF_EDATA);
     assert_non_null(strstr(acf_error(), "two observed cells"));
     assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .model = b->m, .set = none}, &e), ACF_EDATA);
@@ -529,12 +529,12 @@ static void wrong_jobs_get_a_sentence(void **state) {
     assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .shown = t, .model = b->m, .set = plain}, &e), ACF_ESHAPE);
     assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = b->t, .fit = watch, .ctx = &w, .set = plain}, &e), ACF_ENUMERIC);
     assert_string_equal(acf_error(), "as the test wants it");
-    acf_tab_free(t);
+    acf_table_free(t);
     double x[CELLS] = {0};
     for (int i = 0; i < CELLS; i++) x[i] = i % 7;
-    assert_int_equal(acf_tab_create(x, NULL, CELLS / 3, 3, NULL, &t), ACF_OK); /* not the model's columns */
+    assert_int_equal(acf_table_make(x, NULL, CELLS / 3, 3, NULL, &t), ACF_OK); /* not the model's columns */
     assert_int_equal(acf_evaluate(&(acf_eval_job){.truth = t, .model = b->m, .set = plain}, &e), ACF_ESHAPE);
-    acf_tab_free(t);
+    acf_table_free(t);
     assert_null(e);
     assert_int_equal(acf_alloc_live(), live);
 }

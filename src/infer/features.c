@@ -2,7 +2,7 @@
 #include "infer/features.h"
 
 #include "base/rng.h"
-#include "data/image_ops.h"
+#include "image/image_ops.h"
 #include "nn/conv_layer.h"
 #include "ops/adam.h"
 #include "ops/arith.h"
@@ -70,8 +70,8 @@ static acf_tensor *encode(acf_features *f, int64_t N) {
 static void put_turned(acf_features *f, int64_t k, const uint8_t *level, int way) {
     const int quarters = f->H == f->W ? way % 4 : way % 2 * 2;
     const bool mirrored = f->H == f->W ? way >= 4 : way >= 2;
-    acf_image_turn(f->turned, level, f->H, f->W, f->C, quarters);
-    if (mirrored) acf_image_mirror(f->turned, f->H, f->W, f->C);
+    acf_image_rotate(f->turned, level, f->H, f->W, f->C, quarters);
+    if (mirrored) acf_image_flip(f->turned, f->H, f->W, f->C);
     put(f, k, f->turned);
     for (int i = 0; i < WAYS; i++) f->way[k * WAYS + i] = i == way;
 }
@@ -93,8 +93,8 @@ static acf_status learn(acf_features *f, const acf_images *im, int64_t steps, ui
     for (int64_t step = 1; step <= steps; step++) {
         const double rate = RATE * 0.5 * (1 + cos(M_PI * (double)(step - 1) / (double)steps));
         for (uint32_t k = 0; k < BATCH; k++) {
-            const acf_place at = {seed, 0, ACF_STREAM_FEATURE, k, (uint32_t)step}, turn = {seed, 1, ACF_STREAM_FEATURE, k, (uint32_t)step};
-            put_turned(f, k, acf_img_at(im, acf_rng_below(at, im->N)), (int)acf_rng_below(turn, ways(f)));
+            const acf_rng_counter at = {seed, 0, ACF_STREAM_FEATURE, k, (uint32_t)step}, turn = {seed, 1, ACF_STREAM_FEATURE, k, (uint32_t)step};
+            put_turned(f, k, acf_images_at(im, acf_rng_below(at, im->N)), (int)acf_rng_below(turn, ways(f)));
         }
         ACF_TRY(acf_params_zero_grad(f->ps));
         acf_tape_begin(f->t, true);

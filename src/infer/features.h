@@ -10,7 +10,7 @@
 #ifndef ACF_INFER_FEATURES_H
 #define ACF_INFER_FEATURES_H
 
-#include "data/images.h"
+#include "image/images.h"
 
 #define ACF_FEATURES_MAX (64 + 8 * 8 * 3) /* of an image */
 #define ACF_FEATURE_STEPS 500             /* of training */

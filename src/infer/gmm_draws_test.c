@@ -1,7 +1,7 @@
 /* Parameter draws of a model: draws of cells use them in turn, other answers do not, a file keeps them, and files with wrong ones are refused. */
 #include "model/gmm_draws.h"
 
-#include "harness/fitted_lab.h"
+#include "harness/model_file_lab.h"
 #include "harness/lab.h"
 #include "infer/session.h"
 
@@ -43,7 +43,7 @@ static void open_bench(bench *b, bool sets) {
     for (int i = 0; i < SETS * COLS * COLS; i++) cov[i] = i % (COLS * COLS) % (COLS + 1) == 0;
     for (int i = 0; i < SETS; i++) value[i] = 1;
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, NULL, &b->table), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, NULL, &b->table), ACF_OK);
     b->m = acf_lab_fitted(b->dev, b->table, NULL, NULL, 3, 0);
     if (!sets) return;
     assert_int_equal(acf_gmm_draws_create(b->dev, SETS, 1, COLS, &b->m->draws), ACF_OK);
@@ -52,18 +52,18 @@ static void open_bench(bench *b, bool sets) {
 }
 
 static void close_bench(bench *b) {
-    acf_fitted_free(b->m);
-    acf_tab_free(b->table);
+    acf_model_free(b->m);
+    acf_table_free(b->table);
     acf_device_close(b->dev);
 }
 
-static const acf_question all = {0};
+static const acf_query all = {0};
 
 static void draw(const bench *b, uint32_t i, double *out) {
     acf_session *s;
-    assert_int_equal(acf_ask_create(b->dev, b->m, 8, &s), ACF_OK);
-    assert_int_equal(acf_ask_draw(s, b->table, all, 5, i, out), ACF_OK);
-    acf_ask_free(s);
+    assert_int_equal(acf_session_open(b->dev, b->m, 8, &s), ACF_OK);
+    assert_int_equal(acf_session_query_draw(s, b->table, all, 5, i, out), ACF_OK);
+    acf_session_free(s);
 }
 
 /* The same random numbers with another set: every cell of the last row moves by as many deviations as the sets are apart; and summaries are of these draws. */
@@ -82,10 +82,10 @@ static void draws_use_the_sets_in_turn(void **state) {
             sum[j] += a[cell] / (2 * SETS);
         }
     }
-    assert_int_equal(acf_ask_create(with.dev, with.m, 8, &s), ACF_OK);
-    assert_int_equal(acf_ask_summary(s, with.table, all, 5, 2 * SETS, NULL, 0, mean, NULL), ACF_OK);
+    assert_int_equal(acf_session_open(with.dev, with.m, 8, &s), ACF_OK);
+    assert_int_equal(acf_session_query_summary(s, with.table, all, 5, 2 * SETS, NULL, 0, mean, NULL), ACF_OK);
     for (int j = 0; j < COLS; j++) acf_assert_close(mean[(ROWS - 1) * COLS + j], sum[j], 1e-4, "mean of draws");
-    acf_ask_free(s);
+    acf_session_free(s);
     close_bench(&with), close_bench(&without);
 }
 
@@ -96,12 +96,12 @@ static void other_answers_use_the_fitted_ones(void **state) {
     for (int i = 0; i < 2; i++) {
         acf_session *s;
         open_bench(&b[i], i);
-        assert_int_equal(acf_ask_create(b[i].dev, b[i].m, 8, &s), ACF_OK);
-        assert_int_equal(acf_ask_draw(s, b[i].table, all, 5, 1, drawn), ACF_OK); /* leaves nothing behind */
-        assert_int_equal(acf_ask_logp(s, b[i].table, all, lp[i]), ACF_OK);
-        assert_int_equal(acf_ask_guess(s, b[i].table, all, guess[i]), ACF_OK);
-        assert_int_equal(acf_ask_mean(s, b[i].table, all, mean[i]), ACF_OK);
-        acf_ask_free(s);
+        assert_int_equal(acf_session_open(b[i].dev, b[i].m, 8, &s), ACF_OK);
+        assert_int_equal(acf_session_query_draw(s, b[i].table, all, 5, 1, drawn), ACF_OK); /* leaves nothing behind */
+        assert_int_equal(acf_session_query_logp(s, b[i].table, all, lp[i]), ACF_OK);
+        assert_int_equal(acf_session_query_guess(s, b[i].table, all, guess[i]), ACF_OK);
+        assert_int_equal(acf_session_query_mean(s, b[i].table, all, mean[i]), ACF_OK);
+        acf_session_free(s);
     }
     assert_memory_equal(lp[0], lp[1], sizeof lp[0]);
     assert_memory_equal(guess[0], guess[1], sizeof guess[0]);
@@ -124,12 +124,12 @@ static void intervals_use_all_sets(void **state) {
     double mean[CELLS], low[2][CELLS], high[2][CELLS], plain[CELLS];
     acf_session *s;
     open_bench(&with, true), open_bench(&without, false);
-    assert_int_equal(acf_ask_create(with.dev, with.m, 8, &s), ACF_OK);
-    assert_int_equal(acf_ask_interval(s, with.table, all, 0.8, mean, low[0], high[0]), ACF_OK);
-    acf_ask_free(s);
-    assert_int_equal(acf_ask_create(without.dev, without.m, 8, &s), ACF_OK);
-    assert_int_equal(acf_ask_interval(s, without.table, all, 0.8, plain, low[1], high[1]), ACF_OK);
-    acf_ask_free(s);
+    assert_int_equal(acf_session_open(with.dev, with.m, 8, &s), ACF_OK);
+    assert_int_equal(acf_session_query_interval(s, with.table, all, 0.8, mean, low[0], high[0]), ACF_OK);
+    acf_session_free(s);
+    assert_int_equal(acf_session_open(without.dev, without.m, 8, &s), ACF_OK);
+    assert_int_equal(acf_session_query_interval(s, without.table, all, 0.8, plain, low[1], high[1]), ACF_OK);
+    acf_session_free(s);
     assert_memory_equal(mean, plain, sizeof mean);
     for (int j = 0; j < COLS; j++) {
         const int cell = (ROWS - 1) * COLS + j;
@@ -147,15 +147,15 @@ static void files_keep_them(void **state) {
     (void)state;
     bench b;
     acf_model *again = NULL;
-    acf_st *f;
+    acf_safetensors *f;
     double first[CELLS], second[CELLS];
     open_bench(&b, true);
     draw(&b, 4, first);
-    if (acf_fitted_save(b.m, path) || acf_fitted_load(b.dev, path, &again)) fail_msg("%s", acf_error());
-    assert_int_equal(acf_st_open(path, &f), ACF_OK);
-    assert_string_equal(acf_st_text_find(f, "format_version"), "5");
-    acf_st_close(f);
-    acf_fitted_free(b.m);
+    if (acf_model_write(b.m, path) || acf_model_read(b.dev, path, &again)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
+    assert_string_equal(acf_safetensors_text_find(f, "format_version"), "5");
+    acf_safetensors_close(f);
+    acf_model_free(b.m);
     b.m = again;
     draw(&b, 4, second);
     assert_memory_equal(first, second, sizeof first);
@@ -163,18 +163,18 @@ static void files_keep_them(void **state) {
 }
 
 /* Writes the good file again with another tensor in the place of one; NULL data: without it. */
-static void write_with(const acf_st *good, const acf_st_tensor *t) {
-    acf_st_tensor list[128];
-    acf_st_text text[24];
+static void write_with(const acf_safetensors *good, const acf_safetensors_tensor *t) {
+    acf_safetensors_tensor list[128];
+    acf_safetensors_text text[24];
     int64_t n = 0, texts = 0;
-    for (int64_t i = 0; i < acf_st_count(good); i++) {
-        const acf_st_tensor *own = acf_st_at(good, i);
+    for (int64_t i = 0; i < acf_safetensors_count(good); i++) {
+        const acf_safetensors_tensor *own = acf_safetensors_at(good, i);
         const bool it = strcmp(own->name, t->name) == 0;
         if (!it || t->data) list[n++] = it ? *t : *own;
     }
-    for (int64_t i = 0; i < acf_st_text_count(good); i++)
-        if (strcmp(acf_st_text_at(good, i)->key, "checksum") != 0) text[texts++] = *acf_st_text_at(good, i);
-    if (acf_st_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
+    for (int64_t i = 0; i < acf_safetensors_text_count(good); i++)
+        if (strcmp(acf_safetensors_text_at(good, i)->key, "checksum") != 0) text[texts++] = *acf_safetensors_text_at(good, i);
+    if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
 }
 
 static void refuses_wrong_ones(void **state) {
@@ -200,21 +200,21 @@ static void refuses_wrong_ones(void **state) {
         {"gmm.draws.cov", 3, {SETS, COLS, COLS}, zero, "tensor 'gmm.draws.cov': its shape is [3, 3, 3]"},
     };
     bench b;
-    acf_st *good;
+    acf_safetensors *good;
     open_bench(&b, true);
-    assert_int_equal(acf_fitted_save(b.m, path), ACF_OK);
-    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    assert_int_equal(acf_model_write(b.m, path), ACF_OK);
+    assert_int_equal(acf_safetensors_open(path, &good), ACF_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        acf_st_tensor t = {.name = wrong[i].name, .dtype = ACF_ST_REAL, .ndim = wrong[i].ndim, .data = wrong[i].data, .bytes = sizeof *zero};
+        acf_safetensors_tensor t = {.name = wrong[i].name, .dtype = ACF_SAFETENSORS_REAL, .ndim = wrong[i].ndim, .data = wrong[i].data, .bytes = sizeof *zero};
         acf_model *m = NULL;
         for (int k = 0; k < t.ndim; k++) t.bytes *= (size_t)(t.dim[k] = wrong[i].dim[k]);
         write_with(good, &t);
         const int64_t live = acf_alloc_live();
-        assert_int_equal(acf_fitted_load(b.dev, other, &m), ACF_EMODEL);
+        assert_int_equal(acf_model_read(b.dev, other, &m), ACF_EMODEL);
         if (!strstr(acf_error(), other) || !strstr(acf_error(), wrong[i].says)) fail_msg("expected '%s' in: %s", wrong[i].says, acf_error());
         assert_int_equal(acf_alloc_live(), live);
     }
-    acf_st_close(good);
+    acf_safetensors_close(good);
     close_bench(&b);
 }
 

@@ -5,7 +5,7 @@
 #include "harness/lab.h"
 #include "model/config.h"
 #include "train/batch_auto.h"
-#include "train/captured.h"
+#include "train/train_graph.h"
 #include "train/checkpoint.h"
 #include "train/fit.h"
 #include "train/valid.h"
@@ -32,7 +32,7 @@ typedef struct side {
 typedef struct bench {
     acf_table *table;
     side cpu, gpu;
-    uint8_t given[CELLS], asked[CELLS];
+    uint8_t given[CELLS], target[CELLS];
 } bench;
 
 static void must(acf_status status) {
@@ -49,7 +49,7 @@ static acf_table *make_table(void) {
         for (int j = 0; j < COLS; j++)
             if (acf_lab_random(5, i * COLS + j, 0, 1) < 0.2) row[j] = (double)NAN;
     }
-    must(acf_tab_create(x, NULL, ROWS, COLS, columns, &t));
+    must(acf_table_make(x, NULL, ROWS, COLS, columns, &t));
     return t;
 }
 
@@ -59,8 +59,8 @@ static acf_options *make_options(const char *const *settings) {
                                            "warmup", "5", "valid-every", "20", "context-width", "8", "dropout", "0.1", NULL};
     acf_options *o;
     must(acf_config_create(&o));
-    for (const char *const *s = standard; *s; s += 2) must(acf_opts_set(o, s[0], s[1]));
-    for (const char *const *s = settings; s && *s; s += 2) must(acf_opts_set(o, s[0], s[1]));
+    for (const char *const *s = standard; *s; s += 2) must(acf_options_set_text(o, s[0], s[1]));
+    for (const char *const *s = settings; s && *s; s += 2) must(acf_options_set_text(o, s[0], s[1]));
     must(acf_config_finish(o));
     return o;
 }
@@ -74,17 +74,17 @@ static void open_side(side *s, acf_device *dev, const acf_table *t, const char *
     must(acf_train_settings_read(o, &set));
     must(acf_valid_split(t, NULL, &set, &split));
     must(acf_train_prepare(t, NULL, o, &s->hold, &e));
-    must(acf_fitted_create(dev, o, e, 3, true, &s->m));
+    must(acf_model_make(dev, o, e, 3, true, &s->m));
     const acf_train_data data = {t, &split.train, s->m->encoder, s->hold, NULL, split.valid.n ? &split.valid : NULL};
     must(acf_trainer_create(s->m->net, &data, s->m->config, &s->tr));
     must(acf_device_sync(dev)); /* a session has a stream of its own */
-    must(acf_ask_create(dev, s->m, ASKED_AT_ONCE, &s->s));
+    must(acf_session_open(dev, s->m, ASKED_AT_ONCE, &s->s));
 }
 
 static void close_side(side *s) {
-    acf_ask_free(s->s);
+    acf_session_free(s->s);
     acf_trainer_free(s->tr);
-    acf_fitted_free(s->m);
+    acf_model_free(s->m);
     acf_holdout_free(s->hold);
 }
 
@@ -96,8 +96,8 @@ static void open_bench(bench *b, const char *const *settings) {
     open_side(&b->cpu, cpu, b->table, settings);
     open_side(&b->gpu, acf_test_device(), b->table, settings);
     for (int i = 0; i < CELLS; i++) {
-        b->asked[i] = i / COLS != 7 && acf_lab_random(6, i, 0, 1) < 0.5; /* a row that asks for nothing */
-        b->given[i] = !b->asked[i] && acf_lab_random(7, i, 0, 1) < 0.8;
+        b->target[i] = i / COLS != 7 && acf_lab_random(6, i, 0, 1) < 0.5; /* a row that asks for nothing */
+        b->given[i] = !b->target[i] && acf_lab_random(7, i, 0, 1) < 0.8;
     }
 }
 
@@ -105,7 +105,7 @@ static void close_bench(bench *b) {
     close_side(&b->gpu);
     close_side(&b->cpu);
     acf_device_close(b->cpu.dev);
-    acf_tab_free(b->table);
+    acf_table_free(b->table);
 }
 
 static acf_params *params(const side *s) { return acf_net_params(s->m->net); }
@@ -119,7 +119,7 @@ static void move_weights(bench *b) {
     acf_real *x = fetch(&b->cpu, ps->value, ps->total);
     for (int k = 0; k < ps->n; k++) {
         const acf_param *p = ps->list[k];
-        for (int64_t i = 0; strncmp(p->name, "anchor", 6) != 0 && i < acf_tensor_count(&p->t); i++)
+        for (int64_t i = 0; strncmp(p->name, "gmm", 6) != 0 && i < acf_tensor_count(&p->t); i++)
             x[p->offset + i] += (acf_real)acf_lab_random(20 + (uint64_t)k, i, -0.1, 0.1);
     }
     for (int k = 0; k < 2; k++) {
@@ -166,15 +166,15 @@ static void compare_likelihoods(const char *const *settings) {
     static double each[CELLS], there[CELLS];
     open_bench(&b, settings);
     move_weights(&b);
-    const acf_question questions[] = {{NULL, NULL}, {b.given, b.asked}, {NULL, b.asked}};
+    const acf_query questions[] = {{NULL, NULL}, {b.given, b.target}, {NULL, b.target}};
     for (int q = 0; q < 3; q++) {
-        must(acf_ask_logp(b.cpu.s, b.table, questions[q], x));
-        must(acf_ask_logp(b.gpu.s, b.table, questions[q], y));
+        must(acf_session_query_logp(b.cpu.s, b.table, questions[q], x));
+        must(acf_session_query_logp(b.gpu.s, b.table, questions[q], y));
         for (int i = 0; i < ROWS; i++)
             if (!(fabs(x[i] - y[i]) <= 1e-3)) fail_msg("question %d, row %d: log p is %.6f here and %.6f there", q, i, x[i], y[i]);
     }
-    must(acf_ask_cells(b.cpu.s, b.table, each));
-    must(acf_ask_cells(b.gpu.s, b.table, there));
+    must(acf_session_query_cells(b.cpu.s, b.table, each));
+    must(acf_session_query_cells(b.gpu.s, b.table, there));
     for (int i = 0; i < CELLS; i++)
         if (!isnan(each[i]) || !isnan(there[i])) acf_assert_close(there[i], each[i], 1e-3, "log p of a cell");
     close_bench(&b);
@@ -187,7 +187,7 @@ static void same_likelihoods(void **state) {
 
 /* A transformer behind a Gaussian mixture, and one that learns whole rows with heads that tensor cores take. */
 static const char *const attending[] = {"likelihood", "attention", NULL};
-static const char *const attending_rows[] = {"likelihood", "attention", "likelihood-units", "64", "anchor", "0", "masks", "joint", NULL};
+static const char *const attending_rows[] = {"likelihood", "attention", "likelihood-units", "64", "gmm", "0", "masks", "joint", NULL};
 
 static void same_likelihoods_by_attention(void **state) {
     (void)state;
@@ -204,21 +204,21 @@ static void compare_answers(const char *const *settings) {
     static double x[CELLS], y[CELLS];
     open_bench(&b, settings);
     move_weights(&b);
-    const acf_question question = {b.given, b.asked};
+    const acf_query query = {b.given, b.target};
     for (uint32_t draw = 0; draw < 3; draw++) {
-        must(acf_ask_draw(b.cpu.s, b.table, question, 11, draw, x));
-        must(acf_ask_draw(b.gpu.s, b.table, question, 11, draw, y));
+        must(acf_session_query_draw(b.cpu.s, b.table, query, 11, draw, x));
+        must(acf_session_query_draw(b.gpu.s, b.table, query, 11, draw, y));
         assert_same_cells(&b, x, y, 2e-3, 4, "draws");
     }
-    must(acf_ask_guess(b.cpu.s, b.table, question, x));
-    must(acf_ask_guess(b.gpu.s, b.table, question, y));
+    must(acf_session_query_guess(b.cpu.s, b.table, query, x));
+    must(acf_session_query_guess(b.gpu.s, b.table, query, y));
     assert_same_cells(&b, x, y, 2e-3, 2, "best guesses");
-    must(acf_ask_mean(b.cpu.s, b.table, question, x));
-    must(acf_ask_mean(b.gpu.s, b.table, question, y));
+    must(acf_session_query_mean(b.cpu.s, b.table, query, x));
+    must(acf_session_query_mean(b.gpu.s, b.table, query, y));
     assert_same_cells(&b, x, y, 2e-3, 2, "means");
     static double low[2][CELLS], high[2][CELLS];
-    must(acf_ask_interval(b.cpu.s, b.table, question, 0.9, x, low[0], high[0]));
-    must(acf_ask_interval(b.gpu.s, b.table, question, 0.9, y, low[1], high[1]));
+    must(acf_session_query_interval(b.cpu.s, b.table, query, 0.9, x, low[0], high[0]));
+    must(acf_session_query_interval(b.gpu.s, b.table, query, 0.9, y, low[1], high[1]));
     for (int i = 0; i < CELLS; i++) {
         if (isnan(low[0][i])) low[0][i] = high[0][i] = x[i]; /* categories, and what is not asked for */
         if (isnan(low[1][i])) low[1][i] = high[1][i] = y[i];
@@ -251,12 +251,12 @@ static void replays_tell_draws_apart(void **state) {
     bench b;
     static double x[4][CELLS], again[CELLS];
     open_bench(&b, recurrent);
-    const acf_question question = {b.given, b.asked};
-    for (int k = 0; k < 4; k++) must(acf_ask_draw(b.gpu.s, b.table, question, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, x[k]));
+    const acf_query query = {b.given, b.target};
+    for (int k = 0; k < 4; k++) must(acf_session_query_draw(b.gpu.s, b.table, query, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, x[k]));
     for (int k = 0; k < 4; k++)
         for (int i = 0; i < k; i++) assert_memory_not_equal(x[k], x[i], sizeof x[k]);
     for (int k = 3; k >= 0; k--) {
-        must(acf_ask_draw(b.gpu.s, b.table, question, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, again));
+        must(acf_session_query_draw(b.gpu.s, b.table, query, k < 3 ? 5 : 6, k < 3 ? (uint32_t)k : 0, again));
         assert_same_cells(&b, x[k], again, 0, 0, "the same draw");
     }
     close_bench(&b);
@@ -275,13 +275,13 @@ enum { ASKED_TIMES = 30 };
 static acf_status ask_once(const asking *a, double *logp, double *drawn) {
     const bench *b = a->b;
     acf_session *s;
-    ACF_TRY(acf_ask_create(b->gpu.dev, b->gpu.m, ASKED_AT_ONCE, &s));
-    acf_status status = acf_ask_precision(s, a->precision);
+    ACF_TRY(acf_session_open(b->gpu.dev, b->gpu.m, ASKED_AT_ONCE, &s));
+    acf_status status = acf_session_set_precision(s, a->precision);
     for (int k = 0; k < 4 && !status; k++) { /* by hand, captured, replayed */
-        status = acf_ask_logp(s, b->table, (acf_question){NULL, NULL}, logp);
-        if (!status) status = acf_ask_draw(s, b->table, (acf_question){b->given, b->asked}, 11, 1, drawn);
+        status = acf_session_query_logp(s, b->table, (acf_query){NULL, NULL}, logp);
+        if (!status) status = acf_session_query_draw(s, b->table, (acf_query){b->given, b->target}, 11, 1, drawn);
     }
-    acf_ask_free(s);
+    acf_session_free(s);
     return status;
 }
 
@@ -366,8 +366,8 @@ static void compare_training(const char *const *settings, bool stream) {
     must(acf_trainer_validate(b.cpu.tr, &x));
     must(acf_trainer_validate(b.gpu.tr, &y));
     if (!(fabs(x - y) <= 0.02)) fail_msg("validation is %.5f here and %.5f there", x, y);
-    const acf_captured *c = b.gpu.tr->captured;
-    if (b.gpu.dev->plugin && (!c || acf_captured_streams(c) != stream)) fail_msg("steps were not captured, or not %s", stream ? "streamed" : "resident");
+    const acf_train_graph *c = b.gpu.tr->graph;
+    if (b.gpu.dev->plugin && (!c || acf_train_graph_streams(c) != stream)) fail_msg("steps were not captured, or not %s", stream ? "streamed" : "resident");
     close_bench(&b);
 }
 
@@ -430,7 +430,7 @@ static void a_run_comes_to_its_end(void **state) {
     (void)state;
     bench b;
     acf_train_end end;
-    static const char *const alone[] = {"anchor", "0", NULL}; /* few steps are no better than a mixture to begin with */
+    static const char *const alone[] = {"gmm", "0", NULL}; /* few steps are no better than a mixture to begin with */
     open_bench(&b, alone);
     must(acf_trainer_run(b.gpu.tr, NULL, &end));
     assert_int_equal(end, ACF_END_STEPS);
@@ -458,18 +458,18 @@ static void a_model_goes_from_device_to_device(void **state) {
     double x[ROWS], y[ROWS];
     open_bench(&b, NULL);
     for (int i = 0; i < 5; i++) must(acf_trainer_step(b.gpu.tr, NULL));
-    must(acf_ask_logp(b.gpu.s, b.table, (acf_question){b.given, b.asked}, y));
+    must(acf_session_query_logp(b.gpu.s, b.table, (acf_query){b.given, b.target}, y));
     temporary(path);
-    must(acf_fitted_save(b.gpu.m, path));
+    must(acf_model_write(b.gpu.m, path));
     for (int k = 0; k < 2; k++) {
         acf_device *dev = k ? b.gpu.dev : b.cpu.dev;
-        must(acf_fitted_load(dev, path, &m));
-        must(acf_ask_create(dev, m, ASKED_AT_ONCE, &s));
-        must(acf_ask_logp(s, b.table, (acf_question){b.given, b.asked}, x));
+        must(acf_model_read(dev, path, &m));
+        must(acf_session_open(dev, m, ASKED_AT_ONCE, &s));
+        must(acf_session_query_logp(s, b.table, (acf_query){b.given, b.target}, x));
         for (int i = 0; i < ROWS; i++)
             if (!(fabs(x[i] - y[i]) <= (k ? 0 : 1e-3))) fail_msg("row %d: log p is %.6f from the file and %.6f before", i, x[i], y[i]);
-        acf_ask_free(s);
-        acf_fitted_free(m);
+        acf_session_free(s);
+        acf_model_free(m);
     }
     unlink(path);
     close_bench(&b);
@@ -486,7 +486,7 @@ static void a_checkpoint_goes_from_device_to_device(void **state) {
     must(acf_checkpoint_save(b.gpu.tr, path));
     must(acf_checkpoint_load(b.cpu.tr, path));
     const acf_params *p = params(&b.cpu), *q = params(&b.gpu);
-    const acf_real *here[] = {p->value, p->m, p->v, p->average}, *there[] = {q->value, q->m, q->v, q->average};
+    const acf_real *here[] = {p->value, p->m, p->v, p->ema}, *there[] = {q->value, q->m, q->v, q->ema};
     for (int k = 0; k < 4; k++) {
         acf_real *x = fetch(&b.cpu, here[k], p->total), *y = fetch(&b.gpu, there[k], p->total);
         assert_memory_equal(x, y, (size_t)p->total * sizeof *x);
@@ -519,14 +519,14 @@ static acf_table *repeat(const acf_table *t, int64_t rows) {
     double *x = acf_alloc((size_t)(rows * COLS) * sizeof *x, "a long table");
     assert_non_null(x);
     for (int64_t i = 0; i < rows * COLS; i++) x[i] = t->x[i % CELLS];
-    must(acf_tab_take(x, rows, COLS, columns, &out));
+    must(acf_table_take(x, rows, COLS, columns, &out));
     return out;
 }
 
 /* Status 5 and a sentence with numbers, the checkpoint stays, and the run goes on from it with a batch that fits. */
 static void a_giant_batch_is_refused(void **state) {
     (void)state;
-    static const char *const large[] = {"likelihood-units", "1024", "likelihood-layers", "4", "anchor", "0", "batch", "1048576",
+    static const char *const large[] = {"likelihood-units", "1024", "likelihood-layers", "4", "gmm", "0", "batch", "1048576",
                                         "valid", "0", "refit", "false", "steps", "2", NULL};
     acf_device *dev = acf_test_device();
     if (dev->kind == ACF_DEVICE_CPU) acf_skip("the system would rather end the process than refuse memory");
@@ -543,13 +543,13 @@ static void a_giant_batch_is_refused(void **state) {
     assert_int_equal(unlink(path), 0);
     assert_int_equal(acf_fit_model(s.m, giant, NULL, &(acf_fit){.checkpoint = path}), ACF_EMEMORY);
     if (!strstr(acf_error(), "out of memory on cuda") || !strstr(acf_error(), "GiB free")) fail_msg("%s", acf_error());
-    must(acf_opts_set(s.m->config, "batch", "auto"));
+    must(acf_options_set_text(s.m->config, "batch", "auto"));
     must(acf_fit_model(s.m, giant, NULL, &(acf_fit){.checkpoint = path, .resume = true}));
     assert_in_range(acf_options_int(s.m->config, "batch"), 256, ACF_AUTO_GPU_ROWS);
     unlink(path);
     close_side(&s);
-    acf_tab_free(giant);
-    acf_tab_free(t);
+    acf_table_free(giant);
+    acf_table_free(t);
 }
 
 ACF_DEVICE_TESTS(gpu_model, cmocka_unit_test(same_initial_weights), cmocka_unit_test(same_likelihoods),

@@ -4,7 +4,7 @@
  * kept, so that memory is some 20 bytes a number of the images. */
 #include "infer/image_evaluate.h"
 
-#include "data/image_codec.h"
+#include "image/image_codec.h"
 #include "infer/features.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ typedef struct work {
     acf_image_masks *masks; /* NULL: not known */
     acf_image_session *s;   /* NULL: no model */
     acf_features *f;        /* NULL: nothing is compared by features */
-    acf_arena *room;        /* of what follows */
+    acf_arena *capacity;        /* of what follows */
     int64_t n, size;        /* numbers of an image; of all */
     uint64_t *id;           /* (N) 0, 1, 2, ... */
     uint8_t *b;             /* (N,H,W) masks number 0; NULL: not known */
@@ -109,11 +109,11 @@ static acf_status add_baselines(work *w) {
 
 static acf_status add_model(work *w) {
     for (int64_t k = 0; k < w->job->how.draws; k++) {
-        ACF_TRY(acf_paint_draw(w->s, w->im, w->b, w->job->how.seed, (uint32_t)k, w->level));
+        ACF_TRY(acf_image_session_query_draw(w->s, w->im, w->b, w->job->how.seed, (uint32_t)k, w->level));
         ACF_TRY(add_levels(w, ACF_FILL_DRAW, w->level));
     }
     ACF_TRY(add_mean_draw(w));
-    ACF_TRY(acf_paint_guess(w->s, w->im, w->b, NULL, w->value));
+    ACF_TRY(acf_image_session_query_guess(w->s, w->im, w->b, NULL, w->value));
     return add_fill(w, ACF_FILL_GUESS);
 }
 
@@ -165,18 +165,18 @@ static void add_parts(work *w) {
 
 static acf_status ask_logp(work *w) {
     const int64_t N = w->im->N, masks = w->job->how.masks;
-    double *nll = acf_arena_alloc(w->room, (size_t)(2 * masks) * sizeof *nll), *bits = nll ? nll + masks : NULL;
+    double *nll = acf_arena_alloc(w->capacity, (size_t)(2 * masks) * sizeof *nll), *bits = nll ? nll + masks : NULL;
     if (!nll) return ACF_EMEMORY;
     for (int64_t k = 0; k < masks; k++) {
         uint8_t *b = k ? w->later : w->b;
         if (k) acf_image_masks_draw(w->job->cpu, w->masks, w->job->how.seed, (uint32_t)k, N, w->id, b);
-        ACF_TRY(acf_paint_logp(w->s, w->im, b, 1, w->logp));
+        ACF_TRY(acf_image_session_query_logp(w->s, w->im, b, 1, w->logp));
         nll[k] = bits[k] = 0;
         for (int64_t i = 0; i < N; i++) nll[k] -= w->logp[i] / (double)N, bits[k] += bits_of(w, b, i) / (double)N;
         if (k == 0) add_parts(w);
     }
     w->e->nll = acf_metric_repeated(nll, masks), w->e->bpd = acf_metric_repeated(bits, masks);
-    ACF_TRY(acf_paint_logp(w->s, w->im, NULL, 1, w->logp));
+    ACF_TRY(acf_image_session_query_logp(w->s, w->im, NULL, 1, w->logp));
     w->e->joint = 0;
     for (int64_t i = 0; i < N; i++) w->e->joint -= w->logp[i] / (double)N;
     w->e->joint_bpd = w->e->joint / ((double)w->n * LOG2);
@@ -187,12 +187,12 @@ static acf_status ask_logp(work *w) {
 
 static void *room_for(work *w, int64_t n, size_t size) {
     size_t bytes;
-    return acf_bytes(n, size, &bytes) ? acf_arena_alloc(w->room, bytes) : NULL;
+    return acf_bytes(n, size, &bytes) ? acf_arena_alloc(w->capacity, bytes) : NULL;
 }
 
 static acf_status make_room(work *w) {
     const int64_t N = w->im->N, P = w->im->H * w->im->W;
-    ACF_TRY(acf_arena_create(&acf_heap, 0, &w->room));
+    ACF_TRY(acf_arena_create(&acf_heap, 0, &w->capacity));
     w->id = room_for(w, N, sizeof *w->id), w->b = room_for(w, N * P, 1), w->later = room_for(w, N * P, 1), w->level = room_for(w, w->size, 1);
     w->value = room_for(w, w->size, sizeof *w->value), w->mean = room_for(w, w->size, sizeof *w->mean);
     w->each = room_for(w, N, sizeof *w->each), w->logp = room_for(w, N, sizeof *w->logp);
@@ -232,8 +232,8 @@ static acf_status learn_features(work *w) {
 static acf_status run(work *w) {
     ACF_TRY(make_room(w));
     ACF_TRY(hide(w));
-    if (w->job->model) ACF_TRY(acf_paint_create(w->job->model, &w->s));
-    if (w->s) w->e->rounds = acf_paint_rounds(w->s);
+    if (w->job->model) ACF_TRY(acf_image_session_open(w->job->model, &w->s));
+    if (w->s) w->e->passes = acf_image_session_passes(w->s);
     ACF_TRY(learn_features(w));
     ACF_TRY(add_baselines(w));
     if (w->s) {
@@ -254,9 +254,9 @@ acf_status acf_image_evaluate(const acf_image_job *job, acf_image_evaluation **o
     work w = {.job = job, .im = im, .e = e, .n = im->H * im->W * im->C, .size = im->N * im->H * im->W * im->C};
     acf_status status = run(&w);
     acf_image_masks_free(w.masks);
-    acf_paint_free(w.s);
+    acf_image_session_free(w.s);
     acf_features_free(w.f);
-    if (w.room) acf_arena_free(w.room);
+    if (w.capacity) acf_arena_free(w.capacity);
     if (status) acf_release(e);
     else *out = e;
     return status;

@@ -12,7 +12,7 @@
 #ifndef ACF_INFER_IMAGE_EVALUATE_H
 #define ACF_INFER_IMAGE_EVALUATE_H
 
-#include "data/image_masks.h"
+#include "image/image_masks.h"
 #include "infer/evaluate.h"
 #include "infer/image_session.h"
 #include "infer/metrics.h"
@@ -46,7 +46,7 @@ typedef struct acf_image_evaluation {
     double changed;     /* of numbers that are given: share that completed images have otherwise; 0 for a model */
     bool model, fitted; /* there is one; it was fitted here, to `trained` images */
     int64_t trained;
-    int rounds; /* that hidden pixels are asked for in (data/image_rounds.h) */
+    int passes; /* that hidden pixels are asked for in (image/image_passes.h) */
     acf_eval_settings set;
     acf_mean_deviation nll, bpd; /* of what is hidden, over masks */
     double joint, joint_bpd;     /* of whole images */

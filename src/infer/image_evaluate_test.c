@@ -20,7 +20,7 @@ static acf_device *cpu(int threads) {
 
 static acf_images *images(const uint8_t *pixel, int64_t N, int64_t H, int64_t W, int64_t C) {
     acf_images *im;
-    if (acf_img_create(pixel, N, H, W, C, NULL, &im) != ACF_OK) fail_msg("%s", acf_error());
+    if (acf_images_make(pixel, N, H, W, C, NULL, &im) != ACF_OK) fail_msg("%s", acf_error());
     return im;
 }
 
@@ -37,7 +37,7 @@ static void the_mean_image_is_that_of_the_others(void **state) {
     assert_true(out[0] == 3 && out[1] == 20 && out[2] == 3 && out[3] == 5 && out[5] == 5);
     acf_fill_mean(one, NULL, NULL, out);
     assert_true(isnan(out[0]) && isnan(out[1]));
-    acf_img_free(im), acf_img_free(seen), acf_img_free(one);
+    acf_images_free(im), acf_images_free(seen), acf_images_free(one);
 }
 
 /* Between two given columns a plane is the smoothest; each channel for itself, on any number of threads. */
@@ -64,7 +64,7 @@ static void smooth_fillings_are_planes_between_edges(void **state) {
     memcpy(again, out, sizeof out);
     acf_fill_smooth(one, im, b, again);
     assert_memory_equal(out, again, sizeof out);
-    acf_img_free(im);
+    acf_images_free(im);
     acf_device_close(one), acf_device_close(three);
 }
 
@@ -113,7 +113,7 @@ static void scores_of_completed_images(void **state) {
     acf_assert_close(f->mse, 2601 / 4., 1e-9, "MSE of all pixels");
     assert_true(e->fill[ACF_FILL_MEAN].sets == 0 && e->fill[ACF_FILL_MEAN_DRAW].sets == 0);
     acf_release(e);
-    acf_img_free(im);
+    acf_images_free(im);
 }
 
 static void levels_of_few_bits_have_the_same_scale(void **state) {
@@ -126,7 +126,7 @@ static void levels_of_few_bits_have_the_same_scale(void **state) {
     acf_assert_close(e->fill[ACF_FILL_OTHER].psnr, 0, 1e-12, "PSNR of white for black");
     acf_assert_close(e->fill[ACF_FILL_OTHER].mse, 65025, 1e-9, "its MSE");
     acf_release(e);
-    acf_img_free(im);
+    acf_images_free(im);
 }
 
 static void baselines_that_win_are_named(void **state) {
@@ -169,7 +169,7 @@ static void completed_images_are_found_by_name(void **state) {
     acf_images *im;
     acf_image_matches m;
     put_flat(&truth, "a.png", 10, SIDE), put_flat(&truth, "a-b.png", 20, SIDE), put_flat(&truth, "c 1.jpg.png", 30, SIDE);
-    assert_int_equal(acf_img_open(dev, truth.path, NULL, &im), ACF_OK);
+    assert_int_equal(acf_images_read(dev, truth.path, NULL, &im), ACF_OK);
     static const char *const name[] = {"a.png", "a-b.png", "c 1.jpg.png", "a.guess.png", "a-b.guess.png", "c 1.jpg.guess.png",
                                        "a.10.png", "a-b.10.png", "c 1.jpg.10.png", "a.2.png", "a-b.2.png", "c 1.jpg.2.png"};
     for (int k = 0; k < 12; k++) put_flat(&folder, name[k], (uint8_t)(100 + k), SIDE);
@@ -193,16 +193,16 @@ static void completed_images_are_found_by_name(void **state) {
     assert_int_equal(acf_image_match(dev, folder.path, im, false, &m), ACF_EDATA);
     assert_non_null(strstr(acf_error(), "no file for draw 3 of 'a-b.png'"));
     assert_true(m.sets == 0 && !m.level && !m.done);
-    acf_img_free(im);
+    acf_images_free(im);
     put_flat(&truth, "a.jpg", 40, SIDE); /* where they differ, endings stay */
     acf_lab_folder twins = acf_lab_folder_make();
     static const char *const kept[] = {"a-b.png.1.png", "a.jpg.1.png", "a.png.1.png", "c 1.jpg.png.1.png"};
     for (int k = 0; k < 4; k++) put_flat(&twins, kept[k], (uint8_t)(50 + k), SIDE);
-    assert_int_equal(acf_img_open(dev, truth.path, NULL, &im), ACF_OK);
+    assert_int_equal(acf_images_read(dev, truth.path, NULL, &im), ACF_OK);
     if (acf_image_match(dev, twins.path, im, false, &m) != ACF_OK) fail_msg("%s", acf_error());
     assert_true(m.sets == 1 && m.set[0].level[0] == 50 && m.set[0].level[P] == 51 && m.set[0].level[2 * P] == 52 && m.set[0].level[3 * P] == 53);
     acf_image_matches_free(&m);
-    acf_img_free(im);
+    acf_images_free(im);
     acf_device_close(dev);
     acf_lab_folder_free(&folder), acf_lab_folder_free(&truth), acf_lab_folder_free(&twins);
 }
@@ -215,7 +215,7 @@ enum { MANY = 160, WIDE = 12, AREA = WIDE * WIDE };
 static void draw_corners(uint8_t *pixel, uint64_t seed) {
     for (int k = 0; k < MANY * AREA; k++) {
         const int i = k / AREA, y = k % AREA / WIDE, x = k % WIDE;
-        const int light = (int)acf_rng_below((acf_place){seed, (uint64_t)i, ACF_STREAM_TEST, 0, 0}, 60), low = (int)acf_rng_below((acf_place){seed, (uint64_t)i, ACF_STREAM_TEST, 1, 0}, 3);
+        const int light = (int)acf_rng_below((acf_rng_counter){seed, (uint64_t)i, ACF_STREAM_TEST, 0, 0}, 60), low = (int)acf_rng_below((acf_rng_counter){seed, (uint64_t)i, ACF_STREAM_TEST, 1, 0}, 3);
         pixel[k] = (uint8_t)((y < 5 && x < 4) || (y == 8 + low && x > 2) ? 150 + light : 20 + k * 13 % 7);
     }
 }
@@ -247,7 +247,7 @@ static void features_tell_and_see(void **state) {
     if (!(p->precision > 0.8 && p->recall > 0.8 && q->precision < 0.3)) fail_msg("precision %g and %g, recall %g and %g", p->precision, q->precision, p->recall, q->recall);
     assert_true(x->features == 64 + 8 * 8 && x->own_features && x->prd.curves == 1);
     acf_release(x), acf_release(y);
-    acf_img_free(im);
+    acf_images_free(im);
     acf_device_close(one), acf_device_close(two);
 }
 
@@ -278,7 +278,7 @@ static void features_are_balanced(void **state) {
     assert_int_equal(acf_features_of(f, pixel, 1, x), ACF_OK);
     for (int k = 64; k < F; k++) acf_assert_close((double)x[k] / (double)x[64], 1, 1e-5, "a flat image's thumbnail, whatever the cells' areas");
     acf_features_free(f);
-    acf_img_free(im);
+    acf_images_free(im);
     acf_device_close(dev);
 }
 
@@ -297,7 +297,7 @@ static void features_of_oblongs(void **state) {
     assert_true(right > 0.99);
     assert_int_equal(acf_features_count(f), 64 + 6 * 8 * 3);
     acf_features_free(f);
-    acf_img_free(im);
+    acf_images_free(im);
     acf_device_close(dev);
 }
 
@@ -321,7 +321,7 @@ static void memory_that_fails(void **state) {
         assert_int_equal(acf_alloc_live(), live);
     }
     assert_true(status == ACF_OK && n > 4);
-    acf_img_free(im);
+    acf_images_free(im);
     acf_device_close(dev);
 }
 

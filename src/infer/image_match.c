@@ -32,7 +32,7 @@ static int by_stem(const void *a, const void *b) { return strcmp(((const entry *
 static acf_status list_truth(search *s) {
     const int64_t N = s->truth->N;
     if (!(s->entry = acf_alloc((size_t)N * sizeof *s->entry, "names of images"))) return ACF_EMEMORY;
-    for (int64_t i = 0; i < N; i++) acf_img_file_name(s->entry[i].stem, s->truth, i), s->entry[i].i = i;
+    for (int64_t i = 0; i < N; i++) acf_images_write_file_name(s->entry[i].stem, s->truth, i), s->entry[i].i = i;
     qsort(s->entry, (size_t)N, sizeof *s->entry, by_stem);
     return ACF_OK;
 }
@@ -48,7 +48,7 @@ static bool recognise(const search *s, const char *file, found *out) {
     if (snprintf(key.stem, sizeof key.stem, "%s", file) >= (int)sizeof key.stem) return false;
     out->set = OTHER;
     if (s->truth->endings_differ && (out->i = find_stem(s, &key)) >= 0) return true;
-    acf_img_cut_ending(key.stem);
+    acf_images_cut_ending(key.stem);
     if ((out->i = find_stem(s, &key)) >= 0) return true;
     char *dot = strrchr(key.stem, '.');
     if (!dot) return false;
@@ -87,12 +87,12 @@ static acf_status check_set(const search *s, const char *path, const found *f, i
         const bool there = k + i < n && f[k + i].set == f[k].set;
         if (there && f[k + i].i == i) continue;
         if (there && f[k + i].i < i)
-            return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_img_name(name, s->truth, f[k + i].i));
+            return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_images_write_name(name, s->truth, f[k + i].i));
         return acf_fail(ACF_EDATA, "%s: there is no file for %s of '%s'; expected one for each of the %lld true images", path, set_name(words, f[k].set),
-                        acf_img_name(name, s->truth, i), (long long)s->truth->N);
+                        acf_images_write_name(name, s->truth, i), (long long)s->truth->N);
     }
     if (k + s->truth->N < n && f[k + s->truth->N].set == f[k].set)
-        return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_img_name(name, s->truth, f[k + s->truth->N].i));
+        return acf_fail(ACF_EDATA, "%s: there are two files for %s of '%s'; expected one", path, set_name(words, f[k].set), acf_images_write_name(name, s->truth, f[k + s->truth->N].i));
     return ACF_OK;
 }
 
@@ -105,7 +105,7 @@ static acf_status collect(const search *s, const char *path, const found *f, int
     out->level = acf_alloc((size_t)n * size, "completed images");
     out->set = acf_alloc((size_t)out->sets * sizeof *out->set, "completed images");
     if (!out->level || !out->set) return ACF_EMEMORY;
-    for (int64_t k = 0; k < n; k++) memcpy(out->level + (size_t)k * size, acf_img_at(out->done, f[k].file), size);
+    for (int64_t k = 0; k < n; k++) memcpy(out->level + (size_t)k * size, acf_images_at(out->done, f[k].file), size);
     for (int64_t k = 0; k < out->sets; k++) {
         const int64_t set = f[k * N].set;
         out->set[k] = (acf_fill_set){out->level + (size_t)(k * N) * size, set == GUESS ? ACF_FILL_GUESS : set == OTHER ? ACF_FILL_OTHER : ACF_FILL_DRAW};
@@ -148,7 +148,7 @@ acf_status acf_image_match(const acf_device *dev, const char *path, const acf_im
     acf_image_plan plan = {.channels = (int)truth->C, .bits = truth->bits, .pad = truth->plan.pad, .strict = strict, .wanted = is_folder(path) ? wanted : NULL, .ctx = &s};
     *out = (acf_image_matches){0};
     ACF_TRY_DONE(list_truth(&s));
-    ACF_TRY_DONE(acf_img_open(dev, path, &plan, &out->done));
+    ACF_TRY_DONE(acf_images_read(dev, path, &plan, &out->done));
     ACF_TRY_DONE(same_size(path, out->done, truth));
     ACF_TRY_DONE(match(&s, path, out));
 done:
@@ -158,7 +158,7 @@ done:
 }
 
 void acf_image_matches_free(acf_image_matches *m) {
-    acf_img_free(m->done);
+    acf_images_free(m->done);
     acf_release(m->level);
     acf_release(m->set);
     *m = (acf_image_matches){0};

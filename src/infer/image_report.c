@@ -70,7 +70,7 @@ static void add_what(const acf_image_evaluation *e, acf_text *t) {
     acf_text_addf(t, "\n%lld draw%s, ", (long long)e->fill[ACF_FILL_DRAW].sets, e->fill[ACF_FILL_DRAW].sets == 1 ? "" : "s");
     if (e->model) acf_text_addf(t, "%lld mask%s, ", (long long)e->set.masks, e->set.masks == 1 ? "" : "s");
     acf_text_addf(t, "seed %llu.\n", (unsigned long long)e->set.seed);
-    if (e->rounds > 1) acf_text_addf(t, "Hidden pixels were asked for in %d rounds, coarse ones first; --image-at-once asks for all at once.\n", e->rounds);
+    if (e->passes > 1) acf_text_addf(t, "Hidden pixels were asked for in %d rounds, coarse ones first; --image-single-pass asks for all at once.\n", e->passes);
     if (e->changed > 0)
         acf_text_addf(t, "The completed images differ from the true ones in %.2g %% of what is given, too: were they made with this --mask, --seed and --image-pad?\n",
                       100 * e->changed);
@@ -223,7 +223,7 @@ static json_t *head_json(const acf_image_evaluation *e) {
                      (json_int_t)e->set.masks, "seed", (json_int_t)e->set.seed, "nll", number(e->nll.mean), "nll_deviation", number(e->nll.deviation),
                      "bits_per_dimension", number(e->bpd.mean), "bits_per_dimension_deviation", number(e->bpd.deviation), "joint_nll", number(e->joint),
                      "joint_bits_per_dimension", number(e->joint_bpd), "features", (json_int_t)e->features, "own_features", e->own_features, "rounds",
-                     e->rounds);
+                     e->passes);
 }
 
 acf_status acf_image_evaluation_json(const acf_image_evaluation *e, json_t **out) {

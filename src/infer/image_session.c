@@ -1,8 +1,8 @@
 /* Questions to models of images: see image_session.h. */
 #include "infer/image_session.h"
 
-#include "data/image_batches.h"
-#include "data/image_symmetry.h"
+#include "image/image_batches.h"
+#include "image/image_symmetry.h"
 #include "model/image_model.h"
 
 #include <string.h>
@@ -33,13 +33,13 @@ struct acf_image_session {
 
 /* The symmetries that the model knows, and memory for a batch of copies. */
 static acf_status learn_symmetries(acf_image_session *s, int64_t rows, int64_t P, int64_t C) {
-    const bool turned = s->m->seen.turned, mirrored = s->m->seen.mirrored;
+    const bool rotated = s->m->seen.rotated, flipped = s->m->seen.flipped;
     acf_image_masks *masks;
     struct copies *c = &s->copy;
-    s->symmetries = acf_image_symmetries(turned, mirrored, s->symmetry);
+    s->symmetries = acf_image_symmetries(rotated, flipped, s->symmetry);
     if (s->symmetries == 1) return ACF_OK;
     ACF_TRY(acf_image_masks_create(acf_options_text(s->m->config, "image-masks"), &masks));
-    s->masks_alike = acf_image_masks_symmetric(masks, turned, mirrored);
+    s->masks_alike = acf_image_masks_symmetric(masks, rotated, flipped);
     acf_image_masks_free(masks);
     c->pixel = acf_alloc((size_t)(rows * P * C), "a session"), c->b = c->pixel ? acf_alloc((size_t)(rows * P), "a session") : NULL;
     c->real = c->b ? acf_alloc((size_t)(rows * P * C) * sizeof *c->real, "a session") : NULL;
@@ -49,7 +49,7 @@ static acf_status learn_symmetries(acf_image_session *s, int64_t rows, int64_t P
     return c->n ? ACF_OK : ACF_EMEMORY;
 }
 
-acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
+acf_status acf_image_session_open(const acf_model *m, acf_image_session **out) {
     const acf_image_sizes *z = acf_image_net_sizes(m->image);
     const bool gpu = m->dev->kind == ACF_DEVICE_CUDA;
     const int64_t n = z->H * z->W * z->C, most = gpu ? 4 * BATCH_IMAGES : BATCH_IMAGES;
@@ -60,7 +60,7 @@ acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
     if (!s) return ACF_EMEMORY;
     s->m = m;
     ACF_TRY_DONE(acf_device_again(m->dev, &s->dev));
-    s->dev->precision = m->answers;
+    s->dev->precision = m->query_precision;
     ACF_TRY_DONE(acf_tape_create(s->dev, NULL, &s->t));
     ACF_TRY_DONE(acf_image_batch_create(rows, &shape, m->map, &s->batch));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
@@ -70,13 +70,13 @@ acf_status acf_paint_create(const acf_model *m, acf_image_session **out) {
     ACF_TRY_DONE(learn_symmetries(s, rows, z->H * z->W, z->C));
     *out = s;
 done:
-    if (status) acf_paint_free(s);
+    if (status) acf_image_session_free(s);
     return status;
 }
 
-int acf_paint_rounds(const acf_image_session *s) { return s->m->at_once ? 1 : (int)acf_options_int(s->m->config, "image-rounds"); }
+int acf_image_session_passes(const acf_image_session *s) { return s->m->at_once ? 1 : (int)acf_options_int(s->m->config, "image-passes"); }
 
-void acf_paint_free(acf_image_session *s) {
+void acf_image_session_free(acf_image_session *s) {
     if (!s) return;
     acf_tape_free(s->t);
     acf_image_batch_free(s->batch);
@@ -91,36 +91,36 @@ void acf_paint_free(acf_image_session *s) {
 /* ---- batch by batch ------------------------------------------------------------------------------------------------------- */
 
 /* A question to one batch of images, from number `from` on. */
-typedef struct asked {
+typedef struct target {
     acf_image_session *s;
     const acf_images *im;
     const uint8_t *b;
     uint64_t seed;
     uint32_t draw;
     int64_t from;
-    int round, rounds; /* 0 of 1: all at once */
-} asked;
+    int round, passes; /* 0 of 1: all at once */
+} target;
 
 static acf_status check(const acf_image_session *s, const acf_images *im) {
     char name[ACF_IMAGE_NAME_MAX] = "the images";
-    return acf_image_model_check(s->m, im->path ? acf_img_name(name, im, 0) : name, (const int64_t[]){im->H, im->W, im->C}, im->bits);
+    return acf_image_model_check(s->m, im->path ? acf_images_write_name(name, im, 0) : name, (const int64_t[]){im->H, im->W, im->C}, im->bits);
 }
 
-static int64_t images_of(const asked *a) { return acf_min(a->s->batch->capacity, a->im->N - a->from); }
+static int64_t images_of(const target *a) { return acf_min(a->s->batch->capacity, a->im->N - a->from); }
 
 /* The batch's roles; false: this round asks for nothing in any image, as early ones do of small holes. */
-static bool ask(const asked *a) {
+static bool ask(const target *a) {
     uint8_t *role = a->s->batch->b;
     const int64_t P = a->im->H * a->im->W, n = images_of(a);
     int64_t pixels = 0;
     if (!a->b) memset(role, 0, (size_t)(n * P));
     for (int64_t i = 0; i < n; i++)
-        pixels += acf_image_round(a->rounds, a->round, a->im->H, a->im->W, a->b ? a->b + (a->from + i) * P : role + i * P, role + i * P);
+        pixels += acf_image_pass(a->passes, a->round, a->im->H, a->im->W, a->b ? a->b + (a->from + i) * P : role + i * P, role + i * P);
     return pixels > 0;
 }
 
 /* Fills the batch, whose roles are asked, and begins a tape for it. */
-static acf_image_view *look(const asked *a) {
+static acf_image_view *look(const target *a) {
     acf_image_session *s = a->s;
     acf_image_batch *batch = s->batch;
     const int64_t n = images_of(a);
@@ -132,7 +132,7 @@ static acf_image_view *look(const asked *a) {
 
 /* ---- questions ------------------------------------------------------------------------------------------------------------ */
 
-static acf_status add_logp(const asked *a, double share, double *out) {
+static acf_status add_logp(const target *a, double share, double *out) {
     acf_tape *t = a->s->t;
     const acf_image_batch *batch = a->s->batch;
     if (!ask(a)) return ACF_OK;
@@ -146,14 +146,14 @@ static acf_status add_logp(const asked *a, double share, double *out) {
     return ACF_OK;
 }
 
-acf_status acf_paint_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws, double *out) {
-    const int rounds = acf_paint_rounds(s);
+acf_status acf_image_session_query_logp(acf_image_session *s, const acf_images *im, const uint8_t *b, int32_t draws, double *out) {
+    const int passes = acf_image_session_passes(s);
     ACF_TRY(check(s, im));
     for (int64_t i = 0; i < im->N; i++) out[i] = 0;
     for (int32_t k = 0; k < draws; k++)
         for (int64_t at = 0; at < im->N; at += s->batch->capacity)
-            for (int r = 0; r < rounds; r++)
-                ACF_TRY(add_logp(&(asked){s, im, b, SCORE_SEED, (uint32_t)k, at, r, rounds}, 1 / (double)draws, out));
+            for (int r = 0; r < passes; r++)
+                ACF_TRY(add_logp(&(target){s, im, b, SCORE_SEED, (uint32_t)k, at, r, passes}, 1 / (double)draws, out));
     return ACF_OK;
 }
 
@@ -161,10 +161,10 @@ static acf_image_code code_of(const acf_image_session *s, const acf_images *im) 
 
 /* One round of one batch; its levels go to out, the others stay as they are there. A temperature below 1 is the lower the more rounds follow, by one more of its
  * powers for every grid: coarse pixels decide what is seen, fine ones its texture. */
-static acf_status draw_round(const asked *a, uint8_t *out) {
+static acf_status draw_round(const target *a, uint8_t *out) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
-    const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->rounds - a->round + 1) / 2};
+    const acf_draw how = {.seed = a->seed, .draw = a->draw, .log_temperature = s->m->log_temperature * (a->passes - a->round + 1) / 2};
     if (!ask(a)) return ACF_OK;
     acf_image_view *v = look(a);
     ACF_TRY(acf_image_net_draw(s->t, v, &how, s->y));
@@ -173,19 +173,19 @@ static acf_status draw_round(const asked *a, uint8_t *out) {
 }
 
 /* A round is asked of what the ones before have left in out. */
-acf_status acf_paint_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
-    const int rounds = acf_paint_rounds(s);
+acf_status acf_image_session_query_draw(acf_image_session *s, const acf_images *im, const uint8_t *b, uint64_t seed, uint32_t draw, uint8_t *out) {
+    const int passes = acf_image_session_passes(s);
     acf_images now = *im; /* borrows: nothing of it is freed */
     ACF_TRY(check(s, im));
     if (out != im->pixel) memcpy(out, im->pixel, (size_t)(im->N * im->H * im->W * im->C));
     now.pixel = out;
     for (int64_t at = 0; at < im->N; at += s->batch->capacity)
-        for (int r = 0; r < rounds; r++) ACF_TRY(draw_round(&(asked){s, &now, b, seed, draw, at, r, rounds}, out));
+        for (int r = 0; r < passes; r++) ACF_TRY(draw_round(&(target){s, &now, b, seed, draw, at, r, passes}, out));
     return ACF_OK;
 }
 
 /* The guess of one batch: levels, or real numbers where level is NULL. */
-static acf_status guess_batch(const asked *a, uint8_t *level, double *real) {
+static acf_status guess_batch(const target *a, uint8_t *level, double *real) {
     acf_image_session *s = a->s;
     const acf_image_code code = code_of(s, a->im);
     const acf_image_batch *batch = s->batch;
@@ -198,14 +198,14 @@ static acf_status guess_batch(const asked *a, uint8_t *level, double *real) {
 }
 
 /* Copies of n images from a->from on by one symmetry, of those whose mask is known when it is moved, too; returns how many. */
-static int64_t copy_images(const asked *a, int64_t n, acf_image_symmetry by) {
+static int64_t copy_images(const target *a, int64_t n, acf_image_symmetry by) {
     const acf_image_session *s = a->s;
     const int64_t H = a->im->H, W = a->im->W, C = a->im->C, P = H * W;
     int64_t made = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint8_t *b = a->b ? a->b + (a->from + i) * P : NULL;
         if (b && !s->masks_alike && !acf_image_symmetric(by, H, W, b)) continue;
-        acf_image_move(by, H, W, C, acf_img_at(a->im, a->from + i), s->copy.pixel + made * P * C);
+        acf_image_move(by, H, W, C, acf_images_at(a->im, a->from + i), s->copy.pixel + made * P * C);
         if (b) acf_image_move(by, H, W, 1, b, s->copy.b + made * P);
         s->copy.of[made++] = i;
     }
@@ -213,12 +213,12 @@ static int64_t copy_images(const asked *a, int64_t n, acf_image_symmetry by) {
 }
 
 /* Adds the guesses of these copies, moved back, to the sums. */
-static acf_status add_guesses(const asked *a, int64_t n, acf_image_symmetry by) {
+static acf_status add_guesses(const target *a, int64_t n, acf_image_symmetry by) {
     const struct copies *c = &a->s->copy;
     const int64_t H = a->im->H, W = a->im->W, C = a->im->C, size = H * W * C;
     const acf_images moved = {.N = n, .H = H, .W = W, .C = C, .bits = a->im->bits, .pixel = c->pixel};
     if (n == 0) return ACF_OK;
-    ACF_TRY(guess_batch(&(asked){a->s, &moved, a->b ? c->b : NULL, a->seed, a->draw, 0, 0, 1}, NULL, c->real));
+    ACF_TRY(guess_batch(&(target){a->s, &moved, a->b ? c->b : NULL, a->seed, a->draw, 0, 0, 1}, NULL, c->real));
     for (int64_t k = 0; k < n; k++) {
         double *sum = c->sum + c->of[k] * size;
         const double *real = c->real + k * size;
@@ -229,7 +229,7 @@ static acf_status add_guesses(const asked *a, int64_t n, acf_image_symmetry by) 
 }
 
 /* The same as guess_batch over all symmetries. */
-static acf_status guess_symmetric(const asked *a, uint8_t *level, double *real) {
+static acf_status guess_symmetric(const target *a, uint8_t *level, double *real) {
     const acf_image_session *s = a->s;
     const int64_t size = a->im->H * a->im->W * a->im->C, n = acf_min(s->batch->capacity, a->im->N - a->from);
     memset(s->copy.sum, 0, (size_t)(n * size) * sizeof *s->copy.sum);
@@ -243,11 +243,11 @@ static acf_status guess_symmetric(const asked *a, uint8_t *level, double *real) 
     return ACF_OK;
 }
 
-acf_status acf_paint_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real) {
+acf_status acf_image_session_query_guess(acf_image_session *s, const acf_images *im, const uint8_t *b, uint8_t *level, double *real) {
     const int64_t size = im->H * im->W * im->C;
     ACF_TRY(check(s, im));
     for (int64_t at = 0; at < im->N; at += s->batch->capacity) {
-        const asked a = {s, im, b, SCORE_SEED, 0, at, 0, 1};
+        const target a = {s, im, b, SCORE_SEED, 0, at, 0, 1};
         ACF_TRY((s->symmetries > 1 ? guess_symmetric : guess_batch)(&a, level ? level + at * size : NULL, real ? real + at * size : NULL));
     }
     return ACF_OK;
@@ -261,7 +261,7 @@ static void hide_half(const acf_images *im, int64_t k, uint8_t *b) {
     }
 }
 
-acf_status acf_paint_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out) {
+acf_status acf_image_session_query_gibbs(acf_image_session *s, const acf_images *im, const uint8_t *first, uint64_t seed, int64_t steps, uint8_t *out) {
     const size_t n = (size_t)(im->N * im->H * im->W * im->C);
     uint8_t *b = acf_alloc((size_t)(im->N * im->H * im->W), "masks");
     acf_status status = b ? ACF_OK : ACF_EMEMORY;
@@ -270,7 +270,7 @@ acf_status acf_paint_gibbs(acf_image_session *s, const acf_images *im, const uin
         acf_images now = *im; /* borrows: nothing of it is freed */
         now.pixel = out + (size_t)k * n;
         hide_half(im, k, b);
-        status = acf_paint_draw(s, &now, b, seed, (uint32_t)k, now.pixel + n);
+        status = acf_image_session_query_draw(s, &now, b, seed, (uint32_t)k, now.pixel + n);
     }
     acf_release(b);
     return status;

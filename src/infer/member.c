@@ -1,11 +1,11 @@
 /* Questions to one member: see member.h. */
 #include "infer/member.h"
 
-#include "data/resident.h"
+#include "table/table_on_device.h"
 
 #include <math.h>
 
-#define SCORE_SEED 0 /* of the noise that stands in for what rounding took away (data/encode.h): scores are reproducible */
+#define SCORE_SEED 0 /* of the noise that stands in for what rounding took away (table/encode.h): scores are reproducible */
 
 acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, acf_member **out) {
     acf_status status = ACF_OK;
@@ -19,12 +19,12 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
         ACF_TRY_DONE(acf_gmm_draws_create(dev, 1, m->draws->K, m->draws->W, &s->gmm));
         ACF_TRY_DONE(acf_member_use(s, 0));
     }
-    ACF_TRY_DONE(acf_replayed_create(m->net, s->t, rows, s->gmm, &s->replayed));
+    ACF_TRY_DONE(acf_query_graph_create(m->net, s->t, rows, s->gmm, &s->query_graph));
     s->row = acf_alloc((size_t)rows * sizeof *s->row, "a session");
     s->cells = s->row ? acf_alloc((size_t)(rows * D) * sizeof *s->cells, "a session") : NULL;
-    s->spread = s->cells ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->spread, "a session") : NULL;
-    if (s->spread && m->draws) s->drawn = acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->drawn, "a session");
-    s->sum = s->spread && (!m->draws || s->drawn) ? acf_alloc((size_t)rows * sizeof *s->sum, "a session") : NULL;
+    s->cell_values = s->cells ? acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->cell_values, "a session") : NULL;
+    if (s->cell_values && m->draws) s->drawn = acf_alloc((size_t)rows * ACF_MEAN_VALUES * sizeof *s->drawn, "a session");
+    s->sum = s->cell_values && (!m->draws || s->drawn) ? acf_alloc((size_t)rows * sizeof *s->sum, "a session") : NULL;
     if (!s->sum) status = ACF_EMEMORY;
     else *out = s;
 done:
@@ -34,13 +34,13 @@ done:
 
 void acf_member_free(acf_member *s) {
     if (!s) return;
-    acf_replayed_free(s->replayed);
+    acf_query_graph_free(s->query_graph);
     acf_gmm_draws_free(s->gmm);
     acf_tape_free(s->t);
     acf_batch_free(s->batch);
     acf_release(s->row);
     acf_release(s->cells);
-    acf_release(s->spread);
+    acf_release(s->cell_values);
     acf_release(s->drawn);
     acf_release(s->sum);
     acf_release(s);
@@ -48,13 +48,13 @@ void acf_member_free(acf_member *s) {
 
 /* ---- from a question to masks ---------------------------------------------------------------------------------------------- */
 
-bool acf_question_asks(acf_question q, acf_purpose why, int64_t cell, bool present) {
-    if (q.asked) return q.asked[cell] && (present || why == ACF_TO_FILL);
+bool acf_query_asks(acf_query q, acf_purpose why, int64_t cell, bool present) {
+    if (q.target) return q.target[cell] && (present || why == ACF_TO_FILL);
     return why == ACF_TO_SCORE ? present : !present;
 }
 
-bool acf_question_gives(acf_question q, acf_purpose why, int64_t cell, bool present) {
-    return present && !acf_question_asks(q, why, cell, present) && (!q.given || q.given[cell]);
+bool acf_query_gives(acf_query q, acf_purpose why, int64_t cell, bool present) {
+    return present && !acf_query_asks(q, why, cell, present) && (!q.given || q.given[cell]);
 }
 
 /* A cell a million deviations away, a typing error or a unit mistaken, is as improbable as one farther off; the square of any more would leave the range of
@@ -82,24 +82,24 @@ static acf_real told(acf_real x) {
 }
 
 /* Masks of the rows in the batch. column (n): only that cell of a row is modelled, and not all that q asks for; NULL: all. */
-static void load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, const int32_t *column, int64_t n) {
+static void load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row, const int32_t *column, int64_t n) {
     acf_batch *batch = s->batch;
     const int64_t D = batch->D;
     fill(s, t, row, n);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < D; j++) {
             const int64_t k = i * D + j, cell = row[i] * D + j;
-            const bool present = batch->m[k], asked = acf_question_asks(q, why, cell, present);
-            const bool given = acf_question_gives(q, why, cell, present);
+            const bool present = batch->m[k], target = acf_query_asks(q, why, cell, present);
+            const bool given = acf_query_gives(q, why, cell, present);
             batch->b[k] = given;
             if (given) batch->x[k] = told(batch->x[k]);
-            batch->m[k] = given || (column ? j == column[i] : asked);
+            batch->m[k] = given || (column ? j == column[i] : target);
         }
 }
 
-void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n) { load(s, t, q, why, row, NULL, n); }
+void acf_member_load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row, int64_t n) { load(s, t, q, why, row, NULL, n); }
 
-void acf_member_load_cells(acf_member *s, const acf_table *t, acf_question q, const int64_t *row, const int32_t *column, int64_t n) {
+void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const int64_t *row, const int32_t *column, int64_t n) {
     load(s, t, q, ACF_TO_FILL, row, column, n);
 }
 
@@ -117,10 +117,10 @@ static acf_view *view(acf_member *s, uint32_t order) {
 static double slopes(const acf_member *s, const acf_table *t, int64_t i) {
     const acf_encoder *e = s->m->encoder;
     const acf_batch *batch = s->batch;
-    const double *x = acf_tab_row(t, s->row[i]);
+    const double *x = acf_table_row(t, s->row[i]);
     double sum = 0;
     for (int64_t j = 0; j < batch->D; j++)
-        if (acf_member_asked(s, i * batch->D + j))
+        if (acf_member_is_target(s, i * batch->D + j))
             sum += acf_encode_log_slope(e, j, acf_dequantise(e, j, x[j], SCORE_SEED, batch->id[i], ACF_NOISE_FIXED));
     return sum;
 }
@@ -128,7 +128,7 @@ static double slopes(const acf_member *s, const acf_table *t, int64_t i) {
 /* s->cells (n): log p of the loaded rows, encoded, in one order. */
 static acf_status ask_order(acf_member *s, uint32_t order) {
     bool by_hand = true;
-    if (s->replayed && !order) ACF_TRY(acf_replayed_logp(s->replayed, s->batch, s->cells, &by_hand));
+    if (s->query_graph && !order) ACF_TRY(acf_query_graph_logp(s->query_graph, s->batch, s->cells, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_tensor *lp = acf_net_logp(s->t, view(s, order));
     ACF_TRY(acf_tape_check(s->t, lp));
@@ -170,18 +170,18 @@ acf_status acf_member_use(acf_member *s, uint32_t i) {
 acf_status acf_member_answer(acf_member *s, const acf_draw *d) {
     const uint32_t order = d ? d->draw / s->turns % s->orders : 0;
     bool by_hand = true;
-    if (s->replayed && !order) ACF_TRY(acf_replayed_answer(s->replayed, s->batch, d, s->cells, &by_hand));
+    if (s->query_graph && !order) ACF_TRY(acf_query_graph_answer(s->query_graph, s->batch, d, s->cells, &by_hand));
     if (!by_hand) return ACF_OK;
     acf_view *v = view(s, order);
     if (d) acf_net_view_gmm(v, s->gmm);
     return d ? acf_net_draw(s->t, v, d, s->cells) : acf_net_guess(s->t, v, s->cells);
 }
 
-acf_status acf_member_spread(acf_member *s, const acf_real **drawn) {
+acf_status acf_member_cell_values(acf_member *s, const acf_real **drawn) {
     const acf_gmm_draws *sets = drawn ? s->m->draws : NULL;
     const int use = sets ? (int)acf_min(sets->n, ACF_MEAN_SETS) : 0;
-    if (drawn) *drawn = sets ? s->drawn : s->spread;
-    return acf_net_spread_drawn(s->t, view(s, 0), ACF_MEAN_VALUES, s->spread, sets, use, s->drawn);
+    if (drawn) *drawn = sets ? s->drawn : s->cell_values;
+    return acf_net_cell_values_drawn(s->t, view(s, 0), ACF_MEAN_VALUES, s->cell_values, sets, use, s->drawn);
 }
 
 acf_status acf_member_classes(acf_member *s, acf_real *out) { return acf_net_class_probs(s->t, view(s, 0), out); }

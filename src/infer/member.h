@@ -7,8 +7,9 @@
 #ifndef ACF_INFER_MEMBER_H
 #define ACF_INFER_MEMBER_H
 
-#include "infer/replayed.h"
-#include "infer/question.h"
+#include "infer/query_graph.h"
+#include "infer/session.h"
+#include "table/query.h"
 
 /* To be read by others. */
 typedef struct acf_member {
@@ -18,9 +19,9 @@ typedef struct acf_member {
     acf_batch *batch;
     int64_t *row;     /* (rows) table rows of the batch */
     acf_real *cells;  /* (rows,D) what the network answered, encoded */
-    acf_real *spread; /* (rows, ACF_MEAN_VALUES) the same of single cells */
+    acf_real *cell_values; /* (rows, ACF_MEAN_VALUES) the same of single cells */
     acf_real *drawn;  /* the same by parameter draws; NULL: the model has none */
-    acf_replayed *replayed; /* on a GPU; NULL: questions are asked by hand */
+    acf_query_graph *query_graph; /* on a GPU; NULL: questions are asked by hand */
     acf_gmm_draws *gmm; /* the parameters that draws use; NULL: fitted ones */
     uint32_t orders;    /* of the attention likelihood (acf_net_view_order): scores average them, and draws take them in turn, */
     uint32_t turns;     /* so many draws each, as many as the model has members: every member draws in every order */
@@ -33,13 +34,13 @@ acf_status acf_member_create(acf_device *dev, const acf_model *m, int64_t rows, 
 void acf_member_free(acf_member *s); /* NULL is allowed */
 
 /* Loads these n rows of t. */
-void acf_member_load(acf_member *s, const acf_table *t, acf_question q, acf_purpose why, const int64_t *row, int64_t n);
+void acf_member_load(acf_member *s, const acf_table *t, acf_query q, acf_purpose why, const int64_t *row, int64_t n);
 
 /* A row of the batch for one asked cell each: of table row row[i], column[i]; what else the row asks for is missing. */
-void acf_member_load_cells(acf_member *s, const acf_table *t, acf_question q, const int64_t *row, const int32_t *column, int64_t n);
+void acf_member_load_cells(acf_member *s, const acf_table *t, acf_query q, const int64_t *row, const int32_t *column, int64_t n);
 
 /* Is this cell of the batch asked for? */
-static inline bool acf_member_asked(const acf_member *s, int64_t cell) { return s->batch->m[cell] && !s->batch->b[cell]; }
+static inline bool acf_member_is_target(const acf_member *s, int64_t cell) { return s->batch->m[cell] && !s->batch->b[cell]; }
 
 /* out (n): log p of the loaded rows in the table's units. Fails: ACF_ENUMERIC, ACF_EMEMORY, ACF_EDEVICE, like the others. */
 acf_status acf_member_score(acf_member *s, const acf_table *t, double *out);
@@ -53,9 +54,9 @@ void acf_member_orders(acf_member *s, uint32_t orders, uint32_t turns);
 /* Into `cells`: a draw of the loaded rows, or with d NULL the best guess. */
 acf_status acf_member_answer(acf_member *s, const acf_draw *d);
 
-/* Into `spread`: the values of acf_net_spread for loaded cells. drawn not NULL: *drawn = those of
- * acf_net_spread_drawn with ACF_MEAN_SETS parameter sets, or `spread` where the model has none. */
-acf_status acf_member_spread(acf_member *s, const acf_real **drawn);
+/* Into `spread`: the values of acf_net_cell_values for loaded cells. drawn not NULL: *drawn = those of
+ * acf_net_cell_values_drawn with ACF_MEAN_SETS parameter sets, or `spread` where the model has none. */
+acf_status acf_member_cell_values(acf_member *s, const acf_real **drawn);
 
 /* out (n, acf_net_classes): those of acf_net_class_probs. */
 acf_status acf_member_classes(acf_member *s, acf_real *out);

@@ -1,7 +1,7 @@
 /* Models of several members: every answer is that of the mixture of what the members answer when they are asked alone. */
 #include "infer/member.h"
 
-#include "harness/fitted_lab.h"
+#include "harness/model_file_lab.h"
 #include "harness/lab.h"
 
 #include <math.h>
@@ -27,26 +27,26 @@ static void open_bench(bench *b, int64_t batch) {
         if (i % 5 == 2 || i % 7 == 3) b->x[i] = (double)NAN; /* in some rows two */
     }
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
-    assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
+    assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
     b->m = NULL;
     for (int k = 0; k < K; k++) {
         acf_model *m = acf_lab_fitted(b->dev, b->table, NULL, &(acf_encoding){k != 1, true}, (uint64_t)k + 3, 0.3); /* one reads the table in its own way */
-        assert_int_equal(acf_ask_create(b->dev, m, batch, &b->one[k]), ACF_OK); /* before anything is behind it */
-        if (k) acf_fitted_append(b->m, m);
+        assert_int_equal(acf_session_open(b->dev, m, batch, &b->one[k]), ACF_OK); /* before anything is behind it */
+        if (k) acf_model_append(b->m, m);
         else b->m = m;
     }
-    assert_int_equal(acf_ask_create(b->dev, b->m, batch, &b->s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, batch, &b->s), ACF_OK);
 }
 
 static void close_bench(bench *b) {
-    for (int k = 0; k < K; k++) acf_ask_free(b->one[k]);
-    acf_ask_free(b->s);
-    acf_fitted_free(b->m);
-    acf_tab_free(b->table);
+    for (int k = 0; k < K; k++) acf_session_free(b->one[k]);
+    acf_session_free(b->s);
+    acf_model_free(b->m);
+    acf_table_free(b->table);
     acf_device_close(b->dev);
 }
 
-static const acf_question all = {0};
+static const acf_query all = {0};
 
 /* ---- densities ------------------------------------------------------------------------------------------------------------- */
 
@@ -55,12 +55,12 @@ static void densities_are_averaged(void **state) {
     bench b;
     double lp[ROWS], cells[CELLS], one[K][CELLS];
     open_bench(&b, 16);
-    assert_int_equal(acf_ask_logp(b.s, b.table, all, lp), ACF_OK);
-    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_logp(b.one[k], b.table, all, one[k]), ACF_OK);
+    assert_int_equal(acf_session_query_logp(b.s, b.table, all, lp), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_logp(b.one[k], b.table, all, one[k]), ACF_OK);
     for (int i = 0; i < ROWS; i++)
         acf_assert_close(lp[i], log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3), 1e-9, "log p");
-    assert_int_equal(acf_ask_cells(b.s, b.table, cells), ACF_OK);
-    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_cells(b.one[k], b.table, one[k]), ACF_OK);
+    assert_int_equal(acf_session_query_cells(b.s, b.table, cells), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_cells(b.one[k], b.table, one[k]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         assert_int_equal(isnan(cells[i]), isnan(b.x[i]));
         if (!isnan(cells[i])) acf_assert_close(cells[i], log((exp(one[0][i]) + exp(one[1][i]) + exp(one[2][i])) / 3), 1e-9, "log p of a cell");
@@ -75,12 +75,12 @@ static void densities_far_away_are_numbers(void **state) {
     double x[COLS] = {1e9, 1e9, 1, -1e9}, lp, one[K];
     acf_table *t;
     open_bench(&b, 16);
-    assert_int_equal(acf_tab_create(x, NULL, 1, COLS, b.table->column, &t), ACF_OK);
-    assert_int_equal(acf_ask_logp(b.s, t, all, &lp), ACF_OK);
-    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_logp(b.one[k], t, all, &one[k]), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, 1, COLS, b.table->column, &t), ACF_OK);
+    assert_int_equal(acf_session_query_logp(b.s, t, all, &lp), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_logp(b.one[k], t, all, &one[k]), ACF_OK);
     const double most = fmax(one[0], fmax(one[1], one[2]));
     assert_true(most < -800 && lp <= most && lp >= most - log(3) - 1e-9);
-    acf_tab_free(t);
+    acf_table_free(t);
     close_bench(&b);
 }
 
@@ -89,19 +89,19 @@ static void the_mixture_integrates_to_one(void **state) {
     enum { N = 16001 }; /* towards a bound the density has narrow pieces */
     bench b;
     static double x[N * COLS], lp[N];
-    static uint8_t asked[N * COLS];
+    static uint8_t target[N * COLS];
     open_bench(&b, 512);
     double mean = b.m->encoder->mean[3], scale = b.m->encoder->scale[3], step = 40 * scale / (N - 1), sum = 0;
     for (int i = 0; i < N * COLS; i++) {
         x[i] = i % COLS == 3 ? mean - 20 * scale + step * (i / COLS) : 1;
-        asked[i] = i % COLS == 3;
+        target[i] = i % COLS == 3;
     }
     acf_table *grid;
-    assert_int_equal(acf_tab_create(x, NULL, N, COLS, b.table->column, &grid), ACF_OK);
-    if (acf_ask_logp(b.s, grid, (acf_question){.asked = asked}, lp)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_table_make(x, NULL, N, COLS, b.table->column, &grid), ACF_OK);
+    if (acf_session_query_logp(b.s, grid, (acf_query){.target = target}, lp)) fail_msg("%s", acf_error());
     for (int i = 0; i < N; i++) sum += exp(lp[i]) * step;
     acf_assert_close(sum, 1, 3e-3, "integral over one column");
-    acf_tab_free(grid);
+    acf_table_free(grid);
     close_bench(&b);
 }
 
@@ -118,10 +118,10 @@ static double joint_integral(acf_session *s, const bench *b, const acf_encoder *
         x[i * COLS] = x[i * COLS + WHOLE] = (double)NAN;
         x[i * COLS + CLASS] = i % 3, x[i * COLS + 3] = e->mean[3] - 20 * e->scale[3] + step * (i / 3);
     }
-    assert_int_equal(acf_tab_create(x, NULL, N, COLS, b->table->column, &grid), ACF_OK);
-    if (acf_ask_logp(s, grid, all, lp)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_table_make(x, NULL, N, COLS, b->table->column, &grid), ACF_OK);
+    if (acf_session_query_logp(s, grid, all, lp)) fail_msg("%s", acf_error());
     for (int i = 0; i < N; i++) sum += exp(lp[i]) * step;
-    acf_tab_free(grid);
+    acf_table_free(grid);
     return sum;
 }
 
@@ -134,11 +134,11 @@ static void orders_are_averaged(void **state) {
     open_bench(&b, 16);
     acf_model *m = acf_lab_fitted(b.dev, b.table, "attention", NULL, 3, 0.3);
     acf_session *s;
-    assert_int_equal(acf_ask_create(b.dev, m, 512, &s), ACF_OK);
-    for (uint32_t d = 0; d < 2; d++) assert_int_equal(acf_ask_draw(s, b.table, all, 1, d, plain[d]), ACF_OK);
+    assert_int_equal(acf_session_open(b.dev, m, 512, &s), ACF_OK);
+    for (uint32_t d = 0; d < 2; d++) assert_int_equal(acf_session_query_draw(s, b.table, all, 1, d, plain[d]), ACF_OK);
     for (int k = 1; k <= 3; k++) {
-        assert_int_equal(acf_ask_orders(s, k), ACF_OK);
-        assert_int_equal(acf_ask_logp(s, b.table, all, lp[k]), ACF_OK);
+        assert_int_equal(acf_session_set_orders(s, k), ACF_OK);
+        assert_int_equal(acf_session_query_logp(s, b.table, all, lp[k]), ACF_OK);
         acf_assert_close(joint_integral(s, &b, m->encoder), 1, 3e-3, "integral over an average of orders");
     }
     for (int i = 0; i < ROWS; i++) { /* what the second and the third order say of the row */
@@ -147,14 +147,14 @@ static void orders_are_averaged(void **state) {
         other += fabs(log(two / one)) > 1e-3 && fabs(log(three / two)) > 1e-3;
     }
     assert_true(other > ROWS / 4);
-    assert_int_equal(acf_ask_orders(s, 2), ACF_OK);
-    for (uint32_t d = 0; d < 2; d++) assert_int_equal(acf_ask_draw(s, b.table, all, 1, d, out[d]), ACF_OK);
+    assert_int_equal(acf_session_set_orders(s, 2), ACF_OK);
+    for (uint32_t d = 0; d < 2; d++) assert_int_equal(acf_session_query_draw(s, b.table, all, 1, d, out[d]), ACF_OK);
     assert_memory_equal(out[0], plain[0], sizeof out[0]);
     assert_memory_not_equal(out[1], plain[1], sizeof out[1]);
-    assert_int_equal(acf_ask_orders(s, 0), ACF_EUSAGE);
+    assert_int_equal(acf_session_set_orders(s, 0), ACF_EUSAGE);
     assert_string_equal(acf_error(), "0 orders; expected at least 1");
-    acf_ask_free(s);
-    acf_fitted_free(m);
+    acf_session_free(s);
+    acf_model_free(m);
     close_bench(&b);
 }
 
@@ -179,8 +179,8 @@ static void members_take_turns(void **state) {
     open_bench(&b, 16);
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         for (uint32_t d = 0; d < DRAWS; d++) {
-            assert_int_equal(acf_ask_draw(b.s, b.table, all, seed, d, out), ACF_OK);
-            for (int k = 0; k < K; k++) assert_int_equal(acf_ask_draw(b.one[k], b.table, all, seed, d, one[k]), ACF_OK);
+            assert_int_equal(acf_session_query_draw(b.s, b.table, all, seed, d, out), ACF_OK);
+            for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_draw(b.one[k], b.table, all, seed, d, one[k]), ACF_OK);
             who[d] = -1;
             for (int i = 0; i < ROWS; i++) {
                 const int it = drawn_by(&b, out + i * COLS, (const double(*)[CELLS])one, i);
@@ -203,23 +203,23 @@ static void rows_do_not_matter_to_each_other(void **state) {
     double whole[CELLS], one[COLS], lp[ROWS], alone, again[CELLS], mean[2][CELLS];
     const double tol = 5000 * (double)ACF_REAL_EPS;
     open_bench(&b, 64);
-    assert_int_equal(acf_ask_draw(b.s, b.table, all, 5, 1, whole), ACF_OK);
-    assert_int_equal(acf_ask_logp(b.s, b.table, all, lp), ACF_OK);
-    assert_int_equal(acf_ask_mean(b.s, b.table, all, mean[0]), ACF_OK);
+    assert_int_equal(acf_session_query_draw(b.s, b.table, all, 5, 1, whole), ACF_OK);
+    assert_int_equal(acf_session_query_logp(b.s, b.table, all, lp), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, all, mean[0]), ACF_OK);
     for (int i = 0; i < ROWS; i++) {
         acf_table *t;
-        assert_int_equal(acf_tab_create(b.x + i * COLS, NULL, 1, COLS, b.table->column, &t), ACF_OK);
+        assert_int_equal(acf_table_make(b.x + i * COLS, NULL, 1, COLS, b.table->column, &t), ACF_OK);
         t->first_id = (uint64_t)i;
-        assert_int_equal(acf_ask_draw(b.s, t, all, 5, 1, one), ACF_OK);
-        assert_int_equal(acf_ask_logp(b.s, t, all, &alone), ACF_OK);
+        assert_int_equal(acf_session_query_draw(b.s, t, all, 5, 1, one), ACF_OK);
+        assert_int_equal(acf_session_query_logp(b.s, t, all, &alone), ACF_OK);
         for (int j = 0; j < COLS; j++) acf_assert_close(one[j], whole[i * COLS + j], tol, "a draw alone");
         acf_assert_close(alone, lp[i], tol, "log p alone");
-        acf_tab_free(t);
+        acf_table_free(t);
     }
-    acf_ask_free(b.s);
-    assert_int_equal(acf_ask_create(b.dev, b.m, 5, &b.s), ACF_OK);
-    assert_int_equal(acf_ask_draw(b.s, b.table, all, 5, 1, again), ACF_OK);
-    assert_int_equal(acf_ask_mean(b.s, b.table, all, mean[1]), ACF_OK);
+    acf_session_free(b.s);
+    assert_int_equal(acf_session_open(b.dev, b.m, 5, &b.s), ACF_OK);
+    assert_int_equal(acf_session_query_draw(b.s, b.table, all, 5, 1, again), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, all, mean[1]), ACF_OK);
     for (int i = 0; i < CELLS; i++) acf_assert_close(again[i], whole[i], tol, "a draw in small batches"), acf_assert_close(mean[1][i], mean[0][i], tol, "a mean");
     close_bench(&b);
 }
@@ -231,10 +231,10 @@ static void check_summary(uint64_t seed) {
     open_bench(&b, 10);
     for (int i = 0; i < CELLS; i++) least[i] = INFINITY;
     for (uint32_t d = 0; d < DRAWS; d++) {
-        assert_int_equal(acf_ask_draw(b.s, b.table, all, seed, d, one), ACF_OK);
+        assert_int_equal(acf_session_query_draw(b.s, b.table, all, seed, d, one), ACF_OK);
         for (int i = 0; i < CELLS; i++) sum[i] += one[i] / DRAWS, least[i] = fmin(least[i], one[i]);
     }
-    assert_int_equal(acf_ask_summary(b.s, b.table, all, seed, DRAWS, (double[]){0}, 1, mean, quantile), ACF_OK);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, all, seed, DRAWS, (double[]){0}, 1, mean, quantile), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         assert_int_equal(isnan(mean[i]), !isnan(b.x[i]));
         if (isnan(mean[i]) || i % COLS == CLASS) continue;
@@ -254,12 +254,12 @@ static void summaries_are_of_the_draws(void **state) {
 /* log p of the three classes of row i, with what else is missing there left out. */
 static int best_class(const bench *b, int i) {
     double x[3 * COLS], lp[3];
-    uint8_t asked[3 * COLS];
+    uint8_t target[3 * COLS];
     acf_table *t;
-    for (int c = 0; c < 3 * COLS; c++) x[c] = c % COLS == CLASS ? c / COLS : b->x[i * COLS + c % COLS], asked[c] = c % COLS == CLASS;
-    assert_int_equal(acf_tab_create(x, NULL, 3, COLS, b->table->column, &t), ACF_OK);
-    assert_int_equal(acf_ask_logp(b->s, t, (acf_question){.asked = asked}, lp), ACF_OK);
-    acf_tab_free(t);
+    for (int c = 0; c < 3 * COLS; c++) x[c] = c % COLS == CLASS ? c / COLS : b->x[i * COLS + c % COLS], target[c] = c % COLS == CLASS;
+    assert_int_equal(acf_table_make(x, NULL, 3, COLS, b->table->column, &t), ACF_OK);
+    assert_int_equal(acf_session_query_logp(b->s, t, (acf_query){.target = target}, lp), ACF_OK);
+    acf_table_free(t);
     return lp[0] >= lp[1] && lp[0] >= lp[2] ? 0 : lp[1] >= lp[2] ? 1 : 2;
 }
 
@@ -270,8 +270,8 @@ static void means_are_those_of_the_mixture(void **state) {
     double mean[CELLS], one[K][CELLS];
     int disputed = 0;
     open_bench(&b, 16);
-    assert_int_equal(acf_ask_mean(b.s, b.table, all, mean), ACF_OK);
-    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_mean(b.one[k], b.table, all, one[k]), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, all, mean), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_mean(b.one[k], b.table, all, one[k]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         if (!isnan(b.x[i])) assert_true(mean[i] == b.x[i]);
         else if (i % COLS != CLASS) acf_assert_close(mean[i], (one[0][i] + one[1][i] + one[2][i]) / 3, 1e-9, "mean");
@@ -289,19 +289,19 @@ static void intervals_are_those_of_the_mixture(void **state) {
     (void)state;
     enum { DRAWS = 300 * K, REAL = 3 };
     bench b;
-    uint8_t asked[CELLS];
+    uint8_t target[CELLS];
     double low[CELLS], high[CELLS], one[CELLS], other[K][CELLS], below = 0, above = 0, alone = 0;
     int cells = 0;
     open_bench(&b, 64);
-    for (int i = 0; i < CELLS; i++) asked[i] = isnan(b.x[i]) && i % COLS == REAL, cells += asked[i];
-    const acf_question q = {.asked = asked};
-    assert_int_equal(acf_ask_interval(b.s, b.table, q, 0.8, NULL, low, high), ACF_OK);
+    for (int i = 0; i < CELLS; i++) target[i] = isnan(b.x[i]) && i % COLS == REAL, cells += target[i];
+    const acf_query q = {.target = target};
+    assert_int_equal(acf_session_query_interval(b.s, b.table, q, 0.8, NULL, low, high), ACF_OK);
     for (int k = 0; k < K; k++)
-        assert_int_equal(acf_ask_interval(b.one[k], b.table, q, 0.8, NULL, other[k], one), ACF_OK);
+        assert_int_equal(acf_session_query_interval(b.one[k], b.table, q, 0.8, NULL, other[k], one), ACF_OK);
     for (uint32_t d = 0; d < DRAWS; d++) {
-        assert_int_equal(acf_ask_draw(b.s, b.table, q, 5, d, one), ACF_OK);
+        assert_int_equal(acf_session_query_draw(b.s, b.table, q, 5, d, one), ACF_OK);
         for (int i = 0; i < CELLS; i++)
-            if (asked[i]) below += one[i] < low[i], above += one[i] > high[i], alone += one[i] < other[1][i];
+            if (target[i]) below += one[i] < low[i], above += one[i] > high[i], alone += one[i] < other[1][i];
     }
     acf_assert_close(below / (DRAWS * cells), 0.1, 0.012, "below");
     acf_assert_close(above / (DRAWS * cells), 0.1, 0.012, "above");
@@ -316,8 +316,8 @@ static void guesses_are_put_together(void **state) {
     double guess[CELLS], one[K][CELLS];
     int outvoted = 0;
     open_bench(&b, 16);
-    assert_int_equal(acf_ask_guess(b.s, b.table, all, guess), ACF_OK);
-    for (int k = 0; k < K; k++) assert_int_equal(acf_ask_guess(b.one[k], b.table, all, one[k]), ACF_OK);
+    assert_int_equal(acf_session_query_guess(b.s, b.table, all, guess), ACF_OK);
+    for (int k = 0; k < K; k++) assert_int_equal(acf_session_query_guess(b.one[k], b.table, all, one[k]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         const double mean = (one[0][i] + one[1][i] + one[2][i]) / 3;
         if (!isnan(b.x[i])) assert_true(guess[i] == b.x[i]);
@@ -341,12 +341,12 @@ static void survives_without_memory(void **state) {
     for (int64_t n = 1; status; n++) {
         acf_session *s = NULL;
         acf_alloc_fail_at(n);
-        status = acf_ask_create(b.dev, b.m, 16, &s);
-        if (!status) status = acf_ask_mean(s, b.table, all, out);
-        if (!status) status = acf_ask_interval(s, b.table, all, 0.9, NULL, out, high);
-        if (!status) status = acf_ask_draw(s, b.table, all, 1, 1, out);
+        status = acf_session_open(b.dev, b.m, 16, &s);
+        if (!status) status = acf_session_query_mean(s, b.table, all, out);
+        if (!status) status = acf_session_query_interval(s, b.table, all, 0.9, NULL, out, high);
+        if (!status) status = acf_session_query_draw(s, b.table, all, 1, 1, out);
         acf_alloc_fail_at(0);
-        acf_ask_free(s);
+        acf_session_free(s);
         assert_true(status == ACF_OK || status == ACF_EMEMORY);
         assert_int_equal(acf_alloc_live(), live);
     }

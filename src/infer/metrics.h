@@ -14,7 +14,7 @@
 #ifndef ACF_INFER_METRICS_H
 #define ACF_INFER_METRICS_H
 
-#include "infer/interval.h"
+#include "table/interval.h"
 
 #include <stdint.h>
 

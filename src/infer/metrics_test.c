@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "harness/lab.h"
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static double normal(int64_t i, uint32_t draw) { return acf_rng_normal((acf_place){11, (uint64_t)i, ACF_STREAM_TEST, 0, draw}); }
+static double normal(int64_t i, uint32_t draw) { return acf_rng_normal((acf_rng_counter){11, (uint64_t)i, ACF_STREAM_TEST, 0, draw}); }
 
 static void scale_is_the_deviation_of_what_is_known(void **state) {
     (void)state;
@@ -160,15 +160,15 @@ static void repeated_masks(void **state) {
 /* ---- the comparison with other imputers -------------------------------------------------------------------------- */
 
 typedef struct peer {
-    acf_st *f;
+    acf_safetensors *f;
     int64_t N, D;
     const double *x, *gone, *cat, *tables; /* (N,D), (N,D), (D), (20,N,D) */
 } peer;
 
-static const double *array(const acf_st *f, const char *name) {
-    const acf_st_tensor *t = acf_st_find(f, name);
+static const double *array(const acf_safetensors *f, const char *name) {
+    const acf_safetensors_tensor *t = acf_safetensors_find(f, name);
     if (!t) fail_msg("the script has not written '%s'", name);
-    assert_int_equal(t->dtype, ACF_ST_F64);
+    assert_int_equal(t->dtype, ACF_SAFETENSORS_F64);
     return t->data;
 }
 
@@ -182,9 +182,9 @@ static peer open_peer(char path[64]) {
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         acf_skip("agreement with the scores of other imputers needs python3-sklearn, python3-pandas and ../shared/peers");
     peer p = {0};
-    if (acf_st_open(path, &p.f)) fail_msg("%s", acf_error());
+    if (acf_safetensors_open(path, &p.f)) fail_msg("%s", acf_error());
     p.x = array(p.f, "x"), p.gone = array(p.f, "gone"), p.cat = array(p.f, "cat"), p.tables = array(p.f, "tables");
-    p.N = acf_st_find(p.f, "x")->dim[0], p.D = acf_st_find(p.f, "x")->dim[1];
+    p.N = acf_safetensors_find(p.f, "x")->dim[0], p.D = acf_safetensors_find(p.f, "x")->dim[1];
     return p;
 }
 
@@ -228,7 +228,7 @@ static void agrees_with_the_scores_of_other_imputers(void **state) {
     static cells c;
     char path[64];
     peer p = open_peer(path);
-    double nrmse = 0, nrmse1 = 0, w1 = 0, w1_point = 0, crps = 0, cover = 0, wrong = 0, wrong1 = 0, tv = 0, asked = 0, numbers = 0,
+    double nrmse = 0, nrmse1 = 0, w1 = 0, w1_point = 0, crps = 0, cover = 0, wrong = 0, wrong1 = 0, tv = 0, target = 0, numbers = 0,
            classes = 0;
     double value[ROOM], scratch[2 * ROOM];
     int64_t count[ROOM];
@@ -237,7 +237,7 @@ static void agrees_with_the_scores_of_other_imputers(void **state) {
         double s = acf_metric_scale(p.x + j, p.N, p.D);
         if (p.cat[j] > 0) {
             acf_metric_vote(c.drawn, FIRST, c.n, c.classes, count, value);
-            wrong += (double)acf_metric_wrong(c.truth, value, c.n), asked += (double)c.n, classes++;
+            wrong += (double)acf_metric_wrong(c.truth, value, c.n), target += (double)c.n, classes++;
             for (int k = 0; k < FIRST; k++) {
                 tv += acf_metric_variation(c.truth, c.drawn + k * c.n, c.n, c.classes, count) / FIRST;
                 wrong1 += (double)acf_metric_wrong(c.truth, c.drawn + k * c.n, c.n) / FIRST;
@@ -261,10 +261,10 @@ static void agrees_with_the_scores_of_other_imputers(void **state) {
     acf_assert_close(cover / numbers, *array(p.f, "score.cov90"), 1e-12, "coverage");
     acf_assert_close(w1 / numbers, *array(p.f, "score.w1"), 1e-12, "W1");
     acf_assert_close(w1_point / numbers, *array(p.f, "point.w1"), 1e-12, "W1 of one table");
-    acf_assert_close(wrong / asked, *array(p.f, "score.pfc"), 1e-12, "PFC");
-    acf_assert_close(wrong1 / asked, *array(p.f, "score.pfc_single"), 1e-12, "PFC of single draws");
+    acf_assert_close(wrong / target, *array(p.f, "score.pfc"), 1e-12, "PFC");
+    acf_assert_close(wrong1 / target, *array(p.f, "score.pfc_single"), 1e-12, "PFC of single draws");
     acf_assert_close(tv / classes, *array(p.f, "score.tv"), 1e-12, "total variation");
-    acf_st_close(p.f);
+    acf_safetensors_close(p.f);
     unlink(path);
 }
 

@@ -1,7 +1,7 @@
 /* Precision and recall of distributions: see prd.h. */
 #include "infer/prd.h"
 
-#include "data/npy.h"
+#include "table/npy.h"
 #include "infer/clusters.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "infer/prd.h"
 
 #include "base/rng.h"
-#include "data/npy.h"
+#include "table/npy.h"
 #include "harness/lab.h"
 #include "infer/clusters.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_place){3, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
+static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
 
 static acf_device *cpu(int threads) {
     acf_device *dev;

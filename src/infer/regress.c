@@ -64,12 +64,12 @@ static bool evidence_step(evidence *e, int64_t P) {
 
 /* Principal axes of x'x into r->axis, squared lengths into s (P). Rounding leaves some below zero. */
 static acf_status principal_axes(acf_arena *scratch, acf_ridge *r, const double *x, int64_t n, double *s) {
-    const blasint P = (blasint)r->P, room = (blasint)(34 * r->P + 2);
-    double *work = reals(scratch, room);
+    const blasint P = (blasint)r->P, capacity = (blasint)(34 * r->P + 2);
+    double *work = reals(scratch, capacity);
     blasint info = 0;
     if (!work) return ACF_EMEMORY;
     cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, P, (blasint)n, 1, x, P, 0, r->axis, P);
-    dsyev_("V", "U", &P, r->axis, &P, s, work, &room, &info);
+    dsyev_("V", "U", &P, r->axis, &P, s, work, &capacity, &info);
     if (info) return acf_fail(ACF_ENUMERIC, "linear baseline: the axes of %d predictors were not found", (int)P);
     for (int64_t a = 0; a < P; a++) s[a] = fmax(s[a], 0);
     return ACF_OK;
@@ -242,16 +242,16 @@ static void refresh(newton *w) {
 acf_status acf_logit_fit(acf_arena *scratch, acf_logit *l, const double *x, const int32_t *y, int64_t n, int passes) {
     acf_mark mark = acf_arena_mark(scratch);
     newton w = {.l = l, .x = x, .y = y, .n = n};
-    bool room = newton_alloc(&w, scratch);
+    bool capacity = newton_alloc(&w, scratch);
     double gain = INFINITY;
-    for (int pass = 0; room && pass < passes && gain > ENOUGH * (double)n; pass++) {
+    for (int pass = 0; capacity && pass < passes && gain > ENOUGH * (double)n; pass++) {
         refresh(&w);
         gain = 0;
         for (int64_t k = 0; k < l->K; k++)
             if (k != l->base) gain += improve(&w, k);
     }
     acf_arena_release(scratch, mark);
-    return room ? ACF_OK : ACF_EMEMORY;
+    return capacity ? ACF_OK : ACF_EMEMORY;
 }
 
 void acf_logit_predict(const acf_logit *l, const double *x, int64_t n, double *out) {

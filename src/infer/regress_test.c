@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_place){5, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
+static double normal(int64_t i, uint32_t column) { return acf_rng_normal((acf_rng_counter){5, (uint64_t)i, ACF_STREAM_TEST, column, 0}); }
 
 static acf_arena *open_arena(void) {
     acf_arena *a;
@@ -195,7 +195,7 @@ static void make_classes(double *x, int32_t *y, int64_t n) {
             for (int j = 0; j < W; j++) p[k] += true_coef[k][j] * x[i * W + j];
             p[k] = exp(p[k]);
         }
-        y[i] = (int32_t)acf_rng_categorical((acf_place){6, (uint64_t)i, ACF_STREAM_TEST, 0, 0}, p, K);
+        y[i] = (int32_t)acf_rng_categorical((acf_rng_counter){6, (uint64_t)i, ACF_STREAM_TEST, 0, 0}, p, K);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Likelihoods of rows: see row_score.h. */
 #include "infer/row_score.h"
 
-#include "data/masks.h"
+#include "table/masks.h"
 #include "infer/metrics.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ typedef struct work {
     const acf_model *m;
     const acf_table *t;
     uint64_t *id;            /* (N) */
-    uint8_t *given, *asked;  /* (N,D) */
+    uint8_t *given, *target;  /* (N,D) */
     double *logp;            /* (N) */
     double *own, *standard;  /* (masks) nats a row: in the table's units; in deviations of what the model was fitted to */
     int64_t rows;            /* with an observed cell */
@@ -25,15 +25,15 @@ static void *array(int64_t n, size_t size) {
 static acf_status open_work(work *w, int64_t masks) {
     const acf_table *t = w->t;
     w->id = array(t->N, sizeof *w->id), w->logp = array(t->N, sizeof *w->logp);
-    w->given = array(t->N * t->D, 1), w->asked = array(t->N * t->D, 1);
+    w->given = array(t->N * t->D, 1), w->target = array(t->N * t->D, 1);
     w->own = array(masks, sizeof *w->own), w->standard = array(masks, sizeof *w->standard);
-    if (!w->id || !w->logp || !w->given || !w->asked || !w->own || !w->standard) return ACF_EMEMORY;
-    for (int64_t i = 0; i < t->N; i++) w->id[i] = acf_tab_id(t, i), w->rows += acf_tab_observed(t, i) > 0;
+    if (!w->id || !w->logp || !w->given || !w->target || !w->own || !w->standard) return ACF_EMEMORY;
+    for (int64_t i = 0; i < t->N; i++) w->id[i] = acf_table_row_id(t, i), w->rows += acf_table_row_observed(t, i) > 0;
     return ACF_OK;
 }
 
 static void close_work(work *w) {
-    void *const arrays[] = {w->id, w->given, w->asked, w->logp, w->own, w->standard};
+    void *const arrays[] = {w->id, w->given, w->target, w->logp, w->own, w->standard};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) acf_release(arrays[i]);
 }
 
@@ -41,13 +41,13 @@ static acf_status score_mask(work *w, int64_t k, uint64_t seed) {
     static const acf_masks half = {1, {{ACF_MASK_BERNOULLI, 0.5, 1}}};
     const int64_t N = w->t->N, D = w->t->D;
     double sum = 0, units = 0;
-    for (int64_t c = 0; c < N * D; c++) w->asked[c] = acf_tab_present(w->t->x[c]);
-    acf_masks_draw(w->m->dev, &half, seed, (uint32_t)k, N, D, w->id, w->given, w->asked);
+    for (int64_t c = 0; c < N * D; c++) w->target[c] = acf_table_present(w->t->x[c]);
+    acf_masks_draw(w->m->dev, &half, seed, (uint32_t)k, N, D, w->id, w->given, w->target);
     for (int64_t c = 0; c < N * D; c++) {
-        w->asked[c] &= !w->given[c];
-        if (w->asked[c]) units -= w->m->encoder->log_jacobian[c % D];
+        w->target[c] &= !w->given[c];
+        if (w->target[c]) units -= w->m->encoder->log_jacobian[c % D];
     }
-    ACF_TRY(acf_ask_logp(w->s, w->t, (acf_question){.given = w->given, .asked = w->asked}, w->logp));
+    ACF_TRY(acf_session_query_logp(w->s, w->t, (acf_query){.given = w->given, .target = w->target}, w->logp));
     for (int64_t i = 0; i < N; i++) sum -= w->logp[i];
     w->own[k] = sum / (double)w->rows, w->standard[k] = (sum - units) / (double)w->rows;
     return ACF_OK;

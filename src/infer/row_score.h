@@ -6,7 +6,7 @@
 
 #include "infer/session.h"
 
-/* Asks s, a session of m, about the rows of t. Without masks all is NaN. Fails: as acf_ask_logp. */
+/* Asks s, a session of m, about the rows of t. Without masks all is NaN. Fails: as acf_session_query_logp. */
 acf_status acf_row_score(acf_session *s, const acf_model *m, const acf_table *t, int64_t masks, uint64_t seed,
                          acf_row_scores *out);
 

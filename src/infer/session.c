@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t acf_ask_classes(const acf_session *s) {
-    return s->K > 1 || s->looked_up || s->leading ? acf_net_classes(s->m->net) : 0;
+int64_t acf_session_classes(const acf_session *s) {
+    return s->K > 1 || s->donor_answers || s->top_level_share ? acf_net_classes(s->m->net) : 0;
 }
 
 /* s->leading, where a class stands for several levels. */
@@ -16,16 +16,16 @@ static acf_status find_leading(acf_session *s) {
     bool any = false;
     for (int64_t c = 0; schema && c < schema->n; c++) any = any || schema->column[c].pooled > 0;
     if (!any) return ACF_OK;
-    s->leading = acf_alloc((size_t)schema->D * sizeof *s->leading, "a session");
-    if (!s->leading) return ACF_EMEMORY;
+    s->top_level_share = acf_alloc((size_t)schema->D * sizeof *s->top_level_share, "a session");
+    if (!s->top_level_share) return ACF_EMEMORY;
     for (int64_t c = 0; c < schema->n; c++)
-        if (schema->column[c].place >= 0) s->leading[schema->column[c].place] = acf_spec_leading(&schema->column[c]);
+        if (schema->column[c].place >= 0) s->top_level_share[schema->column[c].place] = acf_spec_leading(&schema->column[c]);
     return ACF_OK;
 }
 
 /* Memory for rows of the batch, and for what members say about them. */
 static acf_status make_memory(acf_session *s) {
-    const int64_t D = s->m->encoder->D, M = acf_ask_classes(s);
+    const int64_t D = s->m->encoder->D, M = acf_session_classes(s);
     size_t each, mixed;
     if (!acf_bytes(s->rows * D, (size_t)s->K * sizeof *s->each, &each) || !acf_bytes(s->rows * acf_max(M, 1), sizeof *s->mixed, &mixed)) return ACF_EMEMORY;
     s->row = acf_alloc((size_t)s->rows * sizeof *s->row, "a session");
@@ -36,7 +36,7 @@ static acf_status make_memory(acf_session *s) {
     return s->probs ? ACF_OK : ACF_EMEMORY;
 }
 
-acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out) {
+acf_status acf_session_open(acf_device *dev, const acf_model *m, int64_t rows, acf_session **out) {
     acf_status status = ACF_OK;
     if (rows < 1) return acf_fail(ACF_EUSAGE, "a session with batches of %lld rows; expected at least 1", (long long)rows);
     acf_session *s = acf_alloc_zero(sizeof *s, "a session");
@@ -45,40 +45,40 @@ acf_status acf_ask_create(acf_device *dev, const acf_model *m, int64_t rows, acf
     ACF_TRY_DONE(acf_device_again(dev, &s->dev));
     for (const acf_model *one = m; one; one = one->next, s->K++)
         ACF_TRY_DONE(acf_member_create(s->dev, one, rows, &s->member[s->K]));
-    if (m->archive) ACF_TRY_DONE(acf_looked_up_create(m, s->dev->threads, &s->looked_up));
-    if (m->archive) ACF_TRY_DONE(acf_in_turn_order(m->encoder, &s->order));
-    ACF_TRY_DONE(acf_ask_orders(s, acf_max(m->orders, 1)));
+    if (m->donors) ACF_TRY_DONE(acf_donor_answers_create(m->donors, s->dev->threads, &s->donor_answers));
+    if (m->donors) ACF_TRY_DONE(acf_autoregression_order(m->encoder, &s->order));
+    ACF_TRY_DONE(acf_session_set_orders(s, acf_max(m->orders, 1)));
     ACF_TRY_DONE(find_leading(s));
     ACF_TRY_DONE(make_memory(s));
     *out = s;
 done:
-    if (status) acf_ask_free(s);
+    if (status) acf_session_free(s);
     return status;
 }
 
-void acf_ask_free(acf_session *s) {
+void acf_session_free(acf_session *s) {
     if (!s) return;
     for (int k = 0; k < s->K; k++) acf_member_free(s->member[k]);
-    acf_looked_up_free(s->looked_up);
+    acf_donor_answers_free(s->donor_answers);
     acf_release(s->order);
     acf_release(s->row);
     acf_release(s->column);
     acf_release(s->each);
     acf_release(s->probs);
     acf_release(s->mixed);
-    acf_release(s->leading);
+    acf_release(s->top_level_share);
     acf_device_close(s->dev);
     acf_release(s);
 }
 
-acf_status acf_ask_precision(acf_session *s, acf_precision precision) {
+acf_status acf_session_set_precision(acf_session *s, acf_precision precision) {
     if (!acf_device_multiplies(s->dev, precision)) return acf_fail(ACF_EDEVICE, "this device does not multiply in that precision; use precision float");
     s->dev->precision = precision;
-    for (int k = 0; k < s->K; k++) acf_replayed_forget(s->member[k]->replayed);
+    for (int k = 0; k < s->K; k++) acf_query_graph_forget(s->member[k]->query_graph);
     return ACF_OK;
 }
 
-acf_status acf_ask_orders(acf_session *s, int64_t orders) {
+acf_status acf_session_set_orders(acf_session *s, int64_t orders) {
     if (orders < 1 || orders > UINT32_MAX) return acf_fail(ACF_EUSAGE, "%lld orders; expected at least 1", (long long)orders);
     for (int k = 0; k < s->K; k++) acf_member_orders(s->member[k], (uint32_t)orders, (uint32_t)s->K);
     return ACF_OK;
@@ -86,7 +86,7 @@ acf_status acf_ask_orders(acf_session *s, int64_t orders) {
 
 static acf_status check(const acf_session *s, const acf_table *t) { return acf_encoder_check(s->m->encoder, t); }
 
-int64_t acf_ask_take(acf_session *s, const acf_table *t, int64_t from) {
+int64_t acf_session_take(acf_session *s, const acf_table *t, int64_t from) {
     const int64_t n = acf_min(s->rows, t->N - from);
     for (int64_t i = 0; i < n; i++) s->row[i] = from + i;
     return n;
@@ -104,7 +104,7 @@ static double log_mean_exp(const double *x, int K, int64_t apart) {
     return most + log(sum / K);
 }
 
-acf_status acf_ask_score(acf_session *s, const acf_table *t, acf_question q, int64_t alone, int64_t n, double *out) {
+acf_status acf_session_score(acf_session *s, const acf_table *t, acf_query q, int64_t alone, int64_t n, double *out) {
     for (int k = 0; k < s->K; k++) {
         acf_member *one = s->member[k];
         acf_member_load(one, t, q, ACF_TO_SCORE, s->row, n);
@@ -115,49 +115,49 @@ acf_status acf_ask_score(acf_session *s, const acf_table *t, acf_question q, int
     return ACF_OK;
 }
 
-static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_question q, double *out) {
-    for (int64_t from = 0; from < t->N; from += s->rows) ACF_TRY(acf_ask_score(s, t, q, -1, acf_ask_take(s, t, from), out + from));
+static acf_status logp_by_networks(acf_session *s, const acf_table *t, acf_query q, double *out) {
+    for (int64_t from = 0; from < t->N; from += s->rows) ACF_TRY(acf_session_score(s, t, q, -1, acf_session_take(s, t, from), out + from));
     return ACF_OK;
 }
 
 /* Cell after cell of each row, in the order of columns: of the networks and of the rows that are looked up, given what is given and the cells before. */
-static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_question q, double *out) {
-    acf_in_turn turn;
-    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_SCORE, s->order));
+static acf_status logp_in_turn(acf_session *s, const acf_table *t, acf_query q, double *out) {
+    acf_autoregression chain;
+    ACF_TRY(acf_autoregression_begin(&chain, t, q, ACF_TO_SCORE, s->order));
     double *one = acf_alloc((size_t)acf_max(t->N, 1) * sizeof *one, "scores of cells");
     acf_status status = one ? ACF_OK : ACF_EMEMORY;
     for (int64_t i = 0; i < t->N; i++) out[i] = 0;
-    while (!status && acf_in_turn_next(&turn)) {
-        status = logp_by_networks(s, t, turn.q, one);
+    while (!status && acf_autoregression_next(&chain)) {
+        status = logp_by_networks(s, t, chain.q, one);
         if (status) break;
-        ACF_PARALLEL_UNEVEN(s->dev, t->N * s->m->archive->N)
+        ACF_PARALLEL_UNEVEN(s->dev, t->N * s->m->donors->N)
         for (int64_t i = 0; i < t->N; i++)
-            if (turn.column[i] >= 0) out[i] += acf_looked_up_logp(s->looked_up, t, &turn, i, one[i]);
+            if (chain.column[i] >= 0) out[i] += acf_donor_answers_logp(s->donor_answers, t, &chain, i, one[i]);
     }
     acf_release(one);
-    acf_in_turn_end(&turn);
+    acf_autoregression_end(&chain);
     return status;
 }
 
-acf_status acf_ask_logp(acf_session *s, const acf_table *t, acf_question q, double *out) {
+acf_status acf_session_query_logp(acf_session *s, const acf_table *t, acf_query q, double *out) {
     ACF_TRY(check(s, t));
-    return s->looked_up ? logp_in_turn(s, t, q, out) : logp_by_networks(s, t, q, out);
+    return s->donor_answers ? logp_in_turn(s, t, q, out) : logp_by_networks(s, t, q, out);
 }
 
-acf_status acf_ask_cells(acf_session *s, const acf_table *t, double *out) {
+acf_status acf_session_query_cells(acf_session *s, const acf_table *t, double *out) {
     ACF_TRY(check(s, t));
     int64_t D = t->D;
     double *one = acf_alloc((size_t)s->rows * sizeof *one, "scores of a column");
     if (!one) return ACF_EMEMORY;
     acf_status status = ACF_OK;
     for (int64_t from = 0; from < t->N; from += s->rows) {
-        int64_t n = acf_ask_take(s, t, from);
+        int64_t n = acf_session_take(s, t, from);
         for (int64_t j = 0; j < D; j++) {
-            ACF_TRY_DONE(acf_ask_score(s, t, (acf_question){NULL, NULL}, j, n, one));
-            ACF_PARALLEL_UNEVEN(s->dev, s->looked_up ? n * s->m->archive->N : n)
+            ACF_TRY_DONE(acf_session_score(s, t, (acf_query){NULL, NULL}, j, n, one));
+            ACF_PARALLEL_UNEVEN(s->dev, s->donor_answers ? n * s->m->donors->N : n)
             for (int64_t i = 0; i < n; i++)
-                out[(from + i) * D + j] = !acf_tab_present(acf_tab_row(t, from + i)[j]) ? (double)NAN
-                                          : s->looked_up ? acf_looked_up_cell(s->looked_up, t, from + i, j, one[i]) : one[i];
+                out[(from + i) * D + j] = !acf_table_present(acf_table_row(t, from + i)[j]) ? (double)NAN
+                                          : s->donor_answers ? acf_donor_answers_cell(s->donor_answers, t, from + i, j, one[i]) : one[i];
         }
     }
 done:
@@ -170,8 +170,8 @@ done:
 /* Whose turn it is: members take turns in the draws of a table, so that any K draws one after the other are of all of them; who begins is chance, and
  * a single draw that of the mixture. All rows of a draw have the same member, and the same parameters (model/gmm_draws.h): what is not known of
  * these must not average out over rows. Where a row is drawn cell after cell, each is of the mixture: chance for every column; else column 0. */
-static int turn(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row, uint32_t column) {
-    const acf_place at = {.seed = seed, .row = acf_rows_apart(t) ? acf_tab_id(t, row) : 0, .stream = ACF_STREAM_MEMBER, .column = column};
+static int chain(const acf_session *s, const acf_table *t, uint64_t seed, int64_t row, uint32_t column) {
+    const acf_rng_counter at = {.seed = seed, .row = acf_rows_apart(t) ? acf_table_row_id(t, row) : 0, .stream = ACF_STREAM_MEMBER, .column = column};
     return s->K == 1 ? 0 : (int)acf_rng_below(at, s->K);
 }
 
@@ -180,25 +180,25 @@ static uint32_t beginnings(const acf_session *s, const acf_table *t, int k) {
     const acf_gmm_draws *sets = s->member[k]->m->draws;
     return sets && acf_rows_apart(t) ? (uint32_t)sets->n : 1;
 }
-static bool begins(const acf_table *t, int64_t row, uint32_t at, uint32_t of) { return of == 1 || acf_tab_id(t, row) % of == at; }
+static bool begins(const acf_table *t, int64_t row, uint32_t at, uint32_t of) { return of == 1 || acf_table_row_id(t, row) % of == at; }
 
 /* Member k draws with the parameters of this draw from now on. */
 static acf_status use_parameters(acf_session *s, int k, uint32_t beginning, uint32_t draw) {
     return acf_member_use(s->member[k], beginning + draw / (uint32_t)s->K);
 }
 
-static int drawer(const acf_session *s, int turn, uint32_t draw) { return (int)(((uint32_t)turn + draw % (uint32_t)s->K) % (uint32_t)s->K); }
+static int drawer(const acf_session *s, int chain, uint32_t draw) { return (int)(((uint32_t)chain + draw % (uint32_t)s->K) % (uint32_t)s->K); }
 
 /* Rows of the table with the answers of a member that has just answered for them; out (N,D). */
 static void put_rows(const acf_member *one, const acf_table *t, double *out) {
     const int64_t D = t->D;
     for (int64_t i = 0; i < one->batch->N; i++)
         for (int64_t j = 0; j < D; j++)
-            out[one->row[i] * D + j] = acf_member_asked(one, i * D + j) ? acf_decode(one->m->encoder, j, one->cells[i * D + j])
-                                                                        : acf_tab_row(t, one->row[i])[j];
+            out[one->row[i] * D + j] = acf_member_is_target(one, i * D + j) ? acf_decode(one->m->encoder, j, one->cells[i * D + j])
+                                                                        : acf_table_row(t, one->row[i])[j];
 }
 
-static acf_status draw_rows(acf_member *one, const acf_table *t, acf_question q, const acf_draw *d, const int64_t *row, int64_t n, double *out) {
+static acf_status draw_rows(acf_member *one, const acf_table *t, acf_query q, const acf_draw *d, const int64_t *row, int64_t n, double *out) {
     if (n == 0) return ACF_OK;
     acf_member_load(one, t, q, ACF_TO_FILL, row, n);
     ACF_TRY(acf_member_answer(one, d));
@@ -207,13 +207,13 @@ static acf_status draw_rows(acf_member *one, const acf_table *t, acf_question q,
 }
 
 /* Only the rows whose turn it is. */
-static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_question q, const acf_draw *d, int k, uint32_t at, uint32_t of, double *out) {
+static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_query q, const acf_draw *d, int k, uint32_t at, uint32_t of, double *out) {
     int64_t n = 0;
     ACF_TRY(use_parameters(s, k, at, d->draw));
     for (int64_t row = 0; row < t->N; row++) {
-        const uint8_t *asked = s->looked_up ? q.asked + row * t->D : NULL, *cell = asked ? memchr(asked, 1, (size_t)t->D) : NULL;
-        if ((asked && !cell) || !begins(t, row, at, of)) continue; /* without a cell it had its turns */
-        if (drawer(s, turn(s, t, d->seed, row, asked ? (uint32_t)(cell - asked) : 0), d->draw) != k) continue;
+        const uint8_t *target = s->donor_answers ? q.target + row * t->D : NULL, *cell = target ? memchr(target, 1, (size_t)t->D) : NULL;
+        if ((target && !cell) || !begins(t, row, at, of)) continue; /* without a cell it had its turns */
+        if (drawer(s, chain(s, t, d->seed, row, target ? (uint32_t)(cell - target) : 0), d->draw) != k) continue;
         s->row[n++] = row;
         if (n < s->rows) continue;
         ACF_TRY(draw_rows(s->member[k], t, q, d, s->row, n, out));
@@ -222,43 +222,43 @@ static acf_status draw_by_member(acf_session *s, const acf_table *t, acf_questio
     return draw_rows(s->member[k], t, q, d, s->row, n, out);
 }
 
-static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
+static acf_status draw_by_networks(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw, double *out) {
     for (int k = 0; k < s->K; k++)
         for (uint32_t of = beginnings(s, t, k), at = 0; at < of; at++) ACF_TRY(draw_by_member(s, t, q, &(acf_draw){.seed = seed, .draw = draw}, k, at, of, out));
     return ACF_OK;
 }
 
 /* Cell after cell of each row, as scores are: a draw of the networks, in whose place may come the cell of a row that is looked up. */
-static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
-    acf_in_turn turn;
+static acf_status draw_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw, double *out) {
+    acf_autoregression chain;
     acf_table filled = *t; /* with the cells that were drawn */
     const size_t bytes = (size_t)(t->N * t->D) * sizeof(double);
-    ACF_TRY(acf_in_turn_begin(&turn, t, q, ACF_TO_FILL, s->order));
+    ACF_TRY(acf_autoregression_begin(&chain, t, q, ACF_TO_FILL, s->order));
     double *x = acf_alloc(bytes + sizeof *x, "draws");
     acf_status status = x ? ACF_OK : ACF_EMEMORY;
     if (x) memcpy(x, t->x, bytes);
     filled.x = x;
     for (int64_t c = 0; x && c < t->N * t->D; c++) out[c] = x[c];
-    while (!status && acf_in_turn_next(&turn)) {
-        status = draw_by_networks(s, &filled, turn.q, seed, draw, out);
+    while (!status && acf_autoregression_next(&chain)) {
+        status = draw_by_networks(s, &filled, chain.q, seed, draw, out);
         if (status) break;
-        ACF_PARALLEL_UNEVEN(s->dev, t->N * s->m->archive->N)
+        ACF_PARALLEL_UNEVEN(s->dev, t->N * s->m->donors->N)
         for (int64_t i = 0; i < t->N; i++) {
-            const int64_t j = turn.column[i], cell = i * t->D + j;
+            const int64_t j = chain.column[i], cell = i * t->D + j;
             if (j < 0) continue;
-            acf_looked_up_draw(s->looked_up, &filled, &turn, i, seed, draw, &out[cell]);
+            acf_donor_answers_draw(s->donor_answers, &filled, &chain, i, seed, draw, &out[cell]);
             x[cell] = out[cell];
         }
     }
     for (int64_t c = 0; !status && c < t->N * t->D; c++) out[c] = x[c];
     acf_release(x);
-    acf_in_turn_end(&turn);
+    acf_autoregression_end(&chain);
     return status;
 }
 
-acf_status acf_ask_draw(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, uint32_t draw, double *out) {
+acf_status acf_session_query_draw(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, uint32_t draw, double *out) {
     ACF_TRY(check(s, t));
-    return s->looked_up ? draw_in_turn(s, t, q, seed, draw, out) : draw_by_networks(s, t, q, seed, draw, out);
+    return s->donor_answers ? draw_in_turn(s, t, q, seed, draw, out) : draw_by_networks(s, t, q, seed, draw, out);
 }
 
 /* ---- best guesses ------------------------------------------------------------------------------------------------------------ */
@@ -284,20 +284,20 @@ static double one_guess(const acf_session *s, int64_t j, const double *x, int64_
     return acf_encoder_round(s->m->encoder, j, sum / s->K);
 }
 
-acf_status acf_ask_guess(acf_session *s, const acf_table *t, acf_question q, double *out) {
+acf_status acf_session_query_guess(acf_session *s, const acf_table *t, acf_query q, double *out) {
     ACF_TRY(check(s, t));
     const int64_t D = t->D;
     for (int64_t from = 0; from < t->N; from += s->rows) {
-        const int64_t n = acf_ask_take(s, t, from), cells = n * D;
+        const int64_t n = acf_session_take(s, t, from), cells = n * D;
         for (int k = 0; k < s->K; k++) {
             acf_member *one = s->member[k];
             acf_member_load(one, t, q, ACF_TO_FILL, s->row, n);
             ACF_TRY(acf_member_answer(one, NULL));
             for (int64_t c = 0; c < cells; c++)
-                if (acf_member_asked(one, c)) s->each[k * cells + c] = acf_decode(one->m->encoder, c % D, one->cells[c]);
+                if (acf_member_is_target(one, c)) s->each[k * cells + c] = acf_decode(one->m->encoder, c % D, one->cells[c]);
         }
         for (int64_t c = 0; c < cells; c++)
-            out[from * D + c] = acf_member_asked(s->member[0], c) ? one_guess(s, c % D, s->each + c, cells) : t->x[from * D + c];
+            out[from * D + c] = acf_member_is_target(s->member[0], c) ? one_guess(s, c % D, s->each + c, cells) : t->x[from * D + c];
     }
     return ACF_OK;
 }
@@ -353,14 +353,14 @@ static void nothing_asked(const summary *w, int64_t cell) {
 
 /* Draws that member k makes of the rows of [from, from+n) whose first draw is member `first`'s and which begin with these parameters: drawn
  * (n·D, draws), cell-major. */
-static acf_status draw_some(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, int k,
+static acf_status draw_some(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from, int64_t n, int k,
                             int first, uint32_t at, double *drawn) {
     acf_member *one = s->member[k];
     const uint32_t of = beginnings(s, t, k);
     const int64_t D = t->D;
     int64_t some = 0;
     for (int64_t row = from; row < from + n; row++)
-        if (turn(s, t, seed, row, 0) == first && begins(t, row, at, of)) s->row[some++] = row;
+        if (chain(s, t, seed, row, 0) == first && begins(t, row, at, of)) s->row[some++] = row;
     if (some == 0) return ACF_OK;
     acf_member_load(one, t, q, ACF_TO_FILL, s->row, some);
     for (int32_t i = 0; i < draws; i++) {
@@ -368,17 +368,17 @@ static acf_status draw_some(acf_session *s, const acf_table *t, acf_question q, 
         ACF_TRY(use_parameters(s, k, at, (uint32_t)i));
         ACF_TRY(acf_member_answer(one, &(acf_draw){.seed = seed, .draw = (uint32_t)i}));
         for (int64_t c = 0; c < some * D; c++)
-            if (acf_member_asked(one, c)) drawn[((s->row[c / D] - from) * D + c % D) * draws + i] = acf_decode(one->m->encoder, c % D, one->cells[c]);
+            if (acf_member_is_target(one, c)) drawn[((s->row[c / D] - from) * D + c % D) * draws + i] = acf_decode(one->m->encoder, c % D, one->cells[c]);
     }
     return ACF_OK;
 }
 
 /* The same of a model with an archive: of a table of these rows alone. */
-static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
+static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
     const int64_t D = t->D;
     acf_table part = *t;
     part.N = n, part.x = t->x + from * D, part.first_id = t->first_id + (uint64_t)from, part.id = t->id ? t->id + from : NULL;
-    const acf_question of = {q.given ? q.given + from * D : NULL, q.asked ? q.asked + from * D : NULL};
+    const acf_query of = {q.given ? q.given + from * D : NULL, q.target ? q.target + from * D : NULL};
     double *one = acf_alloc((size_t)(n * D) * sizeof *one, "draws");
     acf_status status = one ? ACF_OK : ACF_EMEMORY;
     for (int32_t i = 0; !status && i < draws; i++) {
@@ -390,15 +390,15 @@ static acf_status draw_all_in_turn(acf_session *s, const acf_table *t, acf_quest
 }
 
 /* All draws of these rows. */
-static acf_status draw_all(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
-    if (s->looked_up) return draw_all_in_turn(s, t, q, seed, draws, from, n, drawn);
+static acf_status draw_all(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, int64_t from, int64_t n, double *drawn) {
+    if (s->donor_answers) return draw_all_in_turn(s, t, q, seed, draws, from, n, drawn);
     for (int k = 0; k < s->K; k++)
         for (int first = 0; first < s->K; first++)
             for (uint32_t at = 0; at < beginnings(s, t, k); at++) ACF_TRY(draw_some(s, t, q, seed, draws, from, n, k, first, at, drawn));
     return ACF_OK;
 }
 
-static acf_status summarise_table(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, const summary *w) {
+static acf_status summarise_table(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, const summary *w) {
     const int32_t draws = w->draws;
     ACF_TRY(check(s, t));
     if (draws < 1) return acf_fail(ACF_EUSAGE, "%d draws; expected at least 1", draws);
@@ -413,7 +413,7 @@ static acf_status summarise_table(acf_session *s, const acf_table *t, acf_questi
         ACF_TRY_DONE(draw_all(s, t, q, seed, draws, from, n, drawn));
         for (int64_t k = 0; k < n * D; k++) {
             const int64_t cell = from * D + k;
-            if (acf_question_asks(q, ACF_TO_FILL, cell, acf_tab_present(t->x[cell])))
+            if (acf_query_asks(q, ACF_TO_FILL, cell, acf_table_present(t->x[cell])))
                 summarise(w, cell, drawn + k * draws, s->m->encoder->column[k % D].classes > 0);
             else nothing_asked(w, cell);
         }
@@ -423,7 +423,7 @@ done:
     return status;
 }
 
-acf_status acf_ask_summary(acf_session *s, const acf_table *t, acf_question q, uint64_t seed, int32_t draws, const double *level,
+acf_status acf_session_query_summary(acf_session *s, const acf_table *t, acf_query q, uint64_t seed, int32_t draws, const double *level,
                            int n_levels, double *mean, double *quantile) {
     for (int k = 0; k < n_levels; k++)
         if (!(level[k] >= 0 && level[k] <= 1)) return acf_fail(ACF_EUSAGE, "quantile %g; expected a number from 0 to 1", level[k]);

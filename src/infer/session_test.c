@@ -23,25 +23,25 @@ static void open_bench(bench *b, int64_t batch) {
     for (int i = 0; i < CELLS; i++)
         b->x[i] = i % 5 == 2 ? (double)NAN : 100 * (i % COLS) + acf_lab_random(1, i, -1, 1) * (1 + 10 * (i % COLS));
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
-    assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, NULL, &b->table), ACF_OK);
+    assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, NULL, &b->table), ACF_OK);
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "mlp-width", "6"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "likelihood", "ar"), ACF_OK); /* of random weights: not as wide as the set's */
-    assert_int_equal(acf_opts_set(o, "coupling-units", "5"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "likelihood-units", "7"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "components", "3"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "mlp-width", "6"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "likelihood", "gru"), ACF_OK); /* of random weights: not as wide as the set's */
+    assert_int_equal(acf_options_set_text(o, "coupling-units", "5"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "likelihood-units", "7"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "components", "3"), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_encoder_fit(b->table, NULL, NULL, &e), ACF_OK);
-    assert_int_equal(acf_fitted_create(b->dev, o, e, 3, true, &b->m), ACF_OK);
+    assert_int_equal(acf_model_make(b->dev, o, e, 3, true, &b->m), ACF_OK);
     acf_params *ps = acf_net_params(b->m->net);
     for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random(2, i, -0.2, 0.2);
-    assert_int_equal(acf_ask_create(b->dev, b->m, batch, &b->s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, batch, &b->s), ACF_OK);
 }
 
 static void close_bench(bench *b) {
-    acf_ask_free(b->s);
-    acf_fitted_free(b->m);
-    acf_tab_free(b->table);
+    acf_session_free(b->s);
+    acf_model_free(b->m);
+    acf_table_free(b->table);
     acf_device_close(b->dev);
 }
 
@@ -52,19 +52,19 @@ static void scores_are_in_the_tables_units(void **state) {
     bench b;
     open_bench(&b, 512);
     static double x[N * COLS], lp[N];
-    static uint8_t asked[N * COLS];
+    static uint8_t target[N * COLS];
     double mean = b.m->encoder->mean[3], scale = b.m->encoder->scale[3], step = 24 * scale / (N - 1), sum = 0;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < COLS; j++) {
             x[i * COLS + j] = j == 3 ? mean - 12 * scale + step * i : 100.0 * j;
-            asked[i * COLS + j] = j == 3;
+            target[i * COLS + j] = j == 3;
         }
     acf_table *grid;
-    assert_int_equal(acf_tab_create(x, NULL, N, COLS, NULL, &grid), ACF_OK);
-    if (acf_ask_logp(b.s, grid, (acf_question){.asked = asked}, lp)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_table_make(x, NULL, N, COLS, NULL, &grid), ACF_OK);
+    if (acf_session_query_logp(b.s, grid, (acf_query){.target = target}, lp)) fail_msg("%s", acf_error());
     for (int i = 0; i < N; i++) sum += exp(lp[i]) * step;
     acf_assert_close(sum, 1, 1e-3, "integral over one column");
-    acf_tab_free(grid);
+    acf_table_free(grid);
     close_bench(&b);
 }
 
@@ -76,9 +76,9 @@ static void batches_do_not_matter(void **state) {
     for (int k = 0; k < 2; k++) {
         bench b;
         open_bench(&b, sizes[k]);
-        assert_int_equal(acf_ask_logp(b.s, b.table, (acf_question){0}, lp[k]), ACF_OK);
-        assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){0}, 5, 1, drawn[k]), ACF_OK);
-        assert_int_equal(acf_ask_cells(b.s, b.table, cells[k]), ACF_OK);
+        assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){0}, lp[k]), ACF_OK);
+        assert_int_equal(acf_session_query_draw(b.s, b.table, (acf_query){0}, 5, 1, drawn[k]), ACF_OK);
+        assert_int_equal(acf_session_query_cells(b.s, b.table, cells[k]), ACF_OK);
         close_bench(&b);
     }
     double tol = 5000 * (double)ACF_REAL_EPS;
@@ -95,9 +95,9 @@ static void observed_cells_come_back_to_the_bit(void **state) {
     bench b;
     open_bench(&b, 16);
     double out[CELLS], again[CELLS], guess[CELLS];
-    assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){0}, 5, 0, out), ACF_OK);
-    assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){0}, 5, 1, again), ACF_OK);
-    assert_int_equal(acf_ask_guess(b.s, b.table, (acf_question){0}, guess), ACF_OK);
+    assert_int_equal(acf_session_query_draw(b.s, b.table, (acf_query){0}, 5, 0, out), ACF_OK);
+    assert_int_equal(acf_session_query_draw(b.s, b.table, (acf_query){0}, 5, 1, again), ACF_OK);
+    assert_int_equal(acf_session_query_guess(b.s, b.table, (acf_query){0}, guess), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         if (isnan(b.x[i])) {
             assert_true(isfinite(out[i]) && isfinite(guess[i]) && out[i] != again[i]);
@@ -113,17 +113,17 @@ static void what_takes_no_part_changes_nothing(void **state) {
     (void)state;
     bench b;
     open_bench(&b, 16);
-    uint8_t given[CELLS], asked[CELLS];
+    uint8_t given[CELLS], target[CELLS];
     double lp[2][ROWS];
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < CELLS; i++) {
-            given[i] = i % COLS == 0, asked[i] = i % COLS == 1;
+            given[i] = i % COLS == 0, target[i] = i % COLS == 1;
             if (k && i % COLS > 1 && !isnan(b.x[i])) b.x[i] += 1000;
         }
         acf_table *t;
-        assert_int_equal(acf_tab_create(b.x, NULL, ROWS, COLS, NULL, &t), ACF_OK);
-        assert_int_equal(acf_ask_logp(b.s, t, (acf_question){given, asked}, lp[k]), ACF_OK);
-        acf_tab_free(t);
+        assert_int_equal(acf_table_make(b.x, NULL, ROWS, COLS, NULL, &t), ACF_OK);
+        assert_int_equal(acf_session_query_logp(b.s, t, (acf_query){given, target}, lp[k]), ACF_OK);
+        acf_table_free(t);
     }
     assert_memory_equal(lp[0], lp[1], sizeof lp[0]);
     close_bench(&b);
@@ -135,19 +135,19 @@ static void given_cells_far_away_are_brought_near(void **state) {
     static const double at[4] = {2, 3, 20, 1000};
     bench b;
     open_bench(&b, 16);
-    uint8_t given[CELLS], asked[CELLS];
+    uint8_t given[CELLS], target[CELLS];
     double lp[4][ROWS], mean = 0, square = 0, n = 0;
     for (int i = 0; i < CELLS; i += COLS)
         if (!isnan(b.x[i])) mean += b.x[i], square += b.x[i] * b.x[i], n++;
     mean /= n;
     const double deviation = sqrt(square / n - mean * mean);
-    for (int i = 0; i < CELLS; i++) given[i] = i % COLS == 0, asked[i] = i % COLS == 1;
+    for (int i = 0; i < CELLS; i++) given[i] = i % COLS == 0, target[i] = i % COLS == 1;
     for (int k = 0; k < 4; k++) {
         for (int i = 0; i < CELLS; i += COLS) b.x[i] = mean + at[k] * deviation;
         acf_table *t;
-        assert_int_equal(acf_tab_create(b.x, NULL, ROWS, COLS, NULL, &t), ACF_OK);
-        assert_int_equal(acf_ask_logp(b.s, t, (acf_question){given, asked}, lp[k]), ACF_OK);
-        acf_tab_free(t);
+        assert_int_equal(acf_table_make(b.x, NULL, ROWS, COLS, NULL, &t), ACF_OK);
+        assert_int_equal(acf_session_query_logp(b.s, t, (acf_query){given, target}, lp[k]), ACF_OK);
+        acf_table_free(t);
     }
     assert_memory_equal(lp[2], lp[3], sizeof lp[0]);
     assert_memory_not_equal(lp[0], lp[1], sizeof lp[0]);
@@ -163,11 +163,11 @@ static void summaries_are_of_the_draws(void **state) {
     double one[CELLS], sum[CELLS] = {0}, least[CELLS], mean[CELLS], quantile[3 * CELLS];
     for (int i = 0; i < CELLS; i++) least[i] = INFINITY;
     for (uint32_t d = 0; d < DRAWS; d++) {
-        assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){0}, 8, d, one), ACF_OK);
+        assert_int_equal(acf_session_query_draw(b.s, b.table, (acf_query){0}, 8, d, one), ACF_OK);
         for (int i = 0; i < CELLS; i++) sum[i] += one[i] / DRAWS, least[i] = fmin(least[i], one[i]);
     }
     const double level[3] = {0, 0.5, 1};
-    assert_int_equal(acf_ask_summary(b.s, b.table, (acf_question){0}, 8, DRAWS, level, 3, mean, quantile), ACF_OK);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, DRAWS, level, 3, mean, quantile), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         if (!isnan(b.x[i])) {
             assert_true(isnan(mean[i]) && isnan(quantile[i]));
@@ -177,8 +177,8 @@ static void summaries_are_of_the_draws(void **state) {
         assert_true(quantile[i] == least[i]);
         assert_true(quantile[i] <= quantile[CELLS + i] && quantile[CELLS + i] <= quantile[2 * CELLS + i]);
     }
-    assert_int_equal(acf_ask_summary(b.s, b.table, (acf_question){0}, 8, 0, level, 3, mean, quantile), ACF_EUSAGE);
-    assert_int_equal(acf_ask_summary(b.s, b.table, (acf_question){0}, 8, 2, (double[]){1.5}, 1, mean, quantile), ACF_EUSAGE);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, 0, level, 3, mean, quantile), ACF_EUSAGE);
+    assert_int_equal(acf_session_query_summary(b.s, b.table, (acf_query){0}, 8, 2, (double[]){1.5}, 1, mean, quantile), ACF_EUSAGE);
     close_bench(&b);
 }
 
@@ -188,10 +188,10 @@ static void a_cell_is_a_conditional(void **state) {
     bench b;
     open_bench(&b, 20);
     double cells[CELLS], lp[ROWS];
-    uint8_t asked[CELLS];
-    assert_int_equal(acf_ask_cells(b.s, b.table, cells), ACF_OK);
-    for (int i = 0; i < CELLS; i++) asked[i] = i % COLS == 2;
-    assert_int_equal(acf_ask_logp(b.s, b.table, (acf_question){.asked = asked}, lp), ACF_OK);
+    uint8_t target[CELLS];
+    assert_int_equal(acf_session_query_cells(b.s, b.table, cells), ACF_OK);
+    for (int i = 0; i < CELLS; i++) target[i] = i % COLS == 2;
+    assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){.target = target}, lp), ACF_OK);
     for (int i = 0; i < ROWS; i++) {
         if (isnan(b.x[i * COLS + 2])) assert_true(isnan(cells[i * COLS + 2]) && lp[i] == 0);
         else assert_true(cells[i * COLS + 2] == lp[i]);
@@ -214,30 +214,30 @@ static void open_shaped(bench *b, int64_t batch) {
         if (i % 5 == 2 || i % 7 == 3) b->x[i] = (double)NAN; /* in some rows two */
     }
     assert_int_equal(acf_device_open_cpu(2, &b->dev), ACF_OK);
-    assert_int_equal(acf_tab_create(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
+    assert_int_equal(acf_table_make(b->x, NULL, ROWS, COLS, column, &b->table), ACF_OK);
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    for (int i = 0; i < 4; i++) assert_int_equal(acf_opts_set(o, set[i][0], set[i][1]), ACF_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(acf_options_set_text(o, set[i][0], set[i][1]), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_encoder_fit(b->table, NULL, NULL, &e), ACF_OK);
     assert_int_equal(acf_encoder_shape(e, b->table, NULL, NULL, &(acf_encoding){true, true}), ACF_OK);
-    assert_true(e->resolution[0].every == 0 && e->resolution[1].every == 1 && e->warp[1].n > 0);
-    assert_int_equal(acf_fitted_create(b->dev, o, e, 3, true, &b->m), ACF_OK);
+    assert_true(e->resolution[0].every == 0 && e->resolution[1].every == 1 && e->normal_scores[1].n > 0);
+    assert_int_equal(acf_model_make(b->dev, o, e, 3, true, &b->m), ACF_OK);
     acf_params *ps = acf_net_params(b->m->net);
     for (int64_t i = 0; i < ps->total; i++) ps->value[i] += (acf_real)acf_lab_random(2, i, -0.2, 0.2);
-    assert_int_equal(acf_ask_create(b->dev, b->m, batch, &b->s), ACF_OK);
+    assert_int_equal(acf_session_open(b->dev, b->m, batch, &b->s), ACF_OK);
 }
 
 /* log p (n) of the values v (n) of column j in row 0, the rest of which is given. */
 static void scores_of_row(bench *b, int row, int j, const double *v, int n, double *lp) {
     double *x = acf_alloc((size_t)(n * COLS) * sizeof *x, "a test");
-    uint8_t *asked = acf_alloc_zero((size_t)(n * COLS), "a test");
+    uint8_t *target = acf_alloc_zero((size_t)(n * COLS), "a test");
     acf_table *t;
-    assert_true(x && asked);
-    for (int i = 0; i < n * COLS; i++) x[i] = b->x[row * COLS + i % COLS], asked[i] = i % COLS == j;
+    assert_true(x && target);
+    for (int i = 0; i < n * COLS; i++) x[i] = b->x[row * COLS + i % COLS], target[i] = i % COLS == j;
     for (int i = 0; i < n; i++) x[i * COLS + j] = v[i];
-    assert_int_equal(acf_tab_create(x, NULL, n, COLS, b->table->column, &t), ACF_OK);
-    if (acf_ask_logp(b->s, t, (acf_question){.asked = asked}, lp)) fail_msg("%s", acf_error());
-    acf_tab_free(t), acf_release(x), acf_release(asked);
+    assert_int_equal(acf_table_make(x, NULL, n, COLS, b->table->column, &t), ACF_OK);
+    if (acf_session_query_logp(b->s, t, (acf_query){.target = target}, lp)) fail_msg("%s", acf_error());
+    acf_table_free(t), acf_release(x), acf_release(target);
 }
 
 static void scores_of(bench *b, int j, const double *v, int n, double *lp) { scores_of_row(b, 0, j, v, n, lp); }
@@ -250,10 +250,10 @@ static void scores_are_densities(void **state) {
     bench b;
     static double v[N], lp[N];
     open_shaped(&b, 512);
-    const acf_warp *w = &b.m->encoder->warp[0];
+    const acf_normal_scores *w = &b.m->encoder->normal_scores[0];
     double sum = 0;
     for (int i = 0; i < N; i++) /* even steps in z, so that spikes and tails get their share of points */
-        v[i] = b.m->encoder->mean[0] + b.m->encoder->scale[0] * acf_warp_inverse(w, -12 + 24.0 * (i + 0.5) / N);
+        v[i] = b.m->encoder->mean[0] + b.m->encoder->scale[0] * acf_normal_scores_inverse(w, -12 + 24.0 * (i + 0.5) / N);
     scores_of(&b, 0, v, N, lp);
     for (int i = 0; i < N; i++) sum += exp(lp[i] - acf_encode_log_slope(b.m->encoder, 0, v[i])) * 24.0 / N;
     acf_assert_close(sum, 1, 1e-3, "integral of a warped column");
@@ -272,10 +272,10 @@ static void scores_are_reproducible(void **state) {
     bench b;
     double first[ROWS], second[ROWS];
     open_shaped(&b, 16);
-    for (int k = 0; k < 2; k++) assert_int_equal(acf_ask_logp(b.s, b.table, (acf_question){0}, k ? second : first), ACF_OK);
+    for (int k = 0; k < 2; k++) assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){0}, k ? second : first), ACF_OK);
     assert_memory_equal(first, second, sizeof first);
     b.table->first_id = 100;
-    assert_int_equal(acf_ask_logp(b.s, b.table, (acf_question){0}, second), ACF_OK);
+    assert_int_equal(acf_session_query_logp(b.s, b.table, (acf_query){0}, second), ACF_OK);
     assert_memory_not_equal(first, second, sizeof first);
     close_bench(&b);
 }
@@ -286,8 +286,8 @@ static void draws_could_be_observed(void **state) {
     double out[CELLS], guess[CELLS];
     open_shaped(&b, 16);
     for (uint32_t d = 0; d < 20; d++) {
-        assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){0}, 5, d, out), ACF_OK);
-        assert_int_equal(acf_ask_guess(b.s, b.table, (acf_question){0}, guess), ACF_OK);
+        assert_int_equal(acf_session_query_draw(b.s, b.table, (acf_query){0}, 5, d, out), ACF_OK);
+        assert_int_equal(acf_session_query_guess(b.s, b.table, (acf_query){0}, guess), ACF_OK);
         for (int i = 0; i < CELLS; i++) {
             if (!isnan(b.x[i])) continue;
             double tenth = out[i] * 10;
@@ -308,7 +308,7 @@ static void means_are_those_of_the_density(void **state) {
     static double v[N], lp[N];
     double out[CELLS], again[CELLS];
     open_bench(&b, 16); /* standardised: values have no limits */
-    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, out), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, (acf_query){0}, out), ACF_OK);
     for (int j = 0; j < COLS; j++) {
         if (!isnan(b.x[j])) {
             assert_true(out[j] == b.x[j]);
@@ -322,12 +322,12 @@ static void means_are_those_of_the_density(void **state) {
     }
     close_bench(&b);
     open_shaped(&b, 64);
-    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, out), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, (acf_query){0}, out), ACF_OK);
     scores_of(&b, 2, (double[]){0, 1, 2}, 3, lp);
     assert_true(isnan(b.x[2]) && out[2] == (lp[0] >= lp[1] && lp[0] >= lp[2] ? 0 : lp[1] >= lp[2] ? 1 : 2));
-    acf_ask_free(b.s); /* any batch gives the same */
-    assert_int_equal(acf_ask_create(b.dev, b.m, 3, &b.s), ACF_OK);
-    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, again), ACF_OK);
+    acf_session_free(b.s); /* any batch gives the same */
+    assert_int_equal(acf_session_open(b.dev, b.m, 3, &b.s), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, (acf_query){0}, again), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         assert_true(!isnan(out[i]) && (isnan(b.x[i]) || out[i] == b.x[i]));
         acf_assert_close(again[i], out[i], 5000 * (double)ACF_REAL_EPS, "mean in another batch");
@@ -354,9 +354,9 @@ static void intervals_are_those_of_the_density(void **state) {
     bench b;
     double mean[CELLS], plain[CELLS], low[CELLS], high[CELLS], again[2][CELLS];
     open_bench(&b, 16);
-    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, plain), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, (acf_query){0}, plain), ACF_OK);
     for (int k = 0; k < 3; k++) {
-        assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, level[k], mean, low, high), ACF_OK);
+        assert_int_equal(acf_session_query_interval(b.s, b.table, (acf_query){0}, level[k], mean, low, high), ACF_OK);
         assert_memory_equal(mean, plain, sizeof mean);
         for (int i = 0; i < CELLS; i++) assert_true(isnan(b.x[i]) ? low[i] < high[i] : isnan(low[i]) && isnan(high[i]));
         for (int j = 0; j < COLS; j++) {
@@ -366,11 +366,11 @@ static void intervals_are_those_of_the_density(void **state) {
         }
     }
     /* Without the means, and in other batches. */
-    assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, 0.98, NULL, again[0], again[1]), ACF_OK);
+    assert_int_equal(acf_session_query_interval(b.s, b.table, (acf_query){0}, 0.98, NULL, again[0], again[1]), ACF_OK);
     assert_memory_equal(again[0], low, sizeof low);
-    acf_ask_free(b.s);
-    assert_int_equal(acf_ask_create(b.dev, b.m, 3, &b.s), ACF_OK);
-    assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, 0.98, mean, again[0], again[1]), ACF_OK);
+    acf_session_free(b.s);
+    assert_int_equal(acf_session_open(b.dev, b.m, 3, &b.s), ACF_OK);
+    assert_int_equal(acf_session_query_interval(b.s, b.table, (acf_query){0}, 0.98, mean, again[0], again[1]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         if (!isnan(b.x[i])) continue;
         acf_assert_close(again[0][i], low[i], 1e5 * (double)ACF_REAL_EPS, "low");
@@ -378,7 +378,7 @@ static void intervals_are_those_of_the_density(void **state) {
     }
     static const double none[] = {0, 1, (double)NAN};
     for (int k = 0; k < 3; k++)
-        assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, none[k], mean, low, high), ACF_EUSAGE);
+        assert_int_equal(acf_session_query_interval(b.s, b.table, (acf_query){0}, none[k], mean, low, high), ACF_EUSAGE);
     close_bench(&b);
 }
 
@@ -386,19 +386,19 @@ static void intervals_are_those_of_the_density(void **state) {
 static void intervals_are_of_numbers_that_are_asked_for(void **state) {
     (void)state;
     bench b;
-    uint8_t asked[CELLS];
+    uint8_t target[CELLS];
     double mean[CELLS], low[2][CELLS], high[2][CELLS];
     open_shaped(&b, 64);
-    for (int i = 0; i < CELLS; i++) asked[i] = isnan(b.x[i]) && i % COLS == 1;
-    assert_int_equal(acf_ask_interval(b.s, b.table, (acf_question){0}, 0.9, mean, low[0], high[0]), ACF_OK);
-    const acf_question some = {.asked = asked};
-    assert_int_equal(acf_ask_interval(b.s, b.table, some, 0.9, NULL, low[1], high[1]), ACF_OK);
+    for (int i = 0; i < CELLS; i++) target[i] = isnan(b.x[i]) && i % COLS == 1;
+    assert_int_equal(acf_session_query_interval(b.s, b.table, (acf_query){0}, 0.9, mean, low[0], high[0]), ACF_OK);
+    const acf_query some = {.target = target};
+    assert_int_equal(acf_session_query_interval(b.s, b.table, some, 0.9, NULL, low[1], high[1]), ACF_OK);
     for (int i = 0; i < CELLS; i++) {
         const bool number = isnan(b.x[i]) && i % COLS != 2;
         assert_true(number ? low[0][i] <= high[0][i] : isnan(low[0][i]) && isnan(high[0][i]));
         const double least = i % COLS == 1 ? 1 : 0.1; /* half of the cells have it, and none less */
         if (number && i % 2) assert_true(low[0][i] >= least);
-        if (asked[i]) assert_true(low[1][i] == low[0][i] && high[1][i] == high[0][i]);
+        if (target[i]) assert_true(low[1][i] == low[0][i] && high[1][i] == high[0][i]);
         else assert_true(isnan(low[1][i]) && isnan(high[1][i]));
     }
     close_bench(&b);
@@ -427,9 +427,9 @@ static void a_shared_class_counts_as_its_first_level(void **state) {
         assert_int_equal(acf_json_parse(from, text, strlen(text), sizeof text, &v), ACF_OK);
         if (acf_schema_from_json(from, v, true, &b.m->schema) != ACF_OK) fail_msg("%s", acf_error());
         json_decref(v);
-        acf_ask_free(b.s);
-        assert_int_equal(acf_ask_create(b.dev, b.m, 16, &b.s), ACF_OK);
-        assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, out), ACF_OK);
+        acf_session_free(b.s);
+        assert_int_equal(acf_session_open(b.dev, b.m, 16, &b.s), ACF_OK);
+        assert_int_equal(acf_session_query_mean(b.s, b.table, (acf_query){0}, out), ACF_OK);
         for (int i = 0; i < ROWS; i++) {
             if (!isnan(b.x[i * COLS + 2])) continue;
             scores_of_row(&b, i, 2, (double[]){0, 1, 2}, 3, lp);
@@ -449,19 +449,19 @@ static void means_are_those_of_draws(void **state) {
     (void)state;
     enum { DRAWS = 400 };
     bench b;
-    uint8_t asked[CELLS];
+    uint8_t target[CELLS];
     double mean[CELLS], all[CELLS], one[CELLS], sum[CELLS] = {0}, square[CELLS] = {0};
     open_shaped(&b, 64);
-    for (int i = 0; i < CELLS; i++) asked[i] = isnan(b.x[i]) && i % COLS == 1;
-    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){.asked = asked}, mean), ACF_OK);
-    assert_int_equal(acf_ask_mean(b.s, b.table, (acf_question){0}, all), ACF_OK);
+    for (int i = 0; i < CELLS; i++) target[i] = isnan(b.x[i]) && i % COLS == 1;
+    assert_int_equal(acf_session_query_mean(b.s, b.table, (acf_query){.target = target}, mean), ACF_OK);
+    assert_int_equal(acf_session_query_mean(b.s, b.table, (acf_query){0}, all), ACF_OK);
     for (uint32_t d = 0; d < DRAWS; d++) {
-        assert_int_equal(acf_ask_draw(b.s, b.table, (acf_question){.asked = asked}, 5, d, one), ACF_OK);
+        assert_int_equal(acf_session_query_draw(b.s, b.table, (acf_query){.target = target}, 5, d, one), ACF_OK);
         for (int i = 0; i < CELLS; i++) sum[i] += one[i] / DRAWS, square[i] += one[i] * one[i] / DRAWS;
     }
     int compared = 0;
     for (int i = 0; i < CELLS; i++) {
-        if (!asked[i]) continue;
+        if (!target[i]) continue;
         acf_assert_close(all[i], mean[i], 5000 * (double)ACF_REAL_EPS, "alone and beside others");
         assert_true(fabs(mean[i] - sum[i]) < 5 * sqrt((square[i] - sum[i] * sum[i]) / DRAWS) + 0.02);
         compared++;
@@ -476,9 +476,9 @@ static void refuses_a_table_of_other_columns(void **state) {
     double out[9], x[9] = {0};
     acf_table *t;
     open_bench(&b, 20);
-    assert_int_equal(acf_tab_create(x, NULL, 3, 3, NULL, &t), ACF_OK);
-    assert_int_equal(acf_ask_logp(b.s, t, (acf_question){0}, out), ACF_ESHAPE);
-    acf_tab_free(t);
+    assert_int_equal(acf_table_make(x, NULL, 3, 3, NULL, &t), ACF_OK);
+    assert_int_equal(acf_session_query_logp(b.s, t, (acf_query){0}, out), ACF_ESHAPE);
+    acf_table_free(t);
     close_bench(&b);
 }
 

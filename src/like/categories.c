@@ -48,11 +48,11 @@ acf_status acf_categories_declare(acf_categories *k, acf_params *ps, const char 
     if (!k->table) return acf_error_status();
     snprintf(full, sizeof full, "%s.net", name);
     if (s->set) {
-        acf_set_shape set = {s->context, s->identity, s->units, s->layers, width_of(&k->classes), 1};
-        return acf_set_declare(&k->set, ps, full, &set, ACF_SITE_CLASS_SET);
+        acf_deep_sets_shape set = {s->context, s->column_embedding, s->units, s->layers, width_of(&k->classes), 1};
+        return acf_deep_sets_declare(&k->set, ps, full, &set, ACF_SITE_CLASS_SET);
     }
     /* The embedding stands where other networks have the one value before. */
-    acf_rnn_shape net = {s->embedding - 1 + 2 * s->identity, s->context, s->units, s->layers, s->deep, width_of(&k->classes), 1};
+    acf_rnn_shape net = {s->embedding - 1 + 2 * s->column_embedding, s->context, s->units, s->layers, s->deep, width_of(&k->classes), 1};
     return acf_rnn_declare(&k->net, ps, full, &net);
 }
 
@@ -64,9 +64,9 @@ static acf_tensor *with_known(acf_tape *t, acf_tensor *before, acf_tensor *known
 }
 
 /* The set's network on a batch: known classes enter as given ones do. */
-static acf_set_run begin_set(acf_tape *t, const acf_categories *k, const acf_cond *c) {
-    acf_set_run r = acf_set_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
-    r.terms.wk = acf_running_classes(t, acf_p(k->set.wc), acf_p(k->table), &k->classes, k->mask_at, k->class_at);
+static acf_deep_sets_run begin_set(acf_tape *t, const acf_categories *k, const acf_cond *c) {
+    acf_deep_sets_run r = acf_deep_sets_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
+    r.terms.wk = acf_prefix_sum_classes(t, acf_p(k->set.wc), acf_p(k->table), &k->classes, k->mask_at, k->class_at);
     return r;
 }
 
@@ -74,8 +74,8 @@ static acf_set_run begin_set(acf_tape *t, const acf_categories *k, const acf_con
 static acf_tensor *hidden(acf_tape *t, const acf_categories *k, const int32_t *rows, const acf_cond *c) {
     const acf_rnn *net = &k->net;
     if (k->by_set) {
-        acf_set_run r = begin_set(t, k, c);
-        return acf_set_all(t, &r, NULL, rows);
+        acf_deep_sets_run r = begin_set(t, k, c);
+        return acf_deep_sets_all(t, &r, NULL, rows);
     }
     acf_tensor *before = acf_gather_prev(t, acf_embedding(t, acf_p(k->table), rows, c->u->T, c->u), c->u, 0);
     acf_tensor *h = acf_gru_stack(t, with_known(t, before, acf_cond_known(t, c)), c->context, net->layers, net->gru, c->u, NULL);
@@ -108,7 +108,7 @@ typedef struct walk {
     const acf_draw *draw; /* NULL: the most probable class */
     acf_classes local;    /* as acf_class_logits lays classes out: every first is 0 */
     acf_steps steps;
-    acf_set_run set;      /* of the set's network, or of the GRU: */
+    acf_deep_sets_run set;      /* of the set's network, or of the GRU: */
     acf_tensor *known;    /* (T,2E) or NULL */
     acf_tensor *cond[ACF_RNN_LAYERS], *state[ACF_RNN_LAYERS]; /* (N,3H), (active[0],H) */
     int32_t *codes;       /* (T) */
@@ -140,7 +140,7 @@ static acf_tensor *class_before(acf_tape *t, const walk *w, int64_t step) {
 /* (active,F): the last hidden units at a step. */
 static acf_tensor *hidden_at(acf_tape *t, walk *w, int64_t step) {
     const acf_rnn *net = &w->k->net;
-    if (w->k->by_set) return acf_set_step(t, &w->set, step, NULL, rows_before(t, w, step));
+    if (w->k->by_set) return acf_deep_sets_step(t, &w->set, step, NULL, rows_before(t, w, step));
     acf_tensor *x = with_known(t, class_before(t, w, step), w->known ? acf_step_slice(t, w->known, w->u, step) : NULL);
     for (int l = 0; l < net->layers; l++) {
         x = acf_gru_step(t, x, step ? w->state[l] : NULL, w->cond[l], &net->gru[l], w->u);
@@ -175,7 +175,7 @@ static void walk_begin(acf_tape *t, walk *w, const acf_cond *c) {
     if (t->failure.status) return;
     if (w->k->by_set) {
         w->set = begin_set(t, w->k, c);
-        acf_set_start(t, &w->set);
+        acf_deep_sets_start(t, &w->set);
         return;
     }
     w->known = acf_cond_known(t, c);

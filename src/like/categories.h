@@ -3,7 +3,7 @@
  * An autoregressive model without transformations over a row's modelled categorical columns, in the order of the columns:
  *
  *     class at i   ~   softmax(w_j h_i + b_j)       j the column at i;  h: a GRU and a hidden layer behind it, or a network on the
- *                                                   set of what is known (nn/set_net.h)
+ *                                                   set of what is known (nn/deep_sets.h)
  *     h_i sees         the row's conditioning vector, and where c->columns is given the column at i
  *       by the GRU     the embedding of the class before (zeros at the first) and the column before
  *       by the set     the embeddings of all classes before, each where that of a given one would stand in the conditioning vector
@@ -19,12 +19,12 @@
 #define ACF_LIKE_CATEGORIES_H
 
 #include "flow/flow.h"
-#include "nn/set_net.h"
+#include "nn/deep_sets.h"
 
 typedef struct acf_categories_shape {
     acf_classes classes; /* kept: must outlive the model. first[j] = Σ count before j; every count at least 1 */
     int64_t embedding;   /* E, width of a class's embedding, at least 1 */
-    int64_t identity;    /* width of c->columns; 0: the network is not told the column */
+    int64_t column_embedding;    /* width of c->columns; 0: the network is not told the column */
     int64_t context;     /* width of c->context */
     int64_t units;
     int layers;          /* of the GRU, or blocks of the set's network */
@@ -39,7 +39,7 @@ typedef struct acf_categories {
     acf_param *table; /* (W,E): embeddings of classes; may serve acf_category_context too */
     bool by_set;
     acf_rnn net;      /* its input is the class before instead of a value; net.w2 (W,F), net.b2 (W) */
-    acf_set_net set;  /* set.w (W,F), set.bias (W) */
+    acf_deep_sets set;  /* set.w (W,F), set.bias (W) */
     int64_t mask_at, class_at;
 } acf_categories;
 

@@ -35,11 +35,11 @@ static int32_t code_in(int64_t outcome, int64_t j) {
 }
 
 /* Row i has the codes of outcome i. */
-static void open_bench(bench *b, int64_t N, acf_lab_mask mask, int64_t identity, form f) {
-    b->s = acf_model_lab_sizes(D, identity);
+static void open_bench(bench *b, int64_t N, acf_lab_mask mask, int64_t column_embedding, form f) {
+    b->s = acf_model_lab_sizes(D, column_embedding);
     if (f == SET) b->s.context = CLASS_AT + D * 3;
     acf_model_lab_open(&b->m, N, mask, &b->s, 31);
-    acf_categories_shape shape = {classes, 3, identity, b->s.context, 6, 2, f == DEEP, f == SET, MASK_AT, CLASS_AT};
+    acf_categories_shape shape = {classes, 3, column_embedding, b->s.context, 6, 2, f == DEEP, f == SET, MASK_AT, CLASS_AT};
     assert_int_equal(acf_categories_declare(&b->k, b->m.ps, "categories", &shape), ACF_OK);
     b->table = acf_category_table(b->m.ps, "observed", &classes, 2);
     assert_non_null(b->table);

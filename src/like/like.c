@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-const acf_like_kind *const acf_like_kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set, NULL};
+const acf_like_kind *const acf_like_kinds[] = {&acf_like_gru, &acf_like_gaussian, &acf_like_sets, NULL};
 
 /* Means that are the same for all components would stay the same for ever: their gradients are equal. */
 #define MEANS_DEVIATION 0.3
@@ -34,7 +34,7 @@ acf_status acf_like_fill(const acf_like *k, acf_device *dev) {
 
 static acf_status ar_declare(acf_like *k, acf_params *ps, const char *name) {
     const acf_flow_sizes *s = &k->size;
-    acf_rnn_shape shape = {2 * s->identity, s->context, s->units, s->gru_layers, s->deep, 3 * k->components, k->normal ? 0 : 1};
+    acf_rnn_shape shape = {2 * s->column_embedding, s->context, s->units, s->gru_layers, s->deep, 3 * k->components, k->normal ? 0 : 1};
     ACF_TRY(acf_rnn_declare(&k->rnn, ps, name, &shape));
     k->head = k->rnn.b2;
     return ACF_OK;
@@ -64,7 +64,7 @@ static void ar_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, 
     for (int i = 0; i < n; i++) z[i] = acf_mixture_stratum(t, p, level(t, i, n), k->components, k->lo, k->hi);
 }
 
-const acf_like_kind acf_like_ar = {"ar", ar_declare, ar_logp, ar_mean, ar_sample, ar_spread};
+const acf_like_kind acf_like_gru = {"gru", ar_declare, ar_logp, ar_mean, ar_sample, ar_spread};
 
 /* ---- one Gaussian --------------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* Likelihoods of z_u behind the transformations: the last factor of p(x_u | x_o).
  *
  *     ar         z_i given those before: a GRU whose head describes a mixture of K Gaussians for each step
- *     set        z_i given those before, seen as a set: a network on what is known describes the mixture (nn/set_net.h)
+ *     set        z_i given those before, seen as a set: a network on what is known describes the mixture (nn/deep_sets.h)
  *     gaussian   one Gaussian for all of z_u with mean and covariance from what is observed: a conditional linear
  *                transformation to a standard normal, covariance (Wᵀ W)⁻¹ and mean -W⁻¹ t
  */
@@ -9,7 +9,7 @@
 #define ACF_LIKE_LIKE_H
 
 #include "flow/flow.h"
-#include "nn/set_net.h"
+#include "nn/deep_sets.h"
 
 typedef struct acf_like acf_like;
 
@@ -20,7 +20,7 @@ typedef struct acf_like_kind {
     acf_tensor *(*mean)(acf_tape *t, const acf_like *k, const acf_cond *c);                        /* (T) */
     acf_tensor *(*sample)(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d);   /* (T) */
     /* A stratified sample for rows that model one value: n sets (T), whose mean over the n is that of any function to 1/n. */
-    void (*spread)(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z);
+    void (*cell_values)(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z);
 } acf_like_kind;
 
 struct acf_like {
@@ -29,7 +29,7 @@ struct acf_like {
     int64_t components;  /* K of `ar` and `set` */
     double lo, hi;       /* bounds of their log-scales */
     acf_rnn rnn;         /* of `ar` */
-    acf_set_net set;     /* of `set`: as many blocks as gru_layers; the context begins with x·b (D) and b (D) */
+    acf_deep_sets set;     /* of `set`: as many blocks as gru_layers; the context begins with x·b (D) and b (D) */
     acf_param *slots;    /* of `set`, (F,2D): what values modelled before add, where they live in another space than given ones */
     bool apart;          /* they do: something was done to the modelled values before */
     bool normal;         /* `ar`, `set`: initialised as the standard normal density (acf_like_fill) */
@@ -42,7 +42,7 @@ struct acf_like {
  * Fails: ACF_EMEMORY, ACF_EDEVICE. */
 acf_status acf_like_fill(const acf_like *k, acf_device *dev);
 
-extern const acf_like_kind acf_like_ar, acf_like_gaussian, acf_like_set;
+extern const acf_like_kind acf_like_gru, acf_like_gaussian, acf_like_sets;
 extern const acf_like_kind *const acf_like_kinds[]; /* in the order of the option `likelihood`; NULL: attention, which is no part's own (attention_like.h) */
 
 #endif

@@ -14,38 +14,38 @@ static acf_status set_declare(acf_like *k, acf_params *ps, const char *name) {
     if (s->context < 2 * s->D)
         return acf_fail(ACF_EUSAGE, "%s: a context of %lld numbers; expected values and masks of %lld columns, and what else there is",
                         name, (long long)s->context, (long long)s->D);
-    acf_set_shape shape = {s->context, s->identity, s->units, s->gru_layers, 3 * k->components, k->normal ? 0 : 1};
+    acf_deep_sets_shape shape = {s->context, s->column_embedding, s->units, s->gru_layers, 3 * k->components, k->normal ? 0 : 1};
     if (k->apart) {
         k->slots = acf_declare(ps, name, "slots", ACF_INIT_UNIFORM, 1, 2, (int64_t[]){s->units, 2 * s->D});
         if (!k->slots) return acf_error_status();
     }
-    ACF_TRY(acf_set_declare(&k->set, ps, name, &shape, ACF_SITE_AR));
+    ACF_TRY(acf_deep_sets_declare(&k->set, ps, name, &shape, ACF_SITE_AR));
     k->head = acf_p(k->set.bias);
     return ACF_OK;
 }
 
 /* A value that was modelled enters where it would if it had been given: x·b and b come first in the context. Unless it is not the value it
  * would have been given as: then it has slots of its own. */
-static acf_set_run begin(acf_tape *t, const acf_like *k, const acf_cond *c) {
-    acf_set_run r = acf_set_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
+static acf_deep_sets_run begin(acf_tape *t, const acf_like *k, const acf_cond *c) {
+    acf_deep_sets_run r = acf_deep_sets_begin(t, &k->set, c->context, c->columns, c->mirrored, c->u, c->pass);
     if (t->failure.status) return r;
     int64_t D = c->u->D;
     acf_tensor *w = acf_p(k->slots ? k->slots : k->set.wc);
-    r.terms = (acf_terms){acf_running_slots(t, w, 0, D), acf_running_slots(t, w, D, D)};
+    r.terms = (acf_terms){acf_prefix_sum_slots(t, w, 0, D), acf_prefix_sum_slots(t, w, D, D)};
     return r;
 }
 
 static acf_tensor *set_logp(acf_tape *t, const acf_like *k, acf_tensor *z, const acf_cond *c) {
-    acf_set_run r = begin(t, k, c);
-    acf_tensor *p = acf_set_out(t, &k->set, acf_set_all(t, &r, z, r.column));
+    acf_deep_sets_run r = begin(t, k, c);
+    acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_all(t, &r, z, r.column));
     return acf_sum_subset(t, acf_mixture_logp(t, p, z, k->components, k->lo, k->hi), c->u);
 }
 
 /* One step's values: means, or draws where d is given. */
-static acf_tensor *values(acf_tape *t, const acf_like *k, acf_set_run *r, int64_t step, acf_tensor *before, const acf_draw *d) {
+static acf_tensor *values(acf_tape *t, const acf_like *k, acf_deep_sets_run *r, int64_t step, acf_tensor *before, const acf_draw *d) {
     int64_t first = r->steps.first[step];
     const int32_t *slot = step ? r->column + r->steps.first[step - 1] : NULL;
-    acf_tensor *p = acf_set_out(t, &k->set, acf_set_step(t, r, step, before, slot));
+    acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_step(t, r, step, before, slot));
     if (!d) return acf_mixture_mean(t, p, k->components);
     acf_draw here = *d;
     here.at = (acf_cells){r->u->row_of + first, r->u->col_of + first};
@@ -72,8 +72,8 @@ static acf_tensor *empty_packed(acf_tape *t, const acf_subset *u, const acf_step
 static acf_tensor *chain(acf_tape *t, const acf_like *k, const acf_cond *c, const acf_draw *d) {
     if (t->failure.status) return &t->empty;
     const acf_subset *u = c->u;
-    acf_set_run r = begin(t, k, c);
-    acf_set_start(t, &r);
+    acf_deep_sets_run r = begin(t, k, c);
+    acf_deep_sets_start(t, &r);
     const acf_steps at = r.steps;
     acf_tensor **v = acf_arena_alloc(t->host, (size_t)at.n * sizeof *v);
     acf_tensor *all = t->record ? NULL : empty_packed(t, u, &at);
@@ -96,11 +96,11 @@ static acf_tensor *set_sample(acf_tape *t, const acf_like *k, const acf_cond *c,
 
 /* The first cell of a row sees no value of it: any z will do. */
 static void set_spread(acf_tape *t, const acf_like *k, const acf_cond *c, int n, acf_tensor **z) {
-    acf_set_run r = begin(t, k, c);
+    acf_deep_sets_run r = begin(t, k, c);
     acf_tensor *none = acf_tensor_const(t, c->u, 0, 1, &c->u->T);
-    acf_tensor *p = acf_set_out(t, &k->set, acf_set_all(t, &r, none, r.column));
+    acf_tensor *p = acf_deep_sets_out(t, &k->set, acf_deep_sets_all(t, &r, none, r.column));
     for (int i = 0; i < n; i++)
         z[i] = acf_mixture_stratum(t, p, acf_tensor_const(t, NULL, (i + 0.5) / n, 0, NULL), k->components, k->lo, k->hi);
 }
 
-const acf_like_kind acf_like_set = {"set", set_declare, set_logp, set_mean, set_sample, set_spread};
+const acf_like_kind acf_like_sets = {"sets", set_declare, set_logp, set_mean, set_sample, set_spread};

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const acf_like_kind *const kinds[] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
+static const acf_like_kind *const kinds[] = {&acf_like_gru, &acf_like_gaussian, &acf_like_sets};
 enum { KINDS = 3 };
 
 typedef struct bench {
@@ -153,9 +153,9 @@ static void the_gaussian_mean_is_its_mean(void **state) {
  * in. (T,3K). */
 static acf_tensor *written_out(bench *b, acf_tensor *z, const acf_cond *c) {
     acf_tape *t = b->m.l.t;
-    const acf_set_net *net = &b->like.set;
+    const acf_deep_sets *net = &b->like.set;
     const acf_subset *u = c->u;
-    int64_t C = b->s.context, E = b->s.identity, D = b->s.D;
+    int64_t C = b->s.context, E = b->s.column_embedding, D = b->s.D;
     acf_tensor *x = acf_tensor_new(t, 2, (int64_t[]){u->T, C}), *id = acf_tensor_new(t, 2, (int64_t[]){u->T, E});
     for (int64_t i = 0; i < u->N; i++)
         for (int64_t s = 0, n = u->size[i]; s < n; s++) {
@@ -172,7 +172,7 @@ static acf_tensor *written_out(bench *b, acf_tensor *z, const acf_cond *c) {
     acf_tensor *h = acf_add(t, acf_linear(t, x, acf_p(net->wc), acf_p(net->b), ACF_IDENTITY),
                             acf_linear(t, id, acf_p(net->wi), NULL, ACF_IDENTITY));
     for (int l = 0; l < net->blocks; l++) {
-        const acf_set_block *w = &net->block[l];
+        const acf_deep_sets_block *w = &net->block[l];
         acf_tensor *more = acf_linear(t, acf_act(t, ACF_RELU, h), acf_p(w->w1), acf_p(w->b1), ACF_RELU);
         h = acf_add(t, h, acf_linear(t, more, acf_p(w->w2), acf_p(w->b2), ACF_IDENTITY));
     }
@@ -184,7 +184,7 @@ static void the_set_is_what_was_filled_in(void **state) {
     (void)state;
     for (int mirrored = 0; mirrored < 2; mirrored++) {
         bench b;
-        open_bench(&b, &acf_like_set, "", (acf_size){30, 5, ACF_MASK_RANDOM});
+        open_bench(&b, &acf_like_sets, "", (acf_size){30, 5, ACF_MASK_RANDOM});
         acf_tape *t = b.m.l.t;
         acf_cond c = acf_model_lab_begin(&b.m, false, &b.s);
         c.mirrored = mirrored;
@@ -212,7 +212,7 @@ static void the_set_is_what_was_filled_in(void **state) {
 /* Stratified values of a 1-D density: as many in every cell as its integral says, to two, and their mean is the density's. */
 static void spread_values_follow_the_density(void **state) {
     (void)state;
-    const acf_like_kind *all[3] = {&acf_like_ar, &acf_like_gaussian, &acf_like_set};
+    const acf_like_kind *all[3] = {&acf_like_gru, &acf_like_gaussian, &acf_like_sets};
     enum { N = 2000, VALUES = 512 };
     for (int k = 0; k < 3; k++) {
         bench b;
@@ -220,7 +220,7 @@ static void spread_values_follow_the_density(void **state) {
         for (int64_t i = 0; i < N * b.s.context; i++) b.m.context[i] = b.m.context[i % b.s.context];
         acf_cond c = acf_model_lab_begin(&b.m, false, &b.s), behind = acf_chain_cond(&b.chain, &c);
         acf_tensor *x[VALUES], *grid = acf_tensor_packed(b.m.l.t, c.u, 0);
-        b.like.kind->spread(b.m.l.t, &b.like, &behind, VALUES, x);
+        b.like.kind->cell_values(b.m.l.t, &b.like, &behind, VALUES, x);
         acf_chain_inverse_alone(b.m.l.t, &b.chain, VALUES, x, &c);
         double step = 24.0 / N, mean = 0, want = 0, below = 0;
         for (int i = 0; i < N; i++) grid->data[c.u->rank[i]] = (acf_real)(-12 + step * (i + 0.5));
@@ -243,7 +243,7 @@ static void draws_of_a_set_take_the_memory_of_one_step(void **state) {
     (void)state;
     enum { N = 40, WIDE = 60 };
     bench b;
-    open_bench(&b, &acf_like_set, "", (acf_size){N, WIDE, ACF_MASK_ALL});
+    open_bench(&b, &acf_like_sets, "", (acf_size){N, WIDE, ACF_MASK_ALL});
     size_t peak[2];
     for (int way = 0; way < 2; way++) {
         for (int64_t i = 0; i < N * WIDE; i++) b.m.l.b[i] = i % WIDE >= (way ? WIDE : 2);

@@ -9,16 +9,16 @@
 #ifndef ACF_MODEL_CHECKSUM_H
 #define ACF_MODEL_CHECKSUM_H
 
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 
 #define ACF_CHECKSUM_KEY "checksum"
 #define ACF_CHECKSUM_TEXT 17 /* 16 hex digits and a NUL */
 
-/* Of what acf_st_write would write from these. Borrows all. */
-void acf_checksum_write(const acf_st_tensor *tensor, int64_t n, const acf_st_text *text, int64_t n_texts,
+/* Of what acf_safetensors_write would write from these. Borrows all. */
+void acf_checksum_write(const acf_safetensors_tensor *tensor, int64_t n, const acf_safetensors_text *text, int64_t n_texts,
                         char out[ACF_CHECKSUM_TEXT]);
 
 /* Compares a file with the checksum it has, if any: other programs need not write one. Reads all of it. Fails: ACF_EMODEL. */
-acf_status acf_checksum_verify(const acf_st *f, const char *path);
+acf_status acf_checksum_verify(const acf_safetensors *f, const char *path);
 
 #endif

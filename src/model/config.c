@@ -16,14 +16,14 @@ static const struct {
 } presets[] = {
     {"protocol", "encode", "standard"},
     {"protocol", "dequantise", "false"},
-    {"protocol", "anchor", "0"},
-    {"protocol", "anchor-rank", "0"},
-    {"protocol", "likelihood", "ar"},
-    {"protocol", "identity", "0"},
+    {"protocol", "gmm", "0"},
+    {"protocol", "factors", "0"},
+    {"protocol", "likelihood", "gru"},
+    {"protocol", "column-embedding", "0"},
     {"protocol", "context-width", "0"},
     {"protocol", "deep-context", "false"},
-    {"protocol", "recall", "false"},
-    {"protocol", "members", "1"},
+    {"protocol", "donors", "false"},
+    {"protocol", "ensemble", "1"},
     {"protocol", "components", "40"},
     {"protocol", "batch", "1024"},
     {"protocol", "steps", "60000"},
@@ -35,7 +35,7 @@ static const struct {
     {"protocol", "clip", "1"},
     {"protocol", "weight-decay", "0"},
     {"protocol", "dropout", "0"},
-    {"protocol", "average", "0"},
+    {"protocol", "ema", "0"},
     {"protocol", "masks", "bernoulli:0.5"},
     {"protocol", "guess-weight", "0"},
     {"protocol", "loss-per", "column"},
@@ -69,16 +69,16 @@ static const struct {
     {"ar", "likelihood-units", "256"},
     {"ar", "likelihood-layers", "4"},
     {"flow", "flow", "linear leaky rnn reverse linear leaky rnn"},
-    {"flow", "recall", "false"},
+    {"flow", "donors", "false"},
     /* Effort, of the presets default and flow. The mixture in front of it does most of a quick model's work; its network
      * is there for classes. */
-    {"quick", "members", "1"},
+    {"quick", "ensemble", "1"},
     {"quick", "likelihood-units", "32"},
     {"quick", "likelihood-layers", "1"},
     {"quick", "steps", "150"},
     {"quick", "lr", "0.004"},
     {"quick", "warmup", "20"},
-    {"quick", "average", "0.98"},
+    {"quick", "ema", "0.98"},
     {"quick", "valid-every", "50"},
     {"quick", "refit", "false"},
     {"best", "likelihood-units", "128"},
@@ -109,7 +109,7 @@ static const struct {
     {"images", "dropout", "0"},
     {"images", "weight-decay", "0"},
     {"images", "clip", "100"},
-    {"images", "average", "0.999"},
+    {"images", "ema", "0.999"},
     {"tiny", "image-scales", "0"},
     {"tiny", "image-likelihood", "pixelcnn"},
     {"tiny", "image-like-width", "16"},
@@ -119,7 +119,7 @@ static const struct {
     {"tiny", "steps", "1000"},
     {"tiny", "lr", "0.003"},
     {"tiny", "warmup", "50"},
-    {"tiny", "average", "0.99"},
+    {"tiny", "ema", "0.99"},
     {"tiny", "valid", "0.05"},
     {"tiny", "valid-every", "200"},
     {"mnist", "image-scales", "2"},
@@ -141,14 +141,14 @@ static const struct {
     {"omniglot", "image-like-blocks", "4"},
     {"omniglot", "image-embed-blocks", "2"},
     {"omniglot", "image-pad", "32"},
-    {"omniglot", "image-turn", "true"},
+    {"omniglot", "image-rotate", "true"},
     {"omniglot", "image-masks", "paper-omniglot"},
     {"omniglot", "guess-weight", "10"},
     {"omniglot", "lr", "0.0015"},
     {"omniglot", "steps", "30000"},
     {"celeba64", "image-scales", "3"},
     {"celeba64", "image-blocks", "1"},
-    {"celeba64", "image-map", "logit"},
+    {"celeba64", "image-dequantise", "uniform-logit"},
     {"celeba64", "image-width", "32"},
     {"celeba64", "image-likelihood", "pixelcnn"},
     {"celeba64", "image-like-width", "64"},
@@ -156,39 +156,39 @@ static const struct {
     {"celeba64", "image-embed-blocks", "2"},
     {"celeba64", "image-embed-deep", "2"},
     {"celeba64", "image-size", "64"},
-    {"celeba64", "image-mirror", "true"},
+    {"celeba64", "image-flip", "true"},
     {"celeba64", "image-centre", "true"},
     {"celeba64", "image-masks", "paper-celeba"},
     {"celeba64", "guess-weight", "100"},
-    {"celeba64", "image-rounds", "11"},
+    {"celeba64", "image-passes", "11"},
     {"celeba64", "batch", "32"},
     {"celeba64", "steps", "50000"},
     {"celeba64", "valid", "0.02"}, /* a validation asks in all rounds */
     {"celeba64", "valid-every", "2000"},
     {"olivetti", "image-scales", "2"},
     {"olivetti", "image-blocks", "1"},
-    {"olivetti", "image-map", "logit"},
+    {"olivetti", "image-dequantise", "uniform-logit"},
     {"olivetti", "image-width", "32"},
     {"olivetti", "image-likelihood", "gaussian"},
     {"olivetti", "image-like-width", "48"},
     {"olivetti", "image-size", "64"},
-    {"olivetti", "image-mirror", "true"},
+    {"olivetti", "image-flip", "true"},
     {"olivetti", "image-masks", "left + bottom"},
     {"olivetti", "guess-weight", "3000"},
     {"olivetti", "batch", "16"},
     {"olivetti", "steps", "2500"},
     {"cifar", "image-scales", "3"},
     {"cifar", "image-blocks", "1"},
-    {"cifar", "image-map", "logit"},
+    {"cifar", "image-dequantise", "uniform-logit"},
     {"cifar", "image-width", "32"},
     {"cifar", "image-likelihood", "pixelcnn"},
     {"cifar", "image-like-width", "64"},
     {"cifar", "image-like-blocks", "5"},
     {"cifar", "image-embed-blocks", "2"},
-    {"cifar", "image-mirror", "true"},
+    {"cifar", "image-flip", "true"},
     {"cifar", "image-masks", "paper-cifar"},
     {"cifar", "guess-weight", "100"},
-    {"cifar", "image-rounds", "9"},
+    {"cifar", "image-passes", "9"},
     {"cifar", "batch", "32"},
     {"cifar", "steps", "30000"},
     {"cifar", "valid", "0.02"}, /* a validation asks in all rounds */
@@ -199,23 +199,23 @@ static const struct {
 #define FIRST_IMAGE_PRESET 5
 
 /* What a model file means that does not say: options that came later, at the value under which nothing changes. */
-static const char *const later[][2] = {{"anchor", "0"}, {"anchor-rank", "0"}, {"anchor-width", "0"}, {"context-width", "0"}, {"likelihood", "ar"}, {"likelihood-units", "96"},
-                                        {"encode", "standard"}, {"dequantise", "false"}, {"recall", "false"}, {"refit", "false"}, {"members", "1"}, {"image-map", "logit"},
+static const char *const later[][2] = {{"gmm", "0"}, {"factors", "0"}, {"gmm-indicators", "0"}, {"context-width", "0"}, {"likelihood", "gru"}, {"likelihood-units", "96"},
+                                        {"encode", "standard"}, {"dequantise", "false"}, {"donors", "false"}, {"refit", "false"}, {"ensemble", "1"}, {"image-dequantise", "uniform-logit"},
                                         {"valid-on", "cells"}};
 
-acf_status acf_config_create(acf_options **out) { return acf_opts_create(acf_option_table, acf_option_count, out); }
+acf_status acf_config_create(acf_options **out) { return acf_options_make(acf_option_table, acf_option_count, out); }
 
 acf_status acf_config_copy(const acf_options *o, acf_options **out) {
     acf_options *copy;
     json_t *values = NULL;
     acf_status status = ACF_OK;
     ACF_TRY(acf_config_create(&copy));
-    ACF_TRY_DONE(acf_opts_to_json(o, ACF_OPTS_CHANGED, &values));
-    ACF_TRY_DONE(acf_opts_from_json(copy, (acf_json_source){"options", ACF_EUSAGE}, values, ACF_FROM_USER));
+    ACF_TRY_DONE(acf_options_to_json(o, ACF_OPTIONS_CHANGED, &values));
+    ACF_TRY_DONE(acf_options_from_json(copy, (acf_json_source){"options", ACF_EUSAGE}, values, ACF_FROM_USER));
     *out = copy;
 done:
     json_decref(values);
-    if (status) acf_opts_free(copy);
+    if (status) acf_options_free(copy);
     return status;
 }
 
@@ -224,8 +224,8 @@ acf_status acf_config_create_old(acf_options **out) {
     acf_status status = ACF_OK;
     ACF_TRY(acf_config_create(&o));
     for (size_t i = 0; i < sizeof later / sizeof later[0] && !status; i++)
-        status = acf_opts_set_from(o, later[i][0], later[i][1], ACF_FROM_PRESET);
-    if (status) acf_opts_free(o);
+        status = acf_options_set_from(o, later[i][0], later[i][1], ACF_FROM_PRESET);
+    if (status) acf_options_free(o);
     else *out = o;
     return status;
 }
@@ -238,7 +238,7 @@ bool acf_config_follows_paper(const acf_options *o) {
 static acf_status apply(acf_options *o, const char *preset) {
     for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
         if (acf_text_same_name(presets[i].preset, preset))
-            ACF_TRY(acf_opts_set_from(o, presets[i].name, presets[i].value, ACF_FROM_PRESET));
+            ACF_TRY(acf_options_set_from(o, presets[i].name, presets[i].value, ACF_FROM_PRESET));
     return ACF_OK;
 }
 
@@ -248,7 +248,7 @@ static const char *const effort_name[] = {"quick", "normal", "best"};
 acf_status acf_config_finish(acf_options *o) {
     char text[32];
     acf_text name = acf_text_into(text, sizeof text);
-    ACF_TRY(acf_opts_write(o, "preset", &name));
+    ACF_TRY(acf_options_write(o, "preset", &name));
     if (acf_config_follows_paper(o)) ACF_TRY(apply(o, "protocol"));
     if (acf_options_choice(o, "preset") >= FIRST_IMAGE_PRESET)
         return acf_fail(ACF_EUSAGE, "the preset '%s' is one of image models, but this is a table; expected default, flow, paper, paper-2d or ar", text);
@@ -263,7 +263,7 @@ acf_status acf_config_finish_images(acf_options *o) {
     char text[32];
     acf_text name = acf_text_into(text, sizeof text);
     const int preset = acf_options_choice(o, "preset");
-    ACF_TRY(acf_opts_write(o, "preset", &name));
+    ACF_TRY(acf_options_write(o, "preset", &name));
     if (preset > 0 && preset < FIRST_IMAGE_PRESET)
         return acf_fail(ACF_EUSAGE, "the preset '%s' is one of table models, but these are images; expected default, tiny, mnist, omniglot, celeba64, "
                         "olivetti or cifar", text);
@@ -284,7 +284,7 @@ int64_t acf_config_rows(int64_t D) { return acf_max(4, acf_min(ACF_BATCH_ROWS, A
 
 /* Sets an option that nobody has set. */
 static acf_status suggest(acf_options *o, const char *name, int64_t value) {
-    return acf_options_origin(o, name) == ACF_FROM_DEFAULT ? acf_opts_set_int(o, name, value, ACF_FROM_PRESET) : ACF_OK;
+    return acf_options_origin(o, name) == ACF_FROM_DEFAULT ? acf_options_set_int(o, name, value, ACF_FROM_PRESET) : ACF_OK;
 }
 
 /* The flow of preset `flow` with every `linear` replaced; those of the paper's presets are the paper's. */
@@ -292,7 +292,7 @@ static acf_status suggest_lowrank(acf_options *o) {
     static const char full[] = "linear", low[] = "lowrank";
     char flow[FLOW_MAX], preset[32];
     acf_text name = acf_text_into(preset, sizeof preset);
-    ACF_TRY(acf_opts_write(o, "preset", &name));
+    ACF_TRY(acf_options_write(o, "preset", &name));
     if (!acf_text_same_name(preset, "flow")) return ACF_OK;
     acf_text out = acf_text_into(flow, sizeof flow);
     for (const char *at = acf_options_text(o, "flow"); *at;) {
@@ -302,14 +302,14 @@ static acf_status suggest_lowrank(acf_options *o) {
         acf_text_add_bytes(&out, at + word, between);
         at += word + between;
     }
-    return acf_opts_set_from(o, "flow", flow, ACF_FROM_PRESET);
+    return acf_options_set_from(o, "flow", flow, ACF_FROM_PRESET);
 }
 
-acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns) {
-    if (acf_options_int(o, "members") != ACF_INT_AUTO) return ACF_OK;
-    const int64_t several = acf_options_choice(o, "effort") == ACF_EFFORT_BEST ? ACF_MEMBERS_BEST : ACF_MEMBERS_AUTO;
-    return acf_opts_set_int(o, "members",
-                            rows < ACF_MEMBERS_ROWS && columns <= ACF_MEMBERS_COLUMNS ? several : 1, ACF_FROM_USER);
+acf_status acf_config_ensemble(acf_options *o, int64_t rows, int64_t columns) {
+    if (acf_options_int(o, "ensemble") != ACF_INT_AUTO) return ACF_OK;
+    const int64_t several = acf_options_choice(o, "effort") == ACF_EFFORT_BEST ? ACF_ENSEMBLE_BEST : ACF_ENSEMBLE_AUTO;
+    return acf_options_set_int(o, "ensemble",
+                            rows < ACF_ENSEMBLE_ROWS && columns <= ACF_ENSEMBLE_COLUMNS ? several : 1, ACF_FROM_USER);
 }
 
 static acf_status suggest_large(acf_options *o, const acf_column *column, int64_t D) {
@@ -317,22 +317,22 @@ static acf_status suggest_large(acf_options *o, const acf_column *column, int64_
     for (int64_t j = 0; j < D; j++) numbers &= column[j].classes == 0;
     ACF_TRY(apply(o, "large"));
     if (acf_options_choice(o, "effort") == ACF_EFFORT_BEST) ACF_TRY(apply(o, "large-best"));
-    return numbers && D <= ACF_MEMBERS_COLUMNS ? ACF_OK : suggest(o, "anchor", 0);
+    return numbers && D <= ACF_ENSEMBLE_COLUMNS ? ACF_OK : suggest(o, "gmm", 0);
 }
 
 acf_status acf_config_height(acf_options *o, const acf_column *column, int64_t D, int64_t rows, bool gpu) {
     const bool free = acf_options_choice(o, "preset") == 0 && !*acf_options_text(o, "flow") &&
                       acf_options_origin(o, "likelihood") == ACF_FROM_DEFAULT;
     if (acf_options_choice(o, "effort") == ACF_EFFORT_QUICK)
-        return rows > ACF_QUICK_ROWS ? acf_opts_set_from(o, "recall", "false", ACF_FROM_PRESET) : ACF_OK;
+        return rows > ACF_QUICK_ROWS ? acf_options_set_from(o, "donors", "false", ACF_FROM_PRESET) : ACF_OK;
     return free && gpu && rows >= ACF_LARGE_ROWS && D <= ACF_LARGE_COLUMNS ? suggest_large(o, column, D) : ACF_OK;
 }
 
 /* The attention likelihood learns as many conditionals of a row as the row models cells: all, where no order is imposed on them by what stands before it. */
 static acf_status suggest_masks(acf_options *o, int64_t reals, int64_t D) {
-    const bool ordered = *acf_options_text(o, "flow") || (reals < D && acf_options_int(o, "anchor") > 0);
+    const bool ordered = *acf_options_text(o, "flow") || (reals < D && acf_options_int(o, "gmm") > 0);
     if (acf_like_kinds[acf_options_choice(o, "likelihood")] || ordered || acf_options_origin(o, "masks") != ACF_FROM_DEFAULT) return ACF_OK;
-    return acf_opts_set_from(o, "masks", "joint", ACF_FROM_PRESET);
+    return acf_options_set_from(o, "masks", "joint", ACF_FROM_PRESET);
 }
 
 acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D) {

@@ -3,9 +3,9 @@
 #define ACF_MODEL_CONFIG_H
 
 #include "base/options.h"
-#include "data/table.h"
+#include "table/table.h"
 
-/* A set with every option of base/option_table.h at its default, which is preset `default`. Gives *out; free with acf_opts_free. */
+/* A set with every option of base/option_table.h at its default, which is preset `default`. Gives *out; free with acf_options_free. */
 acf_status acf_config_create(acf_options **out);
 
 /* Such a set with what the user has said in o, which may know fewer options. Gives *out. Fails: ACF_EUSAGE, ACF_EMEMORY. */
@@ -42,15 +42,15 @@ acf_status acf_config_width(acf_options *o, const acf_column *column, int64_t D)
 #define ACF_WIDTH_BASE 512
 #define ACF_WIDTH_RANK 16
 
-/* Puts a number in the place of the option members' `auto`: ACF_MEMBERS_AUTO for a table of fewer than ACF_MEMBERS_ROWS rows and of at most
- * ACF_MEMBERS_COLUMNS columns, else 1. What rows leave open, and what a seed decides, is worth less where there are many; and of a wide table a few factors
+/* Puts a number in the place of the option members' `auto`: ACF_ENSEMBLE_AUTO for a table of fewer than ACF_ENSEMBLE_ROWS rows and of at most
+ * ACF_ENSEMBLE_COLUMNS columns, else 1. What rows leave open, and what a seed decides, is worth less where there are many; and of a wide table a few factors
  * say most, the same from every seed (docs/RESULTS.md). Fails: ACF_EMEMORY. */
-acf_status acf_config_members(acf_options *o, int64_t rows, int64_t columns);
+acf_status acf_config_ensemble(acf_options *o, int64_t rows, int64_t columns);
 
-#define ACF_MEMBERS_AUTO 3
-#define ACF_MEMBERS_BEST 5 /* where the option effort is best */
-#define ACF_MEMBERS_ROWS 2000
-#define ACF_MEMBERS_COLUMNS 56
+#define ACF_ENSEMBLE_AUTO 3
+#define ACF_ENSEMBLE_BEST 5 /* where the option effort is best */
+#define ACF_ENSEMBLE_ROWS 2000
+#define ACF_ENSEMBLE_COLUMNS 56
 
 /* What depends on how many rows there are; after acf_config_finish and before acf_config_width, only where nobody has
  * said otherwise.

@@ -15,7 +15,7 @@ static acf_options *options_for(int64_t reals, int64_t categories, const char *c
     assert_non_null(column);
     for (int64_t j = 0; j < categories; j++) column[j].classes = 3;
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    for (; set && *set; set += 2) assert_int_equal(acf_opts_set(o, set[0], set[1]), ACF_OK);
+    for (; set && *set; set += 2) assert_int_equal(acf_options_set_text(o, set[0], set[1]), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_config_width(o, column, reals + categories), ACF_OK);
     free(column);
@@ -26,7 +26,7 @@ static void expect(acf_options *o, const char *flow, int64_t rank, int64_t batch
     assert_string_equal(acf_options_text(o, "flow"), flow);
     assert_int_equal(acf_options_int(o, "rank"), rank);
     assert_int_equal(acf_options_int(o, "batch"), batch);
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 /* The flow of preset `flow` as it is, and with every `linear` replaced. */
@@ -34,7 +34,7 @@ static const char *preset_flow(bool wide) {
     static char flow[2][1024];
     acf_options *o;
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "preset", "flow"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "preset", "flow"), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_OK);
     snprintf(flow[0], sizeof flow[0], "%s", acf_options_text(o, "flow"));
     acf_text out = acf_text_into(flow[1], sizeof flow[1]);
@@ -44,7 +44,7 @@ static const char *preset_flow(bool wide) {
         acf_text_add(&out, "lowrank");
     }
     acf_text_add(&out, at);
-    acf_opts_free(o);
+    acf_options_free(o);
     return flow[wide];
 }
 
@@ -77,10 +77,10 @@ static void nobody_is_overruled(void **state) {
     expect(options_for(1000, 0, (const char *[]){"preset", "ar", NULL}), "", ACF_WIDTH_RANK, 1024);
     acf_options *o = options_for(1000, 0, (const char *[]){"preset", "paper", NULL});
     assert_null(strstr(acf_options_text(o, "flow"), "lowrank"));
-    assert_int_equal(acf_opts_set_from(o, "batch", "99", ACF_FROM_PRESET), ACF_OK); /* as a preset would */
+    assert_int_equal(acf_options_set_from(o, "batch", "99", ACF_FROM_PRESET), ACF_OK); /* as a preset would */
     assert_int_equal(acf_config_width(o, &(acf_column){0}, 1), ACF_OK);
     assert_int_equal(acf_options_int(o, "batch"), 99);
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 /* Presets speak where the user has not. */
@@ -90,7 +90,7 @@ static void presets_fill_in(void **state) {
     assert_int_equal(acf_options_int(o, "mlp-width"), 77);
     assert_int_equal(acf_options_int(o, "coupling-units"), 256);
     assert_int_equal(acf_options_int(o, "components"), 40);
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 static void expect_option(const acf_options *o, const char *name, const char *value);
@@ -104,22 +104,22 @@ static void attention_learns_whole_rows(void **state) {
     } tables[] = {
         {5, 0, {"likelihood", "attention", NULL}, "joint"},
         {5, 1, {"likelihood", "attention", NULL}, NULL},
-        {5, 1, {"likelihood", "attention", "anchor", "0", NULL}, "joint"},
+        {5, 1, {"likelihood", "attention", "gmm", "0", NULL}, "joint"},
         {5, 0, {"likelihood", "attention", "flow", "affine", NULL}, NULL},
         {5, 0, {"likelihood", "attention", "masks", "uniform", NULL}, "uniform"},
-        {5, 0, {"likelihood", "set", NULL}, NULL},
+        {5, 0, {"likelihood", "sets", NULL}, NULL},
     };
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
         acf_options *o = options_for(tables[k].reals, tables[k].categories, tables[k].set);
-        expect_option(o, "masks", tables[k].masks ? tables[k].masks : acf_opts_find(o, "masks")->standard);
-        acf_opts_free(o);
+        expect_option(o, "masks", tables[k].masks ? tables[k].masks : acf_options_find(o, "masks")->standard);
+        acf_options_free(o);
     }
 }
 
 static void expect_option(const acf_options *o, const char *name, const char *value) {
     char text[1152];
     acf_text t = acf_text_into(text, sizeof text);
-    assert_int_equal(acf_opts_write(o, name, &t), ACF_OK);
+    assert_int_equal(acf_options_write(o, name, &t), ACF_OK);
     if (strcmp(text, value) != 0) fail_msg("%s is %s, expected %s", name, text, value);
 }
 
@@ -128,29 +128,29 @@ static void the_papers_presets_are_the_papers(void **state) {
     (void)state;
     static const char *const presets[] = {"paper", "paper-2d", "ar"};
     static const char *const protocol[][2] = {
-        {"encode", "standard"},     {"dequantise", "false"},   {"anchor", "0"},
-        {"anchor-rank", "0"},       {"likelihood", "ar"},      {"identity", "0"},
-        {"context-width", "0"},     {"deep-context", "false"}, {"recall", "false"},
-        {"members", "1"},           {"components", "40"},      {"batch", "1024"},
+        {"encode", "standard"},     {"dequantise", "false"},   {"gmm", "0"},
+        {"factors", "0"},       {"likelihood", "gru"},      {"column-embedding", "0"},
+        {"context-width", "0"},     {"deep-context", "false"}, {"donors", "false"},
+        {"ensemble", "1"},           {"components", "40"},      {"batch", "1024"},
         {"steps", "60000"},         {"lr", "0.005"},           {"warmup", "0"},
         {"decay", "constant"},      {"halve-every", "10000"},  {"clip", "1"},
-        {"weight-decay", "0"},      {"dropout", "0"},          {"average", "0"},
+        {"weight-decay", "0"},      {"dropout", "0"},          {"ema", "0"},
         {"masks", "bernoulli:0.5"}, {"guess-weight", "0"},     {"loss-per", "column"},
         {"valid-every", "2500"},    {"patience", "0"},         {"calibrate", "false"},
         {"refit", "false"},         {"precision", "float"}};
     for (int p = 0; p < 3; p++) {
         acf_options *o = options_for(600, 0, (const char *[]){"preset", presets[p], NULL});
-        assert_int_equal(acf_config_members(o, 100, 6), ACF_OK);
+        assert_int_equal(acf_config_ensemble(o, 100, 6), ACF_OK);
         assert_true(acf_config_follows_paper(o));
         for (size_t k = 0; k < sizeof protocol / sizeof *protocol; k++)
             expect_option(o, protocol[k][0], protocol[k][1]);
         if (p < 2) expect_option(o, "rank", "0");
-        acf_opts_free(o);
+        acf_options_free(o);
     }
     for (int p = 0; p < 2; p++) {
         acf_options *o = options_for(8, 0, (const char *[]){"preset", p ? "flow" : "default", NULL});
         assert_false(acf_config_follows_paper(o));
-        acf_opts_free(o);
+        acf_options_free(o);
     }
 }
 
@@ -164,7 +164,7 @@ static void every_allocation_may_fail(void **state) {
         acf_alloc_fail_at(n);
         acf_status status = acf_config_width(o, column, 600);
         acf_alloc_fail_at(0);
-        acf_opts_free(o);
+        acf_options_free(o);
         assert_int_equal(acf_alloc_live(), live);
         if (status == ACF_OK) break;
         assert_int_equal(status, ACF_EMEMORY);
@@ -175,14 +175,14 @@ static void small_tables_have_several_members(void **state) {
     (void)state;
     static const struct {
         int64_t rows, columns;
-        const char *asked;
+        const char *target;
         int64_t members;
     } cases[] = {{1, 1, "auto", 3}, {1999, 56, "auto", 3}, {2000, 5, "auto", 1}, {100, 57, "auto", 1}, {100000, 300, "5", 5}, {10, 3, "1", 1}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        acf_options *o = options_for(4, 0, (const char *const[]){"members", cases[k].asked, NULL});
-        assert_int_equal(acf_config_members(o, cases[k].rows, cases[k].columns), ACF_OK);
-        assert_int_equal(acf_options_int(o, "members"), cases[k].members);
-        acf_opts_free(o);
+        acf_options *o = options_for(4, 0, (const char *const[]){"ensemble", cases[k].target, NULL});
+        assert_int_equal(acf_config_ensemble(o, cases[k].rows, cases[k].columns), ACF_OK);
+        assert_int_equal(acf_options_int(o, "ensemble"), cases[k].members);
+        acf_options_free(o);
     }
 }
 
@@ -193,11 +193,11 @@ static acf_options *tall(int64_t rows, int64_t columns, bool category, bool gpu,
     assert_non_null(column);
     column[0].classes = category ? 2 : 0;
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    for (; *set; set += 2) assert_int_equal(acf_opts_set(o, set[0], set[1]), ACF_OK);
+    for (; *set; set += 2) assert_int_equal(acf_options_set_text(o, set[0], set[1]), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_OK);
     assert_int_equal(acf_config_height(o, column, columns, rows, gpu), ACF_OK);
     assert_int_equal(acf_config_width(o, column, columns), ACF_OK);
-    assert_int_equal(acf_config_members(o, rows, columns), ACF_OK);
+    assert_int_equal(acf_config_ensemble(o, rows, columns), ACF_OK);
     free(column);
     return o;
 }
@@ -211,33 +211,33 @@ static void large_tables_on_a_gpu_get_attention(void **state) {
         bool category, gpu;
         const char *set[3];
         const char *likelihood, *masks;
-        int64_t units, anchor;
+        int64_t units, gmm;
     } cases[] = {
         {5000, 8, false, true, {NULL}, "attention", "joint", 256, 8},
         {5000, 8, true, true, {NULL}, "attention", "joint", 256, 0},
         {5000, 57, false, true, {NULL}, "attention", "joint", 256, 0},
-        {5000, 8, true, true, {"anchor", "2"}, "attention", "partial:1*2 + partial:0.5 + uniform", 256, 2},
+        {5000, 8, true, true, {"gmm", "2"}, "attention", "partial:1*2 + partial:0.5 + uniform", 256, 2},
         {5000, 8, true, true, {"likelihood-units", "32"}, "attention", "joint", 32, 0},
         {5000, 8, true, true, {"effort", "best"}, "attention", "joint", 384, 0},
-        {5000, 8, true, true, {"effort", "quick"}, "set", "partial:1*2 + partial:0.5 + uniform", 32, 8},
-        {4999, 8, true, true, {NULL}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
-        {5000, 8, true, false, {NULL}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
-        {5000, 129, true, true, {NULL}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
-        {5000, 8, true, true, {"likelihood", "set"}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
-        {5000, 8, false, true, {"flow", "linear"}, "set", "partial:1*2 + partial:0.5 + uniform", 96, 8},
-        {5000, 8, false, true, {"preset", "ar"}, "ar", "bernoulli:0.5", 256, 0},
+        {5000, 8, true, true, {"effort", "quick"}, "sets", "partial:1*2 + partial:0.5 + uniform", 32, 8},
+        {4999, 8, true, true, {NULL}, "sets", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, true, false, {NULL}, "sets", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 129, true, true, {NULL}, "sets", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, true, true, {"likelihood", "sets"}, "sets", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, false, true, {"flow", "linear"}, "sets", "partial:1*2 + partial:0.5 + uniform", 96, 8},
+        {5000, 8, false, true, {"preset", "ar"}, "gru", "bernoulli:0.5", 256, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char likelihood[32];
         acf_text name = acf_text_into(likelihood, sizeof likelihood);
         acf_options *o = tall(cases[k].rows, cases[k].columns, cases[k].category, cases[k].gpu, cases[k].set);
-        assert_int_equal(acf_opts_write(o, "likelihood", &name), ACF_OK);
+        assert_int_equal(acf_options_write(o, "likelihood", &name), ACF_OK);
         if (strcmp(likelihood, cases[k].likelihood) != 0 || strcmp(acf_options_text(o, "masks"), cases[k].masks) != 0 ||
-            acf_options_int(o, "likelihood-units") != cases[k].units || acf_options_int(o, "anchor") != cases[k].anchor)
+            acf_options_int(o, "likelihood-units") != cases[k].units || acf_options_int(o, "gmm") != cases[k].gmm)
             fail_msg("case %d: likelihood %s of %lld units, masks %s, a mixture of %lld", (int)k, likelihood,
                      (long long)acf_options_int(o, "likelihood-units"), acf_options_text(o, "masks"),
-                     (long long)acf_options_int(o, "anchor"));
-        acf_opts_free(o);
+                     (long long)acf_options_int(o, "gmm"));
+        acf_options_free(o);
     }
 }
 
@@ -249,35 +249,35 @@ static void effort_sets_what_nobody_set(void **state) {
         int64_t rows;
         const char *set[5];
         int64_t members, steps;
-        bool recall, refit;
+        bool donor_trust, refit;
     } cases[] = {
         {300, {"effort", "quick"}, 1, 150, true, false},    {2000, {"effort", "quick"}, 1, 150, true, false},
         {2001, {"effort", "quick"}, 1, 150, false, false},
-        {2001, {"effort", "quick", "recall", "true"}, 1, 150, true, false},
+        {2001, {"effort", "quick", "donors", "true"}, 1, 150, true, false},
         {300, {"effort", "normal"}, 3, 5000, true, true},   {300, {"effort", "best"}, 5, 10000, true, true},
         {3000, {"effort", "best"}, 1, 10000, true, true},   {300, {"effort", "best", "steps", "7"}, 5, 7, true, true},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         acf_options *o = tall(cases[k].rows, 6, true, false, cases[k].set);
-        assert_int_equal(acf_options_int(o, "members"), cases[k].members);
+        assert_int_equal(acf_options_int(o, "ensemble"), cases[k].members);
         assert_int_equal(acf_options_int(o, "steps"), cases[k].steps);
-        assert_int_equal(acf_options_bool(o, "recall"), cases[k].recall);
+        assert_int_equal(acf_options_bool(o, "donors"), cases[k].donor_trust);
         assert_int_equal(acf_options_bool(o, "refit"), cases[k].refit);
-        acf_opts_free(o);
+        acf_options_free(o);
     }
     acf_options *o;
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "preset", "paper-2d"), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "effort", "quick"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "preset", "paper-2d"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "effort", "quick"), ACF_OK);
     assert_int_equal(acf_config_finish(o), ACF_EUSAGE);
     assert_string_equal(acf_error(), "the preset 'paper-2d' is the paper's model, trained as the paper's was; the option "
                                      "'effort' is for the presets default and flow");
-    acf_opts_free(o);
+    acf_options_free(o);
     assert_int_equal(acf_config_create(&o), ACF_OK);
-    assert_int_equal(acf_opts_set(o, "effort", "best"), ACF_OK);
+    assert_int_equal(acf_options_set_text(o, "effort", "best"), ACF_OK);
     assert_int_equal(acf_config_finish_images(o), ACF_EUSAGE);
     assert_non_null(strstr(acf_error(), "the option 'effort' is for tables, but these are images"));
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 ACF_TESTS(config, cmocka_unit_test(large_tables_on_a_gpu_get_attention),

@@ -23,17 +23,17 @@ typedef enum acf_refit {
 } acf_refit;
 
 /* Numbers that say how far rows that are looked up are believed, and the share of the network's score that is won by it, with its deviation: 0 where nothing was asked. */
-#define ACF_RECALL_COLUMNS 128 /* of a table whose rows are looked up, at most: what is learned for that grows with their square */
+#define ACF_DONOR_TRUST_COLUMNS 128 /* of a table whose rows are looked up, at most: what is learned for that grows with their square */
 enum {
-    ACF_RECALL_SHIFT,
-    ACF_RECALL_SLOPE,
-    ACF_RECALL_AGREE,
-    ACF_RECALL_TOLD,
-    ACF_RECALL_WON,
-    ACF_RECALL_CHANCE,
-    ACF_RECALL_COLUMN, /* each column's own, from here on */
-    ACF_RECALL_GIVEN = ACF_RECALL_COLUMN + ACF_RECALL_COLUMNS,
-    ACF_RECALL_NUMBERS
+    ACF_DONOR_TRUST_SHIFT,
+    ACF_DONOR_TRUST_SLOPE,
+    ACF_DONOR_TRUST_AGREE,
+    ACF_DONOR_TRUST_OF_COLUMN,
+    ACF_DONOR_TRUST_WON,
+    ACF_DONOR_TRUST_CHANCE,
+    ACF_DONOR_TRUST_COLUMN, /* each column's own, from here on */
+    ACF_DONOR_TRUST_GIVEN = ACF_DONOR_TRUST_COLUMN + ACF_DONOR_TRUST_COLUMNS,
+    ACF_DONOR_TRUST_NUMBERS
 };
 
 /* Of the first pass, but for seconds, skipped and left_out: a second one is as long as valid_step says, and validates nothing. */
@@ -47,11 +47,11 @@ typedef struct acf_fit_record {
     int64_t left_out;        /* rows that found no room on the GPU in their step (acf_tape_subset), and were not learned from there; of the last run */
     double valid;            /* the best validation: mean -log p per held-out cell, encoded units, or per held-out image; infinite: there was none */
     int64_t valid_step;      /* and its step */
-    double widen, soften;    /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
-    double ridge;            /* that the Gaussian mixture was fitted with (train/anchor.h); 0: the usual one */
-    double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (train/recall.h); chance 0: it was not asked for */
+    double scale_factor, temperature;    /* logs of the factors that held-out cells asked for (train/calibrate.h): of scales, and of a temperature of classes; 0: none */
+    double ridge;            /* that the Gaussian mixture was fitted with (train/gmm_fit.h); 0: the usual one */
+    double donor_trust[ACF_DONOR_TRUST_NUMBERS]; /* how far rows that are looked up are believed (train/donor_trust.h); chance 0: it was not asked for */
     acf_refit refit;
-    bool filled;             /* the second pass learned from rows whose holes were filled in (train/fill.h) */
+    bool filled;             /* the second pass learned from rows whose holes were filled in (train/fill_missing.h) */
     double seconds;          /* of training, over all runs and both passes */
     int64_t before;          /* steps of the models that it was started from, one from the other; in none of the numbers above */
 } acf_fit_record;

@@ -44,9 +44,9 @@ acf_status acf_gmm_draws_pick(acf_gmm_draws *to, const acf_gmm_draws *from, int6
 
 /* ---- files -------------------------------------------------------------------------------------------------------------------- */
 
-acf_st_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const acf_real *values) {
+acf_safetensors_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const acf_real *values) {
     for (int k = 0; k < i; k++) values += numbers(g, k);
-    return (acf_st_tensor){.dtype = ACF_ST_REAL, .ndim = 2 + i, .dim = {g->n, g->K, g->W, g->W}, .data = values,
+    return (acf_safetensors_tensor){.dtype = ACF_SAFETENSORS_REAL, .ndim = 2 + i, .dim = {g->n, g->K, g->W, g->W}, .data = values,
                            .bytes = (size_t)numbers(g, i) * sizeof *values};
 }
 
@@ -68,14 +68,14 @@ static acf_status check_values(const acf_gmm_draws *g, const char *path, const c
     return ACF_OK;
 }
 
-static acf_status read_values(acf_gmm_draws *g, const acf_st *f, const char *path, const char *const *name) {
+static acf_status read_values(acf_gmm_draws *g, const acf_safetensors *f, const char *path, const char *const *name) {
     const size_t bytes = (size_t)acf_gmm_draws_count(g) * sizeof(acf_real);
     acf_status status = ACF_OK;
     acf_real *values = acf_alloc(bytes, "parameter draws"), *to = values;
     if (!values) return ACF_EMEMORY;
     for (int i = 0; i < ACF_GMM_DRAWS_TENSORS; i++) {
-        const acf_st_tensor t = acf_gmm_draws_tensor(g, i, NULL);
-        ACF_TRY_DONE(acf_st_reals(f, name[i], t.ndim, t.dim, to));
+        const acf_safetensors_tensor t = acf_gmm_draws_tensor(g, i, NULL);
+        ACF_TRY_DONE(acf_safetensors_reals(f, name[i], t.ndim, t.dim, to));
         to += numbers(g, i);
     }
     ACF_TRY_DONE(check_values(g, path, name, values));
@@ -86,9 +86,9 @@ done:
     return status;
 }
 
-acf_status acf_gmm_draws_read(acf_device *dev, const acf_st *f, const char *path, const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W,
+acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const char *path, const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W,
                               acf_gmm_draws **out) {
-    const acf_st_tensor *weight = acf_st_find(f, name[0]), *t;
+    const acf_safetensors_tensor *weight = acf_safetensors_find(f, name[0]), *t;
     acf_gmm_draws *g;
     *out = NULL;
     if (!weight) return ACF_OK;
@@ -96,8 +96,8 @@ acf_status acf_gmm_draws_read(acf_device *dev, const acf_st *f, const char *path
     if (n < 1 || n > ACF_GMM_DRAWS_MAX || used < 1 || used > K)
         return acf_fail(ACF_EMODEL, "%s: tensor '%s' has a shape that parameter draws cannot have; expected 1 to %d sets of 1 to %lld components", path,
                         name[0], ACF_GMM_DRAWS_MAX, (long long)K);
-    ACF_TRY(acf_st_need(f, name[1], 3, (int64_t[]){n, used, W}, &t)); /* before there is memory for them */
-    ACF_TRY(acf_st_need(f, name[2], 4, (int64_t[]){n, used, W, W}, &t));
+    ACF_TRY(acf_safetensors_need(f, name[1], 3, (int64_t[]){n, used, W}, &t)); /* before there is memory for them */
+    ACF_TRY(acf_safetensors_need(f, name[2], 4, (int64_t[]){n, used, W, W}, &t));
     ACF_TRY(acf_gmm_draws_create(dev, n, used, W, &g));
     acf_status status = read_values(g, f, path, name);
     if (status) acf_gmm_draws_free(g);

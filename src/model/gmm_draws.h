@@ -6,7 +6,7 @@
 #define ACF_MODEL_GMM_DRAWS_H
 
 #include "device/device.h"
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 
 #define ACF_GMM_DRAWS_MAX 64 /* sets of a member */
 
@@ -37,11 +37,11 @@ static inline acf_gmm_draws acf_gmm_draws_one(const acf_gmm_draws *g, int64_t i)
 extern const char *const acf_gmm_draws_name[ACF_GMM_DRAWS_TENSORS];
 
 /* Tensor i of a file, without its name; values: all numbers, on the host. */
-acf_st_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const acf_real *values);
+acf_safetensors_tensor acf_gmm_draws_tensor(const acf_gmm_draws *g, int i, const acf_real *values);
 
 /* The sets in f, whose tensors have these names; *out is NULL where it has none. There must be from 1 to ACF_GMM_DRAWS_MAX of at most K components of W
  * columns, all numbers finite, and weights positive in sum. Fails: ACF_EMODEL, ACF_EMEMORY, ACF_EDEVICE. */
-acf_status acf_gmm_draws_read(acf_device *dev, const acf_st *f, const char *path, const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W,
+acf_status acf_gmm_draws_read(acf_device *dev, const acf_safetensors *f, const char *path, const char *const name[ACF_GMM_DRAWS_TENSORS], int64_t K, int64_t W,
                               acf_gmm_draws **out);
 
 #endif

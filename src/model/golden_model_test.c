@@ -14,22 +14,22 @@
 
 #define LAYER "linear leaky rnn"
 #define MORE " reverse " LAYER
-#define OLD .anchor = -1, .reader = -1 /* written before there were such options */
+#define OLD .gmm = -1, .reader = -1 /* written before there were such options */
 static const acf_golden_spec specs[] = {
-    {"one real column", "ar", "", "ar", .likelihood_layers = 1, .coupling_layers = 1, .columns = 1, OLD},
-    {"default", "default", "", "set", 2, 1, 2, .identity = 3, .columns = 3, .anchor = 2},
-    {"flow", "flow", LAYER MORE, "ar", 2, 1, 2, .identity = 3, .deep = true, .columns = 3, .anchor = 2, .reader = 2},
-    {"paper", "paper", LAYER MORE MORE MORE MORE MORE, "ar", 2, 2, 4, .columns = 3},
-    {"paper-2d", "paper-2d", LAYER MORE MORE MORE, "ar", 2, 2, 2, .columns = 2},
-    {"ar", "ar", "", "ar", 2, 1, 4, .columns = 3},
+    {"one real column", "ar", "", "gru", .likelihood_layers = 1, .coupling_layers = 1, .columns = 1, OLD},
+    {"default", "default", "", "sets", 2, 1, 2, .column_embedding = 3, .columns = 3, .gmm = 2},
+    {"flow", "flow", LAYER MORE, "gru", 2, 1, 2, .column_embedding = 3, .deep = true, .columns = 3, .gmm = 2, .reader = 2},
+    {"paper", "paper", LAYER MORE MORE MORE MORE MORE, "gru", 2, 2, 4, .columns = 3},
+    {"paper-2d", "paper-2d", LAYER MORE MORE MORE, "gru", 2, 2, 2, .columns = 2},
+    {"ar", "ar", "", "gru", 2, 1, 4, .columns = 3},
     {"every kind", "default", "packed lowrank leaky reverse rnn-shift coupling affine rnn linear", "gaussian", 1, 1, 1, .columns = 4,
      .wide = true, OLD},
-    {"every kind, rank 2", "default", "affine reverse lowrank coupling packed linear", "gaussian", 0, 1, 1, .rank = 2, .identity = 2,
+    {"every kind, rank 2", "default", "affine reverse lowrank coupling packed linear", "gaussian", 0, 1, 1, .rank = 2, .column_embedding = 2,
      .columns = 3, OLD},
-    {"mixed", "default", LAYER " reverse affine", "ar", 2, 1, 2, .identity = 2, .deep = true, .columns = 4, .classes = {2, 0, 3, 0}, OLD},
-    {"categories", "default", LAYER, "ar", 2, 1, 2, .identity = 2, .deep = true, .columns = 3, .classes = {2, 4, 3}, OLD},
-    {"set", "default", "", "set", 2, 1, 1, .columns = 2},
-    {"mixed set behind a flow", "default", LAYER, "set", 2, 1, 2, .columns = 4, .classes = {2, 0, 3, 0}, .anchor = 3, .reader = 3},
+    {"mixed", "default", LAYER " reverse affine", "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 4, .classes = {2, 0, 3, 0}, OLD},
+    {"categories", "default", LAYER, "gru", 2, 1, 2, .column_embedding = 2, .deep = true, .columns = 3, .classes = {2, 4, 3}, OLD},
+    {"sets", "default", "", "sets", 2, 1, 1, .columns = 2},
+    {"mixed set behind a flow", "default", LAYER, "sets", 2, 1, 2, .columns = 4, .classes = {2, 0, 3, 0}, .gmm = 3, .reader = 3},
 };
 enum { MIXED = 8 };
 enum { SPECS = sizeof specs / sizeof specs[0] };
@@ -88,10 +88,10 @@ static void check_answers(acf_golden *g, const acf_model *m) {
     assert_int_equal(acf_table_create(x, NULL, 1, D, classes, NULL, &t), ACF_OK);
     assert_int_equal(acf_session_create(m, &s), ACF_OK);
     for (int code = 1; code < 1 << D; code++) {
-        uint8_t asked[ACF_GOLDEN_COLUMNS];
+        uint8_t target[ACF_GOLDEN_COLUMNS];
         bool modelled[ACF_GOLDEN_COLUMNS];
-        for (int j = 0; j < D; j++) asked[j] = modelled[j] = code >> j & 1;
-        if (acf_session_logp(s, t, NULL, asked, &out)) fail_msg("%s: %s", g->spec.name, acf_error());
+        for (int j = 0; j < D; j++) target[j] = modelled[j] = code >> j & 1;
+        if (acf_session_logp(s, t, NULL, target, &out)) fail_msg("%s: %s", g->spec.name, acf_error());
         double expected = acf_golden_logp(g, x, modelled);
         if (fabs(out - expected) > (sizeof(acf_real) == 8 ? 1e-9 : 1e-4) * (1 + fabs(expected)))
             fail_msg("%s, columns %d: log p is %.12g, expected %.12g", g->spec.name, code, out, expected);

@@ -4,7 +4,7 @@
 #include "ops/adam.h"
 #include "ops/arith.h"
 #include "ops/reduce.h"
-#include "tensor/replay.h"
+#include "tensor/tape_graph.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -219,7 +219,7 @@ static void replays_tell_draws_apart(void **state) {
     for (int k = 1; k < KINDS; k++) {
         acf_image_lab l;
         errand e;
-        acf_replay r = {0};
+        acf_tape_graph r = {0};
         const acf_image_sizes s = sizes_of(k);
         acf_test_device()->precision = ACF_PRECISION_FLOAT;
         acf_image_lab_open_on(&l, acf_test_device(), &s, 6, ACF_IMAGE_SOME, 0.1);
@@ -234,16 +234,16 @@ static void replays_tell_draws_apart(void **state) {
         }
         for (uint32_t draw = 0; draw < 4; draw++) {
             must(acf_device_copy(l.dev, e.now, &draw, sizeof draw, ACF_TO_DEVICE));
-            must(acf_replay_run(&r, l.t, enqueue_draw, &e, 1));
+            must(acf_tape_graph_run(&r, l.t, enqueue_draw, &e, 1));
             replayed[draw] = acf_lab_fetch(l.dev, e.answer->data, n);
         }
-        assert_true(acf_replay_ready(&r));
+        assert_true(acf_tape_graph_ready(&r));
         for (int draw = 0; draw < 4; draw++) {
             assert_memory_equal(hand[draw], replayed[draw], (size_t)n * sizeof(acf_real));
             if (draw) assert_memory_not_equal(hand[draw], hand[0], (size_t)n * sizeof(acf_real));
         }
         for (int draw = 0; draw < 4; draw++) free(hand[draw]), free(replayed[draw]);
-        acf_replay_free(&r, l.dev);
+        acf_tape_graph_free(&r, l.dev);
         close_errand(&e);
         acf_image_lab_close(&l);
     }
@@ -280,7 +280,7 @@ static void train(acf_image_lab *l, int steps, double *losses) {
     acf_params *ps = acf_image_net_params(l->net);
     const bool captured = l->dev->plugin;
     errand e;
-    acf_replay r = {0};
+    acf_tape_graph r = {0};
     open_errand(&e, l);
     const acf_pace pace = {.lr = adam.lr, .step = 1};
     if (captured) must(acf_device_copy(l->dev, ps->pace, &pace, sizeof pace, ACF_TO_DEVICE));
@@ -292,7 +292,7 @@ static void train(acf_image_lab *l, int steps, double *losses) {
         if (captured) {
             must(acf_device_copy(l->dev, (void *)e.there.x, l->x, pixels * sizeof *l->x, ACF_TO_DEVICE));
             must(acf_device_copy(l->dev, (void *)e.there.role, l->role, pixels, ACF_TO_DEVICE));
-            must(acf_replay_run(&r, l->t, enqueue_step, &e, 1));
+            must(acf_tape_graph_run(&r, l->t, enqueue_step, &e, 1));
             must(acf_device_copy(l->dev, &loss, &ps->pace->loss[0], sizeof loss, ACF_TO_HOST));
             must(acf_device_sync(l->dev));
         } else {
@@ -306,8 +306,8 @@ static void train(acf_image_lab *l, int steps, double *losses) {
         }
         losses[k] = (double)loss;
     }
-    if (captured) assert_true(acf_replay_ready(&r));
-    acf_replay_free(&r, l->dev);
+    if (captured) assert_true(acf_tape_graph_ready(&r));
+    acf_tape_graph_free(&r, l->dev);
     close_errand(&e);
 }
 

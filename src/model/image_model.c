@@ -36,7 +36,7 @@ acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const 
     const acf_image_sizes sizes = acf_image_sizes_read(config, shape);
     acf_model *m = acf_alloc_zero(sizeof *m, "a model");
     if (!m) {
-        acf_opts_free(config);
+        acf_options_free(config);
         acf_release(map);
         return ACF_EMEMORY;
     }
@@ -45,20 +45,20 @@ acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const 
     decode_by(m->image, map);
     *out = m;
 done:
-    if (status) acf_fitted_free(m);
+    if (status) acf_model_free(m);
     return status;
 }
 
 /* ---- from another model ------------------------------------------------------------------------------------------------------- */
 
-acf_status acf_image_model_startable(const acf_options *o, const acf_model *from, const char *path) {
+acf_status acf_image_model_can_init_from(const acf_options *o, const acf_model *from, const char *path) {
     static const char *const same[] = {"image-scales",     "image-blocks",      "image-width",        "image-likelihood",
-                                       "image-like-width", "image-like-blocks", "image-embed-blocks", "image-components", "image-map"};
+                                       "image-like-width", "image-like-blocks", "image-embed-blocks", "image-components", "image-dequantise"};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         char here[64], there[64];
         acf_text a = acf_text_into(here, sizeof here), b = acf_text_into(there, sizeof there);
-        ACF_TRY(acf_opts_write(o, same[i], &a));
-        ACF_TRY(acf_opts_write(from->config, same[i], &b));
+        ACF_TRY(acf_options_write(o, same[i], &a));
+        ACF_TRY(acf_options_write(from->config, same[i], &b));
         if (strcmp(here, there) != 0)
             return acf_fail(ACF_EUSAGE, "the option '%s' is %s, but the model '%s', which training is to start from, has %s: leave the option out, or start from no model",
                             same[i], here, path, there);
@@ -69,8 +69,8 @@ acf_status acf_image_model_startable(const acf_options *o, const acf_model *from
                     (long long)deep, path, (long long)before);
 }
 
-acf_status acf_image_model_start(acf_model *m, const acf_model *from) {
-    const acf_params *to = acf_fitted_params(m), *there = acf_fitted_params(from);
+acf_status acf_image_model_init_from(acf_model *m, const acf_model *from) {
+    const acf_params *to = acf_model_params(m), *there = acf_model_params(from);
     for (int i = 0; i < to->n; i++) {
         const acf_param *p = to->list[i], *q = acf_params_find(there, p->name);
         const int64_t n = acf_tensor_count(&p->t);
@@ -93,15 +93,15 @@ static int put_seen(const acf_model *m, json_t *o) {
     const acf_image_box f = m->seen.frame;
     int bad = 0;
     if (acf_image_model_padded(m)) bad = json_object_set_new(o, "frame", json_pack("[I, I, I, I]", (json_int_t)f.x0, (json_int_t)f.y0, (json_int_t)f.x1, (json_int_t)f.y1));
-    if (!bad && m->seen.turned) bad = json_object_set_new(o, "turned", json_true());
-    if (!bad && m->seen.mirrored) bad = json_object_set_new(o, "mirrored", json_true());
+    if (!bad && m->seen.rotated) bad = json_object_set_new(o, "rotated", json_true());
+    if (!bad && m->seen.flipped) bad = json_object_set_new(o, "flipped", json_true());
     return bad;
 }
 
 acf_status acf_image_model_to_json(const acf_model *m, json_t **out) {
     const acf_image_sizes *s = acf_image_net_sizes(m->image);
     json_t *map = NULL;
-    if (m->map->kind == ACF_IMAGE_BELLS) ACF_TRY(acf_image_bells_to_json(&m->map->bells, m->map->bits, &map));
+    if (m->map->kind == ACF_IMAGE_DEQUANTISER) ACF_TRY(acf_image_dequantiser_to_json(&m->map->dequantiser, m->map->bits, &map));
     *out = json_pack("{s:I, s:I, s:I, s:i, s:o*}", "height", (json_int_t)s->H, "width", (json_int_t)s->W, "channels", (json_int_t)s->C, "bits",
                      m->map->bits, "map", map);
     if (*out && put_seen(m, *out) != 0) {
@@ -118,12 +118,12 @@ static acf_status number(acf_json_source from, const json_t *o, const char *key,
 }
 
 static acf_status read_map(acf_json_source from, const json_t *o, acf_image_map_kind kind, int bits, acf_image_map **out) {
-    acf_image_bells bells;
+    acf_image_dequantiser dequantiser;
     json_t *map;
-    if (kind == ACF_IMAGE_LOGIT) return acf_image_map_logit(bits, out);
+    if (kind == ACF_IMAGE_LOGIT) return acf_image_map_uniform_logit(bits, out);
     ACF_TRY(acf_json_member(from, o, "map", &map));
-    ACF_TRY(acf_image_bells_from_json(from, map, bits, &bells));
-    return acf_image_map_bells(bits, &bells, out);
+    ACF_TRY(acf_image_dequantiser_from_json(from, map, bits, &dequantiser));
+    return acf_image_map_gaussian(bits, &dequantiser, out);
 }
 
 /* Files from before there was a frame, and those of images without padding, have none. */
@@ -155,9 +155,9 @@ acf_status acf_image_model_from_json(acf_json_source from, const json_t *o, acf_
     if (shape[2] == 2) return acf_fail(from.status, "%s: 'channels' is 2, expected 1 or 3", from.name);
     ACF_TRY(number(from, o, "bits", 8, &bits));
     ACF_TRY(read_frame(from, o, shape, &seen->frame));
-    ACF_TRY(read_truth(from, o, "turned", &seen->turned));
-    ACF_TRY(read_truth(from, o, "mirrored", &seen->mirrored));
-    if (seen->turned && shape[0] != shape[1])
+    ACF_TRY(read_truth(from, o, "rotated", &seen->rotated));
+    ACF_TRY(read_truth(from, o, "flipped", &seen->flipped));
+    if (seen->rotated && shape[0] != shape[1])
         return acf_fail(from.status, "%s: 'turned' is true, but images of %lld x %lld pixels cannot be turned by 90 degrees", from.name, (long long)shape[1], (long long)shape[0]);
     return read_map(from, o, kind, (int)bits, map);
 }

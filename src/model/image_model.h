@@ -7,15 +7,15 @@
 /* The options image-scales ... image-components as sizes for images of shape H, W, C. */
 acf_image_sizes acf_image_sizes_read(const acf_options *o, const int64_t shape[3]);
 
-/* A model whose network is declared but has no values yet. Takes config and map over, also on failure. Gives *out; free with acf_fitted_free. */
+/* A model whose network is declared but has no values yet. Takes config and map over, also on failure. Gives *out; free with acf_model_free. */
 acf_status acf_image_model_assemble(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, acf_model **out);
 
 /* Options, in o, that a model which starts from `from` must have as they are there, and has: sizes of networks and the map of levels. image-embed-deep may be
  * more than there: such blocks do nothing at first. path: its file. Fails: ACF_EUSAGE with both values. */
-acf_status acf_image_model_startable(const acf_options *o, const acf_model *from, const char *path);
+acf_status acf_image_model_can_init_from(const acf_options *o, const acf_model *from, const char *path);
 
 /* Gives m the weights of a model that is startable by its options. What only m has, as a best guess that was not learned before, stays. */
-acf_status acf_image_model_start(acf_model *m, const acf_model *from);
+acf_status acf_image_model_init_from(acf_model *m, const acf_model *from);
 
 /* Whether its images were padded. */
 bool acf_image_model_padded(const acf_model *m);

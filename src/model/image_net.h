@@ -37,7 +37,7 @@ const acf_image_sizes *acf_image_net_sizes(const acf_image_net *net);
 void acf_image_net_decode(acf_image_net *net, const acf_knots *guess, const acf_knots *truth);
 
 /* Images and what is asked of them, in host memory; or with `there`, in that of the device: then nothing is copied, so that a step can be
- * captured (tensor/replay.h), and the arrays stay until the tape's next begin. */
+ * captured (tensor/tape_graph.h), and the arrays stay until the tape's next begin. */
 typedef struct acf_image_query {
     int64_t N;
     const acf_real *x;   /* (N,H,W,C) encoded */

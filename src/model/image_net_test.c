@@ -1,7 +1,7 @@
 /* Truths about the image model's transformations and gradients: for every kind of mask. Densities are in image_truth_test.c. */
 #include "model/image_net.h"
 
-#include "data/image_map.h"
+#include "image/image_map.h"
 #include "harness/image_lab.h"
 #include "ops/adam.h"
 #include "ops/arith.h"
@@ -238,10 +238,10 @@ static acf_knots of_guess, of_truth;
 /* Guesses are compared as parts of the full range, by the map of some histogram. */
 static void decode_by_bells(acf_image_lab *l) {
     const int64_t count[8] = {700, 20, 10, 10, 30, 40, 10, 50};
-    acf_image_bells bells;
+    acf_image_dequantiser dequantiser;
     acf_image_map *map;
-    acf_image_bells_fit(3, count, &bells);
-    assert_int_equal(acf_image_map_bells(3, &bells, &map), ACF_OK);
+    acf_image_dequantiser_fit(3, count, &dequantiser);
+    assert_int_equal(acf_image_map_gaussian(3, &dequantiser, &map), ACF_OK);
     acf_image_map_knots(map, true, &of_guess), acf_image_map_knots(map, false, &of_truth);
     acf_image_net_decode(l->net, &of_guess, &of_truth);
     acf_release(map);
@@ -373,7 +373,7 @@ static void draw_edges(acf_image_lab *l, int step) {
     for (int64_t i = 0; i < l->N * 64; i++) {
         const int64_t n = i / 64, h = i / 8 % 8, w = i % 8, id = step * l->N + n;
         const double slope = acf_lab_random(1, id, -1, 1), at = acf_lab_random(2, id, 2, 6);
-        const double noise = acf_rng_normal((acf_place){.seed = 3, .row = (uint64_t)id, .column = (uint32_t)(h * 8 + w), .stream = ACF_STREAM_TEST});
+        const double noise = acf_rng_normal((acf_rng_counter){.seed = 3, .row = (uint64_t)id, .column = (uint32_t)(h * 8 + w), .stream = ACF_STREAM_TEST});
         l->x[i] = (acf_real)(((double)w - at > slope * ((double)h - 3.5) ? 1 : -1) + 0.1 * noise);
         l->role[i] = acf_lab_random(4, id * 64 + h * 8 + w, 0, 1) < 0.5;
     }

@@ -10,7 +10,7 @@
  */
 #include "model/image_net.h"
 
-#include "data/image_encode.h"
+#include "image/image_encode.h"
 #include "harness/image_lab.h"
 
 #include <math.h>
@@ -47,12 +47,12 @@ static void factorise(double *a, int n) {
         }
 }
 
-static void fit_normal(acf_image_lab *l, normal *q, int rounds) {
+static void fit_normal(acf_image_lab *l, normal *q, int passes) {
     double count = 0;
     *q = (normal){.n = 0};
     for (int i = 0; i < SIDE * SIDE; i++)
         if (acf_image_lab_modelled(l, i)) q->at[q->n++] = i;
-    for (int r = 0; r < rounds; r++) {
+    for (int r = 0; r < passes; r++) {
         draw(l, (uint32_t)r, l->x);
         for (int64_t s = 0; s < l->N; s++, count += 1)
             for (int i = 0; i < q->n; i++) {
@@ -83,24 +83,24 @@ static void draw_normal(const normal *q, acf_real *x, double wide, uint64_t row)
     double e[MOST];
     for (int i = 0; i < q->n; i++) {
         double v = q->mean[i];
-        e[i] = wide * acf_rng_normal((acf_place){.seed = 21, .row = row, .column = (uint32_t)i, .stream = ACF_STREAM_TEST});
+        e[i] = wide * acf_rng_normal((acf_rng_counter){.seed = 21, .row = row, .column = (uint32_t)i, .stream = ACF_STREAM_TEST});
         for (int j = 0; j <= i; j++) v += q->factor[i * q->n + j] * e[j];
         x[q->at[i]] = (acf_real)v;
     }
 }
 
 /* Mean of e^w, and its standard error. */
-typedef struct average {
+typedef struct ema {
     double sum, square, n;
-} average;
+} ema;
 
-static void take(average *a, double log_weight) {
+static void take(ema *a, double log_weight) {
     const double w = exp(log_weight);
     a->sum += w, a->square += w * w, a->n += 1;
 }
 
 /* Within so much, and the estimate must be good enough to tell. */
-static void check(const average *a, double within, const char *like, int mask, const char *what) {
+static void check(const ema *a, double within, const char *like, int mask, const char *what) {
     const double mean = a->sum / a->n, error = sqrt((a->square / a->n - mean * mean) / a->n);
     if (fabs(mean - 1) < within && error < 0.6 * within) return;
     fail_msg("%s, mask %d: %s is %.4f, give or take %.4f; expected 1", like, mask, what, mean, error);
@@ -111,11 +111,11 @@ static void calm(acf_param *g) {
     for (int64_t i = 0; g && i < acf_tensor_count(&g->t); i++) g->t.data[i] *= ACF_R(0.1);
 }
 
-static void check_density(const acf_image_sizes *s, acf_image_mask mask, double away, int rounds) {
+static void check_density(const acf_image_sizes *s, acf_image_mask mask, double away, int passes) {
     acf_image_lab l;
     normal q;
     double logp[BATCH];
-    average whole = {0}, drawn = {0};
+    ema whole = {0}, drawn = {0};
     acf_image_lab_open(&l, 1, s, BATCH, mask, away);
     for (int64_t n = 1; n < BATCH; n++) { /* one image, many times */
         memcpy(l.x + n * SIDE * SIDE, l.x, SIDE * SIDE * sizeof *l.x);
@@ -123,7 +123,7 @@ static void check_density(const acf_image_sizes *s, acf_image_mask mask, double 
     }
     calm(acf_params_find(acf_image_net_params(l.net), "likelihood.head.g"));
     fit_normal(&l, &q, 8);
-    for (int r = 0; r < rounds; r++) {
+    for (int r = 0; r < passes; r++) {
         for (int64_t n = 0; n < BATCH; n++) draw_normal(&q, l.x + n * SIDE * SIDE, 1.15, (uint64_t)(r * BATCH + n));
         score(&l, logp);
         for (int64_t n = 0; n < BATCH; n++) take(&whole, logp[n] - log_normal(&q, l.x + n * SIDE * SIDE, 1.15));
@@ -142,12 +142,12 @@ static void densities_integrate_to_one(void **state) {
     const struct {
         const acf_image_like_kind *like;
         acf_image_mask mask;
-        int rounds;
+        int passes;
     } questions[] = {{&acf_image_normal, ACF_IMAGE_NONE, 100},  {&acf_image_normal, ACF_IMAGE_SOME, 70},     {&acf_image_normal, ACF_IMAGE_PADDED, 70},
                      {&acf_image_gaussian, ACF_IMAGE_LEFT, 70}, {&acf_image_pixelcnn, ACF_IMAGE_NONE, 60}, {&acf_image_pixelcnn, ACF_IMAGE_SOME, 60}};
     for (int i = 0; i < 6; i++) {
         acf_image_sizes s = acf_image_lab_sizes(SIDE, 1, 2, questions[i].like);
-        check_density(&s, questions[i].mask, 0.05, questions[i].rounds);
+        check_density(&s, questions[i].mask, 0.05, questions[i].passes);
     }
 }
 
@@ -157,9 +157,9 @@ enum { BITS = 2, HIDDEN = 3, ALL = 64 }; /* 4^3: every image that the hidden pix
 
 /* A spike and a shared bell, so wide that noise reaches wherever the density is. */
 static acf_image_map *wide_bells(void) {
-    const acf_image_bells bells = {.n = 2, .reach = 1, .centre = -1, .levels = {1, 3}, .spread = {1.1, 1.3}, .weight = {5, 1, 2, 1}};
+    const acf_image_dequantiser dequantiser = {.n = 2, .reach = 1, .centre = -1, .levels = {1, 3}, .spread = {1.1, 1.3}, .weight = {5, 1, 2, 1}};
     acf_image_map *map;
-    if (acf_image_map_bells(BITS, &bells, &map)) fail_msg("%s", acf_error());
+    if (acf_image_map_gaussian(BITS, &dequantiser, &map)) fail_msg("%s", acf_error());
     return map;
 }
 
@@ -173,7 +173,7 @@ static void fill_levels(uint8_t *level, uint8_t *b) {
 }
 
 /* sum over images of P(image) = E_u[p(y) dy/dv]. */
-static void check_levels(const acf_image_like_kind *like, int rounds) {
+static void check_levels(const acf_image_like_kind *like, int passes) {
     static uint8_t level[ALL * SIDE * SIDE];
     acf_image_lab l;
     acf_image_map *map = wide_bells();
@@ -181,12 +181,12 @@ static void check_levels(const acf_image_like_kind *like, int rounds) {
     const acf_image_code code = {map, SIDE * SIDE, 1};
     double logp[ALL], logdet[ALL];
     uint64_t id[ALL];
-    average whole = {0};
+    ema whole = {0};
     acf_image_lab_open(&l, 1, &s, ALL, ACF_IMAGE_SOME, 0.05);
     calm(acf_params_find(acf_image_net_params(l.net), "likelihood.head.g"));
     fill_levels(level, l.role);
     for (int i = 0; i < ALL; i++) id[i] = (uint64_t)i;
-    for (int r = 0; r < rounds; r++) {
+    for (int r = 0; r < passes; r++) {
         double sum = 0;
         acf_image_encode(l.dev, &code, ALL, level, l.role, 7, id, (uint32_t)r, l.x, logdet);
         score(&l, logp);

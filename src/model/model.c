@@ -1,11 +1,11 @@
 /* Fitted models and their files: see model.h and docs/format.md. */
 #include "model/model.h"
 
-#include "model/archive_file.h"
+#include "donors/donor_file.h"
 #include "model/checksum.h"
 #include "model/config.h"
 #include "model/image_model.h"
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static acf_status assemble(acf_device *dev, acf_options *config, acf_encoder *en
     acf_status status = ACF_OK;
     acf_model *m = acf_alloc_zero(sizeof *m, "a model");
     if (!m) {
-        acf_opts_free(config);
+        acf_options_free(config);
         acf_encoder_free(encoder);
         return ACF_EMEMORY;
     }
@@ -26,45 +26,45 @@ static acf_status assemble(acf_device *dev, acf_options *config, acf_encoder *en
     ACF_TRY_DONE(acf_net_declare(dev, encoder->column, encoder->D, config, &m->net));
     *out = m;
 done:
-    if (status) acf_fitted_free(m);
+    if (status) acf_model_free(m);
     return status;
 }
 
-acf_status acf_fitted_create(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
+acf_status acf_model_make(acf_device *dev, acf_options *config, acf_encoder *encoder, uint64_t seed, bool train,
                              acf_model **out) {
     acf_model *m;
     ACF_TRY(assemble(dev, config, encoder, &m));
     acf_status status = acf_net_build(m->net, seed, train);
-    if (status) acf_fitted_free(m);
+    if (status) acf_model_free(m);
     else *out = m;
     return status;
 }
 
-acf_status acf_fitted_create_images(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, uint64_t seed, bool train,
+acf_status acf_model_make_images(acf_device *dev, acf_options *config, const int64_t shape[3], acf_image_map *map, uint64_t seed, bool train,
                                     acf_model **out) {
     acf_model *m;
     ACF_TRY(acf_image_model_assemble(dev, config, shape, map, &m));
     acf_status status = acf_image_net_build(m->image, seed, train);
-    if (status) acf_fitted_free(m);
+    if (status) acf_model_free(m);
     else *out = m;
     return status;
 }
 
-acf_params *acf_fitted_params(const acf_model *m) { return m->image ? acf_image_net_params(m->image) : acf_net_params(m->net); }
+acf_params *acf_model_params(const acf_model *m) { return m->image ? acf_image_net_params(m->image) : acf_net_params(m->net); }
 
-int acf_fitted_members(const acf_model *m) {
+int acf_model_members(const acf_model *m) {
     int n = 0;
     for (; m; m = m->next) n++;
     return n;
 }
 
-void acf_fitted_append(acf_model *m, acf_model *member) {
-    ACF_ASSERT(!m->image && acf_fitted_members(m) + acf_fitted_members(member) <= ACF_MEMBERS_MAX);
+void acf_model_append(acf_model *m, acf_model *member) {
+    ACF_ASSERT(!m->image && acf_model_members(m) + acf_model_members(member) <= ACF_ENSEMBLE_MAX);
     while (m->next) m = m->next;
     m->next = member;
 }
 
-void acf_fitted_free(acf_model *m) {
+void acf_model_free(acf_model *m) {
     const acf_model *first = m;
     acf_device *dev = m && m->owns_dev ? m->dev : NULL; /* of members, too, but for those with a handle of their own */
     for (acf_model *next; m; m = next) {
@@ -75,9 +75,9 @@ void acf_fitted_free(acf_model *m) {
         acf_encoder_free(m->encoder);
         acf_schema_free(m->schema);
         acf_release(m->map);
-        acf_archive_free(m->archive);
+        acf_donors_free(m->donors);
         acf_gmm_draws_free(m->draws);
-        acf_opts_free(m->config);
+        acf_options_free(m->config);
         acf_release(m);
         acf_device_close(own);
     }
@@ -86,7 +86,7 @@ void acf_fitted_free(acf_model *m) {
 
 /* ---- names ---------------------------------------------------------------------------------------------------------------- */
 
-#define MEMBERS_KEY "members"
+#define MEMBERS_KEY "ensemble"
 #define NAME_MAX_BYTES 256 /* of a parameter and its member */
 
 /* What a tensor or an entry of the metadata of member k is called in the file. The first's have no prefix: a model of one is as it ever was. */
@@ -116,7 +116,7 @@ static acf_status json_text(json_t *value, char **out) {
 
 static acf_status config_text(const acf_model *m, char **out) {
     json_t *value;
-    ACF_TRY(acf_opts_to_json(m->config, m->image ? ACF_OPTS_IMAGE : ACF_OPTS_RECORDED, &value));
+    ACF_TRY(acf_options_to_json(m->config, m->image ? ACF_OPTIONS_IMAGE : ACF_OPTIONS_RECORDED, &value));
     return json_text(value, out);
 }
 
@@ -145,10 +145,10 @@ static acf_status record_text(const acf_model *m, char **out) {
 
 /* What a file is written from: tensors and texts of all members, and the memory that they lie in. */
 typedef struct draft {
-    acf_st_tensor *tensor;
+    acf_safetensors_tensor *tensor;
     int64_t n, texts;
-    acf_st_text text[8 + 3 * ACF_MEMBERS_MAX];
-    void *owned[12 * ACF_MEMBERS_MAX];
+    acf_safetensors_text text[8 + 3 * ACF_ENSEMBLE_MAX];
+    void *owned[12 * ACF_ENSEMBLE_MAX];
     int n_owned;
 } draft;
 
@@ -171,7 +171,7 @@ static acf_status add_text(draft *d, int k, const char *key, char *value) {
     ACF_TRY(own(d, value));
     char *name = acf_alloc(NAME_MAX_BYTES, "metadata of a model");
     ACF_TRY(own(d, name));
-    d->text[d->texts++] = (acf_st_text){member_name(name, k, key), value};
+    d->text[d->texts++] = (acf_safetensors_text){member_name(name, k, key), value};
     return ACF_OK;
 }
 
@@ -190,7 +190,7 @@ static acf_status add_texts(draft *d, const acf_model *m, int k) {
 
 /* Every parameter of member k as a tensor of the file, with its values on the host. */
 static acf_status add_tensors(draft *d, const acf_model *m, int k) {
-    const acf_params *ps = acf_fitted_params(m);
+    const acf_params *ps = acf_model_params(m);
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     acf_real *values = acf_alloc(bytes, "the values of a model");
     ACF_TRY(own(d, values));
@@ -200,8 +200,8 @@ static acf_status add_tensors(draft *d, const acf_model *m, int k) {
     ACF_TRY(acf_device_sync(ps->dev));
     for (int i = 0; i < ps->n; i++) {
         const acf_param *p = ps->list[i];
-        acf_st_tensor *t = &d->tensor[d->n++];
-        *t = (acf_st_tensor){.name = member_name(name[i], k, p->name), .dtype = ACF_ST_REAL, .ndim = p->t.ndim, .data = values + p->offset};
+        acf_safetensors_tensor *t = &d->tensor[d->n++];
+        *t = (acf_safetensors_tensor){.name = member_name(name[i], k, p->name), .dtype = ACF_SAFETENSORS_REAL, .ndim = p->t.ndim, .data = values + p->offset};
         for (int j = 0; j < p->t.ndim; j++) t->dim[j] = p->t.dim[j];
         t->bytes = (size_t)acf_tensor_count(&p->t) * sizeof(acf_real);
     }
@@ -227,28 +227,28 @@ static acf_status add_draws(draft *d, const acf_gmm_draws *g, int k) {
 
 static int64_t draws_tensors(const acf_model *m) { return m->draws ? ACF_GMM_DRAWS_TENSORS : 0; }
 
-static int64_t archive_tensors(const acf_archive *a) { return !a ? 0 : a->expect ? 3 : 1; }
+static int64_t archive_tensors(const acf_donors *a) { return !a ? 0 : a->predictor ? 3 : 1; }
 
 /* Text and tensors of the archive. */
-static acf_status add_archive(draft *d, const acf_archive *a) {
+static acf_status add_archive(draft *d, const acf_donors *a) {
     json_t *value;
     char *text = NULL;
-    ACF_TRY(acf_archive_to_json(a, &value));
+    ACF_TRY(acf_donors_to_json(a, &value));
     ACF_TRY(json_text(value, &text));
-    ACF_TRY(add_text(d, 0, ACF_ARCHIVE_KEY, text));
-    acf_real *codes = acf_archive_codes(a);
+    ACF_TRY(add_text(d, 0, ACF_DONORS_KEY, text));
+    acf_real *codes = acf_donors_codes(a);
     ACF_TRY(own(d, codes));
-    d->tensor[d->n++] = (acf_st_tensor){.name = ACF_ARCHIVE_CODES, .dtype = ACF_ST_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = codes,
+    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_CODES, .dtype = ACF_SAFETENSORS_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = codes,
                                         .bytes = (size_t)(a->N * a->D) * sizeof *codes};
-    if (!a->expect) return ACF_OK;
-    const int64_t P = a->expect->P;
-    acf_real *expect = acf_archive_gaussian(a);
+    if (!a->predictor) return ACF_OK;
+    const int64_t P = a->predictor->P;
+    acf_real *expect = acf_donors_gaussian(a);
     ACF_TRY(own(d, expect));
-    d->tensor[d->n++] = (acf_st_tensor){.name = ACF_ARCHIVE_EXPECT, .dtype = ACF_ST_REAL, .ndim = 2, .dim = {P + 1, P}, .data = expect,
+    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_PREDICTOR, .dtype = ACF_SAFETENSORS_REAL, .ndim = 2, .dim = {P + 1, P}, .data = expect,
                                         .bytes = (size_t)((P + 1) * P) * sizeof *expect};
-    acf_real *expected = acf_archive_expectations(a);
+    acf_real *expected = acf_donors_predictions(a);
     ACF_TRY(own(d, expected));
-    d->tensor[d->n++] = (acf_st_tensor){.name = ACF_ARCHIVE_EXPECTED, .dtype = ACF_ST_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = expected,
+    d->tensor[d->n++] = (acf_safetensors_tensor){.name = ACF_DONORS_PREDICTED, .dtype = ACF_SAFETENSORS_REAL, .ndim = 2, .dim = {a->N, a->D}, .data = expected,
                                         .bytes = (size_t)(a->N * a->D) * sizeof *expected};
     return ACF_OK;
 }
@@ -256,31 +256,31 @@ static acf_status add_archive(draft *d, const acf_archive *a) {
 static acf_status make_draft(draft *d, const acf_model *m, const char *members) {
     const bool several = m->next;
     bool draws = false;
-    int64_t tensors = archive_tensors(m->archive);
+    int64_t tensors = archive_tensors(m->donors);
     int k = 0;
-    for (const acf_model *one = m; one; one = one->next) tensors += acf_fitted_params(one)->n + draws_tensors(one), draws |= one->draws != NULL;
+    for (const acf_model *one = m; one; one = one->next) tensors += acf_model_params(one)->n + draws_tensors(one), draws |= one->draws != NULL;
     if (!(d->tensor = acf_alloc((size_t)tensors * sizeof *d->tensor, "a list of tensors"))) return ACF_EMEMORY;
-    d->text[d->texts++] = (acf_st_text){"format_version", draws ? "5" : m->archive ? "4" : several ? "3" : "2"};
-    d->text[d->texts++] = (acf_st_text){"kind", m->image ? "image" : "table"};
-    d->text[d->texts++] = (acf_st_text){"acflow", ACF_VERSION};
-    if (several) d->text[d->texts++] = (acf_st_text){MEMBERS_KEY, members};
+    d->text[d->texts++] = (acf_safetensors_text){"format_version", draws ? "5" : m->donors ? "4" : several ? "3" : "2"};
+    d->text[d->texts++] = (acf_safetensors_text){"kind", m->image ? "image" : "table"};
+    d->text[d->texts++] = (acf_safetensors_text){"acflow", ACF_VERSION};
+    if (several) d->text[d->texts++] = (acf_safetensors_text){MEMBERS_KEY, members};
     for (const acf_model *one = m; one; one = one->next, k++) {
         ACF_TRY(add_texts(d, one, k));
         ACF_TRY(add_tensors(d, one, k));
         ACF_TRY(add_draws(d, one->draws, k));
     }
-    return m->archive ? add_archive(d, m->archive) : ACF_OK;
+    return m->donors ? add_archive(d, m->donors) : ACF_OK;
 }
 
-acf_status acf_fitted_save(const acf_model *m, const char *path) {
+acf_status acf_model_write(const acf_model *m, const char *path) {
     draft d = {0};
     char sum[ACF_CHECKSUM_TEXT], members[16];
     acf_status status = ACF_OK;
-    snprintf(members, sizeof members, "%d", acf_fitted_members(m));
+    snprintf(members, sizeof members, "%d", acf_model_members(m));
     ACF_TRY_DONE(make_draft(&d, m, members));
     acf_checksum_write(d.tensor, d.n, d.text, d.texts, sum);
-    d.text[d.texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
-    ACF_TRY_DONE(acf_st_write(path, d.tensor, d.n, d.text, d.texts));
+    d.text[d.texts++] = (acf_safetensors_text){ACF_CHECKSUM_KEY, sum};
+    ACF_TRY_DONE(acf_safetensors_write(path, d.tensor, d.n, d.text, d.texts));
 done:
     draft_free(&d);
     return status;
@@ -292,7 +292,7 @@ done:
 
 /* What is read: a member of the model in a file. */
 typedef struct source {
-    const acf_st *f;
+    const acf_safetensors *f;
     const char *path;
     int k;
 } source;
@@ -307,13 +307,13 @@ static acf_json_source part_of(const source *from, const char *key, char name[SO
 static acf_status read_json(const source *of, acf_json_source from, const char *key, json_t **out) {
     const char *text;
     char full[NAME_MAX_BYTES];
-    ACF_TRY(acf_st_need_text(of->f, member_name(full, of->k, key), &text));
+    ACF_TRY(acf_safetensors_need_text(of->f, member_name(full, of->k, key), &text));
     return acf_json_parse(from, text, strlen(text), JSON_MAX, out);
 }
 
 static bool has_part(const source *of, const char *key) {
     char full[NAME_MAX_BYTES];
-    return acf_st_text_find(of->f, member_name(full, of->k, key));
+    return acf_safetensors_text_find(of->f, member_name(full, of->k, key));
 }
 
 static acf_status read_config(const source *of, acf_options **out) {
@@ -324,11 +324,11 @@ static acf_status read_config(const source *of, acf_options **out) {
     acf_status status = ACF_OK;
     ACF_TRY_DONE(read_json(of, from, "config", &value));
     ACF_TRY_DONE(acf_config_create_old(&o));
-    ACF_TRY_DONE(acf_opts_from_json(o, from, value, ACF_FROM_FILE));
+    ACF_TRY_DONE(acf_options_from_json(o, from, value, ACF_FROM_FILE));
     *out = o;
 done:
     json_decref(value);
-    if (status) acf_opts_free(o);
+    if (status) acf_options_free(o);
     return status;
 }
 
@@ -375,13 +375,13 @@ static acf_status read_schema(const source *of, const acf_encoder *e, acf_schema
 }
 
 /* Rows to look up, where there are any; members share the first's. */
-static acf_status read_archive(const source *of, const acf_encoder *e, acf_archive **out) {
+static acf_status read_archive(const source *of, const acf_encoder *e, acf_donors **out) {
     char name[SOURCE_MAX];
-    acf_json_source from = part_of(of, ACF_ARCHIVE_KEY, name);
+    acf_json_source from = part_of(of, ACF_DONORS_KEY, name);
     json_t *value;
-    if (!has_part(of, ACF_ARCHIVE_KEY) || of->k) return ACF_OK;
-    ACF_TRY(read_json(of, from, ACF_ARCHIVE_KEY, &value));
-    acf_status status = acf_archive_from_file(from, value, of->f, of->path, e, out);
+    if (!has_part(of, ACF_DONORS_KEY) || of->k) return ACF_OK;
+    ACF_TRY(read_json(of, from, ACF_DONORS_KEY, &value));
+    acf_status status = acf_donors_from_file(from, value, of->f, of->path, e, out);
     json_decref(value);
     return status;
 }
@@ -400,17 +400,17 @@ static acf_status read_record(const source *of, acf_fit_record *out) {
 
 /* A file from before there was the option says by its record whether the model was calibrated. */
 static acf_status complete_config(acf_model *m) {
-    const bool calibrated = m->record.widen != 0 || m->record.soften != 0;
-    return acf_opts_set_from(m->config, "calibrate", calibrated ? "true" : "false", ACF_FROM_PRESET);
+    const bool calibrated = m->record.scale_factor != 0 || m->record.temperature != 0;
+    return acf_options_set_from(m->config, "calibrate", calibrated ? "true" : "false", ACF_FROM_PRESET);
 }
 
 static bool declared(const acf_model *m, const char *name) {
     char full[NAME_MAX_BYTES];
     int k = 0;
-    if (m->archive && strcmp(name, ACF_ARCHIVE_CODES) == 0) return true;
-    if (m->archive && m->archive->expect && (strcmp(name, ACF_ARCHIVE_EXPECT) == 0 || strcmp(name, ACF_ARCHIVE_EXPECTED) == 0)) return true;
+    if (m->donors && strcmp(name, ACF_DONORS_CODES) == 0) return true;
+    if (m->donors && m->donors->predictor && (strcmp(name, ACF_DONORS_PREDICTOR) == 0 || strcmp(name, ACF_DONORS_PREDICTED) == 0)) return true;
     for (; m; m = m->next, k++) {
-        const acf_params *ps = acf_fitted_params(m);
+        const acf_params *ps = acf_model_params(m);
         for (int i = 0; i < ps->n; i++)
             if (strcmp(member_name(full, k, ps->list[i]->name), name) == 0) return true;
         for (int i = 0; m->draws && i < ACF_GMM_DRAWS_TENSORS; i++)
@@ -421,20 +421,20 @@ static bool declared(const acf_model *m, const char *name) {
 
 /* Is every declared parameter of every member in the file with its shape, and none besides? Asked before there is memory for values: a small
  * file whose config describes a huge network is refused here. */
-static acf_status compare(const acf_st *f, const char *path, const acf_model *m) {
-    const acf_st_tensor *t;
+static acf_status compare(const acf_safetensors *f, const char *path, const acf_model *m) {
+    const acf_safetensors_tensor *t;
     char name[ACF_EXCERPT_MAX], full[NAME_MAX_BYTES];
-    int64_t n = archive_tensors(m->archive);
+    int64_t n = archive_tensors(m->donors);
     int k = 0;
     for (const acf_model *one = m; one; one = one->next, k++) {
-        const acf_params *ps = acf_fitted_params(one);
-        for (int i = 0; i < ps->n; i++) ACF_TRY(acf_st_need(f, member_name(full, k, ps->list[i]->name), ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
+        const acf_params *ps = acf_model_params(one);
+        for (int i = 0; i < ps->n; i++) ACF_TRY(acf_safetensors_need(f, member_name(full, k, ps->list[i]->name), ps->list[i]->t.ndim, ps->list[i]->t.dim, &t));
         n += ps->n + draws_tensors(one);
     }
-    for (int64_t i = 0; acf_st_count(f) != n && i < acf_st_count(f); i++)
-        if (!declared(m, acf_st_at(f, i)->name))
+    for (int64_t i = 0; acf_safetensors_count(f) != n && i < acf_safetensors_count(f); i++)
+        if (!declared(m, acf_safetensors_at(f, i)->name))
             return acf_fail(ACF_EMODEL, "%s: tensor '%s' is no part of the network that its config describes", path,
-                            acf_text_excerpt(name, acf_st_at(f, i)->name));
+                            acf_text_excerpt(name, acf_safetensors_at(f, i)->name));
     return ACF_OK;
 }
 
@@ -446,7 +446,7 @@ static acf_status read_values(const source *of, acf_params *ps) {
     if (!values) return ACF_EMEMORY;
     for (int i = 0; i < ps->n; i++) {
         const acf_param *p = ps->list[i];
-        ACF_TRY_DONE(acf_st_reals(of->f, member_name(full, of->k, p->name), p->t.ndim, p->t.dim, values + p->offset));
+        ACF_TRY_DONE(acf_safetensors_reals(of->f, member_name(full, of->k, p->name), p->t.ndim, p->t.dim, values + p->offset));
         for (int64_t k = 0; k < acf_tensor_count(&p->t); k++)
             if (!isfinite(values[p->offset + k])) {
                 status = acf_fail(ACF_EMODEL, "%s: tensor '%s' is %g at element %lld; expected a finite number", of->path, full,
@@ -467,13 +467,13 @@ static acf_status read_table(acf_device *dev, const source *of, acf_options *con
     acf_model *m;
     acf_status status = read_encoder(of, &encoder);
     if (status) {
-        acf_opts_free(config);
+        acf_options_free(config);
         return status;
     }
     ACF_TRY(assemble(dev, config, encoder, &m));
     status = read_schema(of, m->encoder, &m->schema);
-    if (!status) status = read_archive(of, m->encoder, &m->archive);
-    if (status) acf_fitted_free(m);
+    if (!status) status = read_archive(of, m->encoder, &m->donors);
+    if (status) acf_model_free(m);
     else *out = m;
     return status;
 }
@@ -487,11 +487,11 @@ static acf_status read_images(acf_device *dev, const source *of, acf_options *co
     json_t *value;
     acf_status status = read_json(of, from, "image", &value);
     if (!status) {
-        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-map"), shape, &seen, &map);
+        status = acf_image_model_from_json(from, value, (acf_image_map_kind)acf_options_choice(config, "image-dequantise"), shape, &seen, &map);
         json_decref(value);
     }
     if (status) {
-        acf_opts_free(config);
+        acf_options_free(config);
         return status;
     }
     ACF_TRY(acf_image_model_assemble(dev, config, shape, map, out));
@@ -505,10 +505,10 @@ static acf_status read_draws(const source *of, acf_model *m) {
     const char *name[ACF_GMM_DRAWS_TENSORS];
     int64_t reals;
     const int32_t *column, *value;
-    if (m->image || !acf_net_anchor_size(m->net) || acf_net_anchor_rank(m->net)) return ACF_OK;
+    if (m->image || !acf_net_gmm_size(m->net) || acf_net_factors(m->net)) return ACF_OK;
     acf_net_reals(m->net, &reals);
     for (int i = 0; i < ACF_GMM_DRAWS_TENSORS; i++) name[i] = member_name(full[i], of->k, acf_gmm_draws_name[i]);
-    return acf_gmm_draws_read(m->dev, of->f, of->path, name, acf_net_anchor_size(m->net), reals + acf_net_indicators(m->net, &column, &value), &m->draws);
+    return acf_gmm_draws_read(m->dev, of->f, of->path, name, acf_net_gmm_size(m->net), reals + acf_net_indicators(m->net, &column, &value), &m->draws);
 }
 
 /* One member, without its weights. */
@@ -523,7 +523,7 @@ static acf_status read_member(acf_device *dev, const source *of, bool image, acf
     status = read_record(of, &m->record);
     if (!status) status = complete_config(m);
     if (!status) status = read_draws(of, m);
-    if (status) acf_fitted_free(m);
+    if (status) acf_model_free(m);
     else *out = m;
     return status;
 }
@@ -542,16 +542,16 @@ static acf_status check_columns(const source *of, const acf_encoder *first, cons
 
 /* A model of images never has one. */
 static acf_status refuse_archive(const source *of) {
-    if (!has_part(of, ACF_ARCHIVE_KEY)) return ACF_OK;
-    return acf_fail(ACF_EMODEL, "%s: it has an '" ACF_ARCHIVE_KEY "' of rows; expected nothing of that in a model of images", of->path);
+    if (!has_part(of, ACF_DONORS_KEY)) return ACF_OK;
+    return acf_fail(ACF_EMODEL, "%s: it has an '" ACF_DONORS_KEY "' of rows; expected nothing of that in a model of images", of->path);
 }
 
 /* How many members the file says it has; 1 where it says nothing. */
 static acf_status count_members(const source *of, bool image, int *out) {
-    const char *text = acf_st_text_find(of->f, MEMBERS_KEY);
+    const char *text = acf_safetensors_text_find(of->f, MEMBERS_KEY);
     char shown[ACF_EXCERPT_MAX];
     int64_t n = 1;
-    if (text && (image || !acf_text_to_int(text, &n) || n < 2 || n > ACF_MEMBERS_MAX))
+    if (text && (image || !acf_text_to_int(text, &n) || n < 2 || n > ACF_ENSEMBLE_MAX))
         return acf_fail(ACF_EMODEL, "%s: '" MEMBERS_KEY "' is '%s'; expected %s", of->path, acf_text_excerpt(shown, text),
                         image ? "nothing in a model of images" : "a number from 2 to 16");
     *out = (int)n;
@@ -563,7 +563,7 @@ static acf_status read_others(acf_device *dev, source of, int n, acf_model *m) {
     for (of.k = 1; of.k < n; of.k++) {
         acf_model *member;
         ACF_TRY(read_member(dev, &of, false, &member));
-        acf_fitted_append(m, member);
+        acf_model_append(m, member);
         ACF_TRY(check_columns(&of, m->encoder, member->encoder));
     }
     return ACF_OK;
@@ -573,20 +573,20 @@ static acf_status read_weights(source of, acf_model *m) {
     ACF_TRY(compare(of.f, of.path, m));
     for (; m; m = m->next, of.k++) {
         ACF_TRY(m->image ? acf_image_net_build(m->image, 0, false) : acf_net_build(m->net, 0, false));
-        ACF_TRY(read_values(&of, acf_fitted_params(m)));
+        ACF_TRY(read_values(&of, acf_model_params(m)));
     }
     return ACF_OK;
 }
 
-static acf_status read_model(acf_device *dev, const acf_st *f, const char *path, acf_model **out) {
+static acf_status read_model(acf_device *dev, const acf_safetensors *f, const char *path, acf_model **out) {
     const source of = {f, path, 0};
     const char *kind;
     int64_t version;
     int members;
     acf_model *m = NULL;
-    ACF_TRY(acf_st_version(f, ACF_MODEL_FORMAT, &version));
+    ACF_TRY(acf_safetensors_version(f, ACF_MODEL_FORMAT, &version));
     ACF_TRY(acf_checksum_verify(f, path));
-    ACF_TRY(acf_st_need_text(f, "kind", &kind));
+    ACF_TRY(acf_safetensors_need_text(f, "kind", &kind));
     const bool image = strcmp(kind, "image") == 0;
     if (!image && strcmp(kind, "table") != 0)
         return acf_fail(ACF_EMODEL, "%s: it is a model of kind '%.32s'; expected 'table' or 'image'", path, kind);
@@ -595,15 +595,15 @@ static acf_status read_model(acf_device *dev, const acf_st *f, const char *path,
     ACF_TRY(read_member(dev, &of, image, &m));
     acf_status status = read_others(dev, of, members, m);
     if (!status) status = read_weights(of, m);
-    if (status) acf_fitted_free(m);
+    if (status) acf_model_free(m);
     else *out = m;
     return status;
 }
 
-acf_status acf_fitted_load(acf_device *dev, const char *path, acf_model **out) {
-    acf_st *f;
-    ACF_TRY(acf_st_open(path, &f));
+acf_status acf_model_read(acf_device *dev, const char *path, acf_model **out) {
+    acf_safetensors *f;
+    ACF_TRY(acf_safetensors_open(path, &f));
     acf_status status = read_model(dev, f, path, out);
-    acf_st_close(f);
+    acf_safetensors_close(f);
     return status;
 }

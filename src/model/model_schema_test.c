@@ -1,5 +1,5 @@
 /* Tests of schemas in model files: they come back, and one that does not belong to its model is refused. */
-#include "harness/frame_lab.h"
+#include "harness/table_file_lab.h"
 #include "model/config.h"
 #include "model/model.h"
 
@@ -15,10 +15,10 @@ static acf_model *make_model(acf_device *dev, const acf_table *t) {
     acf_encoder *e;
     acf_model *m;
     assert_int_equal(acf_config_create(&config), ACF_OK);
-    assert_int_equal(acf_opts_set(config, "flow", "linear"), ACF_OK);
+    assert_int_equal(acf_options_set_text(config, "flow", "linear"), ACF_OK);
     assert_int_equal(acf_encoder_fit(t, NULL, NULL, &e), ACF_OK);
-    assert_int_equal(acf_fitted_create(dev, config, e, 1, false, &m), ACF_OK);
-    assert_int_equal(acf_schema_copy(t->frame->schema, &m->schema), ACF_OK);
+    assert_int_equal(acf_model_make(dev, config, e, 1, false, &m), ACF_OK);
+    assert_int_equal(acf_schema_copy(t->file->schema, &m->schema), ACF_OK);
     return m;
 }
 
@@ -27,8 +27,8 @@ static const char *round_trip(acf_device *dev, const acf_model *m, acf_model **b
     static char sentence[ACF_SENTENCE_MAX];
     char path[] = "/tmp/acflow-model-XXXXXX";
     close(mkstemp(path));
-    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
-    acf_status status = acf_fitted_load(dev, path, back);
+    assert_int_equal(acf_model_write(m, path), ACF_OK);
+    acf_status status = acf_model_read(dev, path, back);
     unlink(path);
     if (status == ACF_OK) return NULL;
     assert_int_equal(status, ACF_EMODEL);
@@ -41,22 +41,22 @@ static void schemas_travel_with_the_model(void **state) {
     (void)state;
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
-    acf_table *t = acf_frame_lab_read(file, (const char *const[]){"types=id=id", "missing=never", NULL}, NULL);
+    acf_table *t = acf_table_file_lab_read(file, (const char *const[]){"types=id=id", "missing=never", NULL}, NULL);
     acf_model *m = make_model(dev, t), *back = NULL;
     assert_null(round_trip(dev, m, &back));
     assert_non_null(back->schema);
     assert_int_equal(back->schema->n, 4);
     assert_int_equal(back->schema->D, 2);
-    assert_true(acf_markers_has(&back->schema->markers, "never", 5));
+    assert_true(acf_na_strings_has(&back->schema->na_strings, "never", 5));
     assert_string_equal(back->schema->column[2].levels.entry[1].text, "M");
-    acf_fitted_free(back);
+    acf_model_free(back);
     acf_schema_free(m->schema); /* a model of a matrix has none */
     m->schema = NULL;
     assert_null(round_trip(dev, m, &back));
     assert_null(back->schema);
-    acf_fitted_free(back);
-    acf_fitted_free(m);
-    acf_tab_free(t);
+    acf_model_free(back);
+    acf_model_free(m);
+    acf_table_free(t);
     acf_device_close(dev);
 }
 
@@ -69,17 +69,17 @@ static void a_schema_of_other_columns_is_refused(void **state) {
     };
     acf_device *dev;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
-    acf_table *t = acf_frame_lab_read(file, (const char *const[]){"types=id=id", NULL}, NULL);
+    acf_table *t = acf_table_file_lab_read(file, (const char *const[]){"types=id=id", NULL}, NULL);
     acf_model *m = make_model(dev, t), *back = NULL;
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
-        acf_table *wrong = acf_frame_lab_read(other[i][0], (const char *const[]){"types=id=id", NULL}, NULL);
+        acf_table *wrong = acf_table_file_lab_read(other[i][0], (const char *const[]){"types=id=id", NULL}, NULL);
         acf_schema_free(m->schema);
-        assert_int_equal(acf_schema_copy(wrong->frame->schema, &m->schema), ACF_OK);
+        assert_int_equal(acf_schema_copy(wrong->file->schema, &m->schema), ACF_OK);
         assert_string_equal(round_trip(dev, m, &back), other[i][1]);
-        acf_tab_free(wrong);
+        acf_table_free(wrong);
     }
-    acf_fitted_free(m);
-    acf_tab_free(t);
+    acf_model_free(m);
+    acf_table_free(t);
     acf_device_close(dev);
 }
 

@@ -1,10 +1,10 @@
 /* Model files: what is saved is what is loaded, and files that are not models are refused with a sentence. */
 #include "model/model.h"
 
-#include "harness/fitted_lab.h"
+#include "harness/model_file_lab.h"
 #include "harness/lab.h"
 #include "model/config.h"
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,13 +36,13 @@ static acf_table *some_table(void) {
     for (int i = 0; i < ROWS * COLS; i++) x[i] = i % 7 == 3 ? (double)NAN : acf_lab_random(1, i, -50, 50) * (i % COLS + 1);
     for (int i = 0; i < ROWS * COLS; i += COLS) x[i] = i % 3 ? nearbyint(x[i]) : 0; /* NaN stays; a third are zeros */
     acf_table *t;
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, COLS, column, &t), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, COLS, column, &t), ACF_OK);
     return t;
 }
 
 static acf_model *some_model(acf_device *dev, const acf_table *table, const char *likelihood) {
     acf_model *m = acf_lab_fitted(dev, table, likelihood, &(acf_encoding){true, true}, 3, 0);
-    assert_true(m->encoder->warp[0].n > 0 && m->encoder->resolution[0].every == 1);
+    assert_true(m->encoder->normal_scores[0].n > 0 && m->encoder->resolution[0].every == 1);
     m->record = (acf_fit_record){.known = true, .end = ACF_END_PATIENCE, .rows = ROWS, .held = 9, .steps = 77, .epochs = 5,
                                  .skipped = 2, .left_out = 3, .valid = 0.1, .valid_step = 50, .refit = ACF_REFIT_DIVERGED, .filled = true, .seconds = 1.25};
     return m;
@@ -70,8 +70,8 @@ static void check_round_trip(const char *likelihood) {
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
     acf_model *m = some_model(dev, table, likelihood), *again;
-    if (acf_fitted_save(m, path)) fail_msg("%s", acf_error());
-    if (acf_fitted_load(dev, path, &again)) fail_msg("%s", acf_error());
+    if (acf_model_write(m, path)) fail_msg("%s", acf_error());
+    if (acf_model_read(dev, path, &again)) fail_msg("%s", acf_error());
     acf_real first[ROWS], second[ROWS];
     scores(dev, m, table, first);
     scores(dev, again, table, second);
@@ -83,25 +83,25 @@ static void check_round_trip(const char *likelihood) {
                 b->epochs == a->epochs && b->skipped == a->skipped && b->left_out == a->left_out && b->valid == a->valid && b->valid_step == a->valid_step &&
                 b->refit == a->refit && b->filled && b->seconds == a->seconds);
     /* Saving what was loaded gives the same bytes. */
-    assert_int_equal(acf_fitted_save(again, other), ACF_OK);
+    assert_int_equal(acf_model_write(again, other), ACF_OK);
     char command[160];
     snprintf(command, sizeof command, "cmp -s '%s' '%s'", path, other);
     assert_int_equal(system(command), 0);
-    acf_fitted_free(m);
-    acf_fitted_free(again);
-    acf_tab_free(table);
+    acf_model_free(m);
+    acf_model_free(again);
+    acf_table_free(table);
     acf_device_close(dev);
 }
 
 static void comes_back_bit_for_bit(void **state) {
     (void)state;
-    check_round_trip("ar");
+    check_round_trip("gru");
     check_round_trip("gaussian");
-    check_round_trip("set");
+    check_round_trip("sets");
 }
 
 /* Puts the text of a metadata key in place of what there is. */
-static void replace_text(acf_st_text *text, int64_t n, const char *key, const char *value) {
+static void replace_text(acf_safetensors_text *text, int64_t n, const char *key, const char *value) {
     for (int64_t i = 0; i < n; i++)
         if (strcmp(text[i].key, key) == 0) text[i].value = value;
 }
@@ -110,29 +110,29 @@ static void replace_text(acf_st_text *text, int64_t n, const char *key, const ch
 static void reads_the_first_version(void **state) {
     (void)state;
     acf_device *dev;
-    acf_st *good;
-    acf_st_tensor list[128];
-    acf_st_text text[16];
+    acf_safetensors *good;
+    acf_safetensors_tensor list[128];
+    acf_safetensors_text text[16];
     acf_real first[ROWS], second[ROWS];
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_model(dev, table, "ar"), *old;
+    acf_model *m = some_model(dev, table, "gru"), *old;
     acf_encoder *plain;
-    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
-    assert_int_equal(acf_st_open(path, &good), ACF_OK);
-    int64_t n = acf_st_count(good), texts = acf_st_text_count(good);
-    for (int64_t i = 0; i < n; i++) list[i] = *acf_st_at(good, i);
-    for (int64_t i = 0; i < texts; i++) text[i] = *acf_st_text_at(good, i);
+    assert_int_equal(acf_model_write(m, path), ACF_OK);
+    assert_int_equal(acf_safetensors_open(path, &good), ACF_OK);
+    int64_t n = acf_safetensors_count(good), texts = acf_safetensors_text_count(good);
+    for (int64_t i = 0; i < n; i++) list[i] = *acf_safetensors_at(good, i);
+    for (int64_t i = 0; i < texts; i++) text[i] = *acf_safetensors_text_at(good, i);
     for (int64_t i = 0; i < texts; i++) /* the checksum is of another content now */
         if (strcmp(text[i].key, "checksum") == 0) text[i] = text[--texts];
     replace_text(text, texts, "format_version", "1");
-    replace_text(text, texts, "config", "{\"anchor\": 8, \"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, \"likelihood-units\": 7, \"components\": 3}");
+    replace_text(text, texts, "config", "{\"gmm\": 8, \"likelihood\": \"ar\", \"mlp-width\": 6, \"coupling-units\": 5, \"likelihood-units\": 7, \"components\": 3}");
     replace_text(text, texts, "encoder",
                  "{\"columns\": [{\"kind\": \"real\", \"mean\": 1, \"scale\": 20, \"observed\": 25},"
                  " {\"kind\": \"real\", \"mean\": 2, \"scale\": 50, \"observed\": 25}, {\"kind\": \"real\", \"mean\": 3, \"scale\": 70,"
                  " \"observed\": 25}, {\"kind\": \"real\", \"mean\": -4, \"scale\": 99, \"observed\": 25}]}");
-    if (acf_st_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
-    if (acf_fitted_load(dev, other, &old)) fail_msg("%s", acf_error());
+    if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
+    if (acf_model_read(dev, other, &old)) fail_msg("%s", acf_error());
     assert_int_equal(acf_options_choice(old->config, "encode"), 0);
     assert_false(acf_options_bool(old->config, "dequantise"));
     assert_int_equal(acf_encoder_create(table->column, COLS, &plain), ACF_OK);
@@ -145,9 +145,9 @@ static void reads_the_first_version(void **state) {
     assert_memory_equal(first, second, sizeof first);
     assert_true(acf_decode(old->encoder, 0, ACF_R(99.0)) == 1981); /* no range, no step */
     acf_encoder_free(shaped);
-    acf_st_close(good);
-    acf_fitted_free(m), acf_fitted_free(old);
-    acf_tab_free(table);
+    acf_safetensors_close(good);
+    acf_model_free(m), acf_model_free(old);
+    acf_table_free(table);
     acf_device_close(dev);
 }
 
@@ -158,20 +158,20 @@ typedef struct change {
     const char *says; /* part of the sentence */
 } change;
 
-static void write_changed(const acf_st *good, const change *c) {
-    acf_st_tensor list[128];
-    acf_st_text text[24];
+static void write_changed(const acf_safetensors *good, const change *c) {
+    acf_safetensors_tensor list[128];
+    acf_safetensors_text text[24];
     int64_t n = 0, texts = 0;
     static acf_real bad[4096];
-    for (int64_t i = 0; i < acf_st_count(good); i++) list[n++] = *acf_st_at(good, i);
+    for (int64_t i = 0; i < acf_safetensors_count(good); i++) list[n++] = *acf_safetensors_at(good, i);
     if (c->drop_tensor) n--;
     if (c->nan) {
         memcpy(bad, list[0].data, list[0].bytes);
         bad[0] = (acf_real)NAN;
         list[0].data = bad;
     }
-    for (int64_t i = 0; i < acf_st_text_count(good); i++) {
-        text[texts] = *acf_st_text_at(good, i);
+    for (int64_t i = 0; i < acf_safetensors_text_count(good); i++) {
+        text[texts] = *acf_safetensors_text_at(good, i);
         if (strcmp(text[texts].key, "checksum") == 0 && (!c->key || strcmp(c->key, "checksum") != 0)) continue; /* it would speak first */
         if (c->key && strcmp(text[texts].key, c->key) == 0) {
             if (!c->value) continue;
@@ -179,16 +179,16 @@ static void write_changed(const acf_st *good, const change *c) {
         }
         texts++;
     }
-    if (acf_st_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
+    if (acf_safetensors_write(other, list, n, text, texts)) fail_msg("%s", acf_error());
 }
 
 /* Each change makes a file that is refused by a sentence with its name and what is wrong; nothing is left of it. */
-static void refuse_all(acf_device *dev, const acf_st *good, const change *c, size_t n) {
+static void refuse_all(acf_device *dev, const acf_safetensors *good, const change *c, size_t n) {
     for (size_t i = 0; i < n; i++) {
         acf_model *none = NULL;
         write_changed(good, &c[i]);
         int64_t live = acf_alloc_live();
-        assert_int_equal(acf_fitted_load(dev, other, &none), ACF_EMODEL);
+        assert_int_equal(acf_model_read(dev, other, &none), ACF_EMODEL);
         if (!strstr(acf_error(), other) || !strstr(acf_error(), c[i].says))
             fail_msg("change %d: expected the file and '%s' in: %s", (int)i, c[i].says, acf_error());
         assert_null(none);
@@ -224,26 +224,26 @@ static void refuses_what_is_not_a_model(void **state) {
         {.nan = true, .says = "finite"},
     };
     acf_device *dev;
-    acf_st *good;
+    acf_safetensors *good;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
-    acf_model *m = some_model(dev, table, "ar"), *none = NULL;
-    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
-    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    acf_model *m = some_model(dev, table, "gru"), *none = NULL;
+    assert_int_equal(acf_model_write(m, path), ACF_OK);
+    assert_int_equal(acf_safetensors_open(path, &good), ACF_OK);
     refuse_all(dev, good, changes, sizeof changes / sizeof changes[0]);
-    assert_int_equal(acf_fitted_load(dev, "/tmp/there-is-no-such-model", &none), ACF_EIO);
-    acf_st_close(good);
-    acf_fitted_free(m);
-    acf_tab_free(table);
+    assert_int_equal(acf_model_read(dev, "/tmp/there-is-no-such-model", &none), ACF_EIO);
+    acf_safetensors_close(good);
+    acf_model_free(m);
+    acf_table_free(table);
     acf_device_close(dev);
 }
 
 /* A model of three: other networks, weights and options behind the first. */
 static acf_model *some_members(acf_device *dev, const acf_table *table) {
-    acf_model *m = some_model(dev, table, "ar");
-    acf_fitted_append(m, some_model(dev, table, "set"));
-    acf_fitted_append(m, some_model(dev, table, "gaussian"));
-    acf_opts_set(m->next->config, "seed", "77");
+    acf_model *m = some_model(dev, table, "gru");
+    acf_model_append(m, some_model(dev, table, "sets"));
+    acf_model_append(m, some_model(dev, table, "gaussian"));
+    acf_options_set_text(m->next->config, "seed", "77");
     m->next->record.steps = 78, m->next->next->record.known = false;
     return m;
 }
@@ -255,9 +255,9 @@ static void members_come_back(void **state) {
     acf_table *table = some_table();
     acf_model *m = some_members(dev, table), *again = NULL;
     acf_real first[ROWS], second[ROWS];
-    acf_st *f;
-    if (acf_fitted_save(m, path) || acf_fitted_load(dev, path, &again) || acf_fitted_save(again, other)) fail_msg("%s", acf_error());
-    assert_int_equal(acf_fitted_members(again), 3);
+    acf_safetensors *f;
+    if (acf_model_write(m, path) || acf_model_read(dev, path, &again) || acf_model_write(again, other)) fail_msg("%s", acf_error());
+    assert_int_equal(acf_model_members(again), 3);
     for (const acf_model *a = m, *b = again; a; a = a->next, b = b->next) {
         scores(dev, a, table, first);
         scores(dev, b, table, second);
@@ -269,18 +269,18 @@ static void members_come_back(void **state) {
     snprintf(command, sizeof command, "cmp -s '%s' '%s'", path, other);
     assert_int_equal(system(command), 0);
     /* What an older acflow must not misread has the newer version; a model of one is what it ever was. */
-    assert_int_equal(acf_st_open(path, &f), ACF_OK);
-    assert_string_equal(acf_st_text_find(f, "format_version"), "3");
-    assert_string_equal(acf_st_text_find(f, "members"), "3");
-    acf_st_close(f);
-    acf_fitted_free(m->next), m->next = NULL;
-    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
-    assert_int_equal(acf_st_open(path, &f), ACF_OK);
-    assert_string_equal(acf_st_text_find(f, "format_version"), "2");
-    assert_null(acf_st_text_find(f, "members"));
-    acf_st_close(f);
-    acf_fitted_free(m), acf_fitted_free(again);
-    acf_tab_free(table);
+    assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
+    assert_string_equal(acf_safetensors_text_find(f, "format_version"), "3");
+    assert_string_equal(acf_safetensors_text_find(f, "ensemble"), "3");
+    acf_safetensors_close(f);
+    acf_model_free(m->next), m->next = NULL;
+    assert_int_equal(acf_model_write(m, path), ACF_OK);
+    assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
+    assert_string_equal(acf_safetensors_text_find(f, "format_version"), "2");
+    assert_null(acf_safetensors_text_find(f, "ensemble"));
+    acf_safetensors_close(f);
+    acf_model_free(m), acf_model_free(again);
+    acf_table_free(table);
     acf_device_close(dev);
 }
 
@@ -288,13 +288,13 @@ static void members_come_back(void **state) {
 static void refuses_members_that_are_none(void **state) {
     (void)state;
     static const change changes[] = {
-        {"members", "1", .says = "'members' is '1'; expected a number from 2 to 16"},
-        {"members", "17", .says = "'members' is '17'"},
-        {"members", "two", .says = "'members' is 'two'"},
-        {"members", "99999999999999999999", .says = "'members' is '99999999999999999999'"},
-        {"members", "2", .says = "tensor 'member.2."},
-        {"members", NULL, .says = "tensor 'member.1."},
-        {"members", "4", .says = "member.3.config"},
+        {"ensemble", "1", .says = "'members' is '1'; expected a number from 2 to 16"},
+        {"ensemble", "17", .says = "'members' is '17'"},
+        {"ensemble", "two", .says = "'members' is 'two'"},
+        {"ensemble", "99999999999999999999", .says = "'members' is '99999999999999999999'"},
+        {"ensemble", "2", .says = "tensor 'member.2."},
+        {"ensemble", NULL, .says = "tensor 'member.1."},
+        {"ensemble", "4", .says = "member.3.config"},
         {"member.1.config", NULL, .says = "member.1.config"},
         {"member.2.config", "{\"likelihood\": \"best\"}", .says = "member.2.config"},
         {"member.1.encoder", "{\"columns\": [" COLUMN("age") "]}", .says = "member 1 has 1 columns, the first 4"},
@@ -304,17 +304,17 @@ static void refuses_members_that_are_none(void **state) {
         {.drop_tensor = true, .says = "tensor 'member.2."},
     };
     acf_device *dev;
-    acf_st *good;
+    acf_safetensors *good;
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
     acf_model *m = some_members(dev, table);
     m->next->next->record = m->record;
-    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
-    assert_int_equal(acf_st_open(path, &good), ACF_OK);
+    assert_int_equal(acf_model_write(m, path), ACF_OK);
+    assert_int_equal(acf_safetensors_open(path, &good), ACF_OK);
     refuse_all(dev, good, changes, sizeof changes / sizeof changes[0]);
-    acf_st_close(good);
-    acf_fitted_free(m);
-    acf_tab_free(table);
+    acf_safetensors_close(good);
+    acf_model_free(m);
+    acf_table_free(table);
     acf_device_close(dev);
 }
 
@@ -325,27 +325,27 @@ static void survives_without_memory(void **state) {
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
     acf_table *table = some_table();
     acf_model *m = some_members(dev, table), *again = NULL;
-    assert_int_equal(acf_fitted_save(m, path), ACF_OK);
+    assert_int_equal(acf_model_write(m, path), ACF_OK);
     int64_t live = acf_alloc_live();
     for (int n = 1; !again; n++) {
         acf_alloc_fail_at(n);
-        acf_status status = acf_fitted_load(dev, path, &again);
+        acf_status status = acf_model_read(dev, path, &again);
         acf_alloc_fail_at(0);
         if (status && status != ACF_EMEMORY) fail_msg("allocation %d: %s", n, acf_error());
         if (status) assert_int_equal(acf_alloc_live(), live);
     }
-    acf_fitted_free(again);
+    acf_model_free(again);
     bool done = false;
     for (int n = 1; !done; n++) {
         acf_alloc_fail_at(n);
-        acf_status status = acf_fitted_save(m, other);
+        acf_status status = acf_model_write(m, other);
         acf_alloc_fail_at(0);
         assert_true(status == ACF_OK || status == ACF_EMEMORY);
         assert_int_equal(acf_alloc_live(), live);
         done = status == ACF_OK;
     }
-    acf_fitted_free(m);
-    acf_tab_free(table);
+    acf_model_free(m);
+    acf_table_free(table);
     acf_device_close(dev);
 }
 

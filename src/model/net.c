@@ -27,9 +27,9 @@
 acf_params *acf_net_params(acf_net *net) { return net->ps; }
 bool acf_net_attends(const acf_net *net) { return net->attends; }
 int64_t acf_net_columns(const acf_net *net) { return net->D; }
-int64_t acf_net_anchor_size(const acf_net *net) { return net->anchor_size; }
-int64_t acf_net_anchor_rank(const acf_net *net) { return net->anchor_rank; }
-acf_param *const *acf_net_anchor(const acf_net *net) { return net->anchor; }
+int64_t acf_net_gmm_size(const acf_net *net) { return net->anchor_size; }
+int64_t acf_net_factors(const acf_net *net) { return net->anchor_rank; }
+acf_param *const *acf_net_gmm(const acf_net *net) { return net->gmm; }
 
 const int32_t *acf_net_reals(const acf_net *net, int64_t *n) {
     *n = net->real.D;
@@ -70,9 +70,9 @@ static bool deal(acf_net *net, const acf_column *column) {
 
 static acf_status declare_identity(acf_net *net, acf_part *p, const char *name, int64_t width) {
     if (!width) return ACF_OK;
-    p->identity = acf_param_add(net->ps, name, ACF_INIT_NORMAL, 1, 2, (int64_t[]){p->D, width});
-    if (!p->identity) return acf_error_status();
-    p->identity->decay = false; /* an identity, not a weight */
+    p->column_embedding = acf_param_add(net->ps, name, ACF_INIT_NORMAL, 1, 2, (int64_t[]){p->D, width});
+    if (!p->column_embedding) return acf_error_status();
+    p->column_embedding->decay = false; /* an identity, not a weight */
     return ACF_OK;
 }
 
@@ -85,7 +85,7 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
     return (acf_flow_sizes){
         .D = D,
         .context = context,
-        .identity = acf_options_int(o, "identity"),
+        .column_embedding = acf_options_int(o, "column-embedding"),
         .width = acf_options_int(o, "mlp-width"),
         .hidden = (int)acf_options_int(o, "mlp-layers"),
         .units = acf_options_int(o, "coupling-units"),
@@ -98,15 +98,15 @@ static acf_flow_sizes sizes_of(const acf_options *o, int64_t D, int64_t context)
 
 /* Indicators of all classes of a category but the first, categories with the fewest classes first, while `width` has room. */
 static acf_status choose_indicators(acf_net *net, int64_t width) {
-    const int64_t room = width - net->real.D, Dc = net->category.D;
-    if (room < 1 || !Dc) return ACF_OK;
+    const int64_t capacity = width - net->real.D, Dc = net->category.D;
+    if (capacity < 1 || !Dc) return ACF_OK;
     for (int i = 0; i < 3; i++) {
         int32_t **list = (int32_t **[]){&net->of, &net->at, &net->value}[i];
-        if (!(*list = acf_alloc((size_t)room * sizeof **list, "a list of classes"))) return ACF_EMEMORY;
+        if (!(*list = acf_alloc((size_t)capacity * sizeof **list, "a list of classes"))) return ACF_EMEMORY;
     }
-    for (int32_t classes = 2; classes <= room + 1; classes++)
+    for (int32_t classes = 2; classes <= capacity + 1; classes++)
         for (int64_t k = 0; k < Dc; k++) {
-            if (net->count[k] != classes || net->indicators + classes - 1 > room) continue;
+            if (net->count[k] != classes || net->indicators + classes - 1 > capacity) continue;
             for (int32_t c = 1; c < classes; c++, net->indicators++)
                 net->of[net->indicators] = (int32_t)k, net->at[net->indicators] = net->category.column[k], net->value[net->indicators] = c;
         }
@@ -117,17 +117,17 @@ static acf_status choose_indicators(acf_net *net, int64_t width) {
 static void declare_factors(acf_net *net, int64_t W, int64_t most) {
     const int64_t R = acf_max(1, acf_min(acf_min(most, ACF_FACTORS_MOST), acf_min(W - 1, (int64_t)sqrt(ANCHOR_WIDE / (double)W))));
     net->anchor_size = 1, net->anchor_rank = R;
-    net->anchor[0] = acf_param_add(net->ps, "anchor.weight", ACF_INIT_CONST, 0, 1, &R);
-    net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 1, &W);
-    net->anchor[2] = acf_param_add(net->ps, "anchor.load", ACF_INIT_CONST, 0, 2, (int64_t[]){W, R});
-    net->anchor[3] = acf_param_add(net->ps, "anchor.var", ACF_INIT_CONST, 1, 1, &W);
+    net->gmm[0] = acf_param_add(net->ps, "gmm.weight", ACF_INIT_CONST, 0, 1, &R);
+    net->gmm[1] = acf_param_add(net->ps, "gmm.mean", ACF_INIT_CONST, 0, 1, &W);
+    net->gmm[2] = acf_param_add(net->ps, "gmm.load", ACF_INIT_CONST, 0, 2, (int64_t[]){W, R});
+    net->gmm[3] = acf_param_add(net->ps, "gmm.var", ACF_INIT_CONST, 1, 1, &W);
 }
 
 static void declare_mixture(acf_net *net, int64_t W, int64_t K) {
     net->anchor_size = K;
-    net->anchor[0] = acf_param_add(net->ps, "anchor.weight", ACF_INIT_CONST, 1, 1, &K);
-    net->anchor[1] = acf_param_add(net->ps, "anchor.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, W});
-    net->anchor[2] = acf_param_add(net->ps, "anchor.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, W, W});
+    net->gmm[0] = acf_param_add(net->ps, "gmm.weight", ACF_INIT_CONST, 1, 1, &K);
+    net->gmm[1] = acf_param_add(net->ps, "gmm.mean", ACF_INIT_CONST, 0, 2, (int64_t[]){K, W});
+    net->gmm[2] = acf_param_add(net->ps, "gmm.cov", ACF_INIT_CONST, 0, 3, (int64_t[]){K, W, W});
 }
 
 static int64_t components_for(int64_t W) { return W > 1000 ? 0 : ANCHOR_WORK / acf_max(W * W * W / 3, 1); }
@@ -135,16 +135,16 @@ static int64_t components_for(int64_t W) { return W > 1000 ? 0 : ANCHOR_WORK / a
 /* As many components as the option says, or as the width allows: a table of 8 columns has room for all, one of 50 for one, and where
  * not even one fits there are factors, whose cost grows with the width alone: there is room for as many indicators as reals. */
 static acf_status declare_anchor(acf_net *net, const acf_options *o) {
-    const int64_t most = acf_options_int(o, "anchor"), factors = acf_options_int(o, "anchor-rank"), reals = net->real.D;
+    const int64_t most = acf_options_int(o, "gmm"), factors = acf_options_int(o, "factors"), reals = net->real.D;
     if (!most) return ACF_OK;
     const bool wide = factors && components_for(reals) < 1;
-    ACF_TRY(choose_indicators(net, acf_max(acf_options_int(o, "anchor-width"), wide ? 2 * reals : 0)));
+    ACF_TRY(choose_indicators(net, acf_max(acf_options_int(o, "gmm-indicators"), wide ? 2 * reals : 0)));
     const int64_t W = reals + net->indicators, K = acf_min(most, components_for(W));
     if (K >= 1) declare_mixture(net, W, K);
     else if (factors) declare_factors(net, W, factors);
     for (int i = 0; i < (net->anchor_rank ? 4 : net->anchor_size ? 3 : 0); i++) {
-        if (!net->anchor[i]) return acf_error_status();
-        net->anchor[i]->decay = false;
+        if (!net->gmm[i]) return acf_error_status();
+        net->gmm[i]->decay = false;
     }
     return ACF_OK;
 }
@@ -156,7 +156,7 @@ static acf_status fill_anchor(acf_net *net) {
     acf_real *cov = acf_alloc_zero((size_t)n * sizeof *cov, "covariances");
     if (!cov) return ACF_EMEMORY;
     for (int64_t i = 0; i < K * D; i++) cov[i * D + i % D] = 1;
-    acf_status status = acf_device_copy(net->dev, net->anchor[2]->t.data, cov, (size_t)n * sizeof *cov, ACF_TO_DEVICE);
+    acf_status status = acf_device_copy(net->dev, net->gmm[2]->t.data, cov, (size_t)n * sizeof *cov, ACF_TO_DEVICE);
     acf_release(cov);
     return status;
 }
@@ -167,7 +167,7 @@ static const acf_like_kind *likelihood(const acf_options *o) { return acf_like_k
 /* Categories follow the likelihood: a set, or else a GRU. */
 bool acf_net_recurrent(const acf_options *o) {
     const acf_like_kind *k = likelihood(o);
-    return (k && k != &acf_like_set) || strstr(acf_options_text(o, "flow"), acf_flow_rnn.name);
+    return (k && k != &acf_like_sets) || strstr(acf_options_text(o, "flow"), acf_flow_rnn.name);
 }
 
 /* Declares the part's reader; *context is widened by what it adds. */
@@ -184,7 +184,7 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
     ACF_TRY(declare_anchor(net, o));
     if (!net->attends || *flow) ACF_TRY(declare_reader(net, &net->real, "context", o, READER_SITE, &context));
     acf_flow_sizes size = sizes_of(o, net->real.D, context);
-    if (!net->attends || *flow) ACF_TRY(declare_identity(net, &net->real, "columns", size.identity));
+    if (!net->attends || *flow) ACF_TRY(declare_identity(net, &net->real, "columns", size.column_embedding));
     ACF_TRY(acf_chain_declare(&net->chain, net->ps, "flow", flow, &size));
     net->like = (acf_like){.kind = likelihood(o), .size = size, .apart = net->chain.n > 0 || net->anchor_size > 0};
     net->like.size.units = acf_options_int(o, "likelihood-units");
@@ -199,19 +199,19 @@ static acf_status declare_reals(acf_net *net, const acf_options *o, int64_t cont
 }
 
 static acf_status declare_categories(acf_net *net, const acf_options *o, int64_t context) {
-    int64_t identity = acf_options_int(o, "identity");
+    int64_t column_embedding = acf_options_int(o, "column-embedding");
     if (net->anchor_size && net->indicators) context += net->real.D + net->indicators;
     ACF_TRY(declare_reader(net, &net->category, "category-context", o, READER_SITE + ACF_MLP_LAYERS, &context));
-    ACF_TRY(declare_identity(net, &net->category, "category-columns", identity));
+    ACF_TRY(declare_identity(net, &net->category, "category-columns", column_embedding));
     const acf_categories_shape shape = {
         .classes = net->classes,
         .embedding = acf_options_int(o, "embedding"),
-        .identity = identity,
+        .column_embedding = column_embedding,
         .context = context,
         .units = acf_options_int(o, "likelihood-units"),
         .layers = (int)acf_options_int(o, "likelihood-layers"),
         .deep = acf_options_bool(o, "deep-context"),
-        .set = likelihood(o) == &acf_like_set,
+        .set = likelihood(o) == &acf_like_sets,
         .mask_at = 3 * net->real.D, /* see context() */
         .class_at = 3 * net->real.D + 2 * net->category.D,
     };

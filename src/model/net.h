@@ -3,7 +3,7 @@
  *     log p(x_u | x_o) = log p(x_u^c | x_o)                 categories, autoregressive           (like/categories.h)
  *                      + log p(z_u | x_o, x_u^c) + log|det|  reals, through the flow             (flow/flow.h, like/like.h)
  *
- * It works on batches in encoded units (data/batches.h): b marks what is given, m what is not missing, u = m·(1-b) is modelled.
+ * It works on batches in encoded units (table/batches.h): b marks what is given, m what is not missing, u = m·(1-b) is modelled.
  * Cells outside b and u are never read. A query changes only b and m, so one network answers them all:
  *
  *     conditional   b, m as given          joint      b = 0, m = 1
@@ -13,7 +13,7 @@
 #define ACF_MODEL_NET_H
 
 #include "base/options.h"
-#include "data/batches.h"
+#include "table/batches.h"
 #include "like/like.h"
 #include "model/gmm_draws.h"
 
@@ -37,21 +37,21 @@ acf_params *acf_net_params(acf_net *net);
 int64_t acf_net_columns(const acf_net *net);
 
 /* The real columns, and the anchor of their values (ops/mog.h): its room for components, 0 where the network has none, and its parameters
- * weight, mean and cov; or, where acf_net_anchor_rank is not 0, one Gaussian (ops/factors.h) with room for so many factors: weight, mean, load and
- * var. A new network has standard normal ones, which change nothing; train/anchor.h fits them. */
+ * weight, mean and cov; or, where acf_net_factors is not 0, one Gaussian (ops/factors.h) with room for so many factors: weight, mean, load and
+ * var. A new network has standard normal ones, which change nothing; train/gmm_fit.h fits them. */
 const int32_t *acf_net_reals(const acf_net *net, int64_t *n);
-int64_t acf_net_anchor_size(const acf_net *net);
-int64_t acf_net_anchor_rank(const acf_net *net);
-acf_param *const *acf_net_anchor(const acf_net *net);
+int64_t acf_net_gmm_size(const acf_net *net);
+int64_t acf_net_factors(const acf_net *net);
+acf_param *const *acf_net_gmm(const acf_net *net);
 /* The indicators that the anchor has besides the reals: n of them, each of a class `value` of a column of the table. */
 int64_t acf_net_indicators(const acf_net *net, const int32_t **column, const int32_t **value);
 
 /* After training, where held-out cells say that it is too sure (train/calibrate.h): the scales of all mixtures of reals times e^widen, logits of
  * classes times e^-soften. Only weights in `value` change, so densities stay normalised and all answers agree; 0 changes no bit. Is there something to widen,
  * to soften? Reals of the likelihood `gaussian` have no mixtures, and are left alone. Fails: ACF_EMEMORY, ACF_EDEVICE. */
-acf_status acf_net_temper(acf_net *net, double widen, double soften);
-bool acf_net_widens(const acf_net *net);
-bool acf_net_softens(const acf_net *net);
+acf_status acf_net_calibrate(acf_net *net, double scale_factor, double temperature);
+bool acf_net_widen_scale(const acf_net *net);
+bool acf_net_soften_classes(const acf_net *net);
 
 /* What a batch looks like to the network: made once per step, before any of the calls below. Lives on the tape. */
 typedef struct acf_view acf_view;
@@ -88,7 +88,7 @@ acf_status acf_net_guess(acf_tape *t, acf_view *v, acf_real *out);
 
 /* The same in two parts: the answer in device memory, all cells of the part's columns (d NULL: the best guess; members NULL where the table
  * has no such columns, and after a failure), and its modelled cells on the host, as the masks of this batch in host memory say. So the first can be
- * captured and replayed (tensor/replay.h); d->now then says which draw it is. The first lives on the tape. */
+ * captured and replayed (tensor/tape_graph.h); d->now then says which draw it is. The first lives on the tape. */
 typedef struct acf_answer {
     const acf_real *reals; /* (N, reals) */
     const int32_t *codes;  /* (N, categories) */
@@ -99,11 +99,11 @@ acf_status acf_net_fetch(acf_tape *t, const acf_net *net, acf_answer a, const ac
 /* For rows that model one column each, p(x_j | x_o): out (N,n; encoded) gets a stratified sample of n values where it is a real, and
  * its most probable class in the first place where it is a category; other rows are left alone. Every network is asked twice,
  * whatever n. Tape not recording. */
-acf_status acf_net_spread(acf_tape *t, acf_view *v, int n, acf_real *out);
+acf_status acf_net_cell_values(acf_tape *t, acf_view *v, int n, acf_real *out);
 
 /* And into drawn (N,n) the same by other parameters in the place of the fitted mixture: value i by set i modulo
  * `use`, from 1 to sets->n. The network itself is asked once for both. sets NULL: nothing is drawn. */
-acf_status acf_net_spread_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
+acf_status acf_net_cell_values_drawn(acf_tape *t, acf_view *v, int n, acf_real *out, const acf_gmm_draws *sets, int use,
                                 acf_real *drawn);
 
 /* For rows that model one column each: row i of out (N, acf_net_classes) gets p(class | x_o) of all classes where that column is a category, zeros

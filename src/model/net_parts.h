@@ -1,4 +1,4 @@
-/* The inside of a table model, for the two files that make one: net.c declares and builds it, net_ask.c asks it. */
+/* The inside of a table model, for the two files that make one: net.c declares and builds it, net_query.c asks it. */
 #ifndef ACF_MODEL_NET_PARTS_H
 #define ACF_MODEL_NET_PARTS_H
 
@@ -11,7 +11,7 @@
 typedef struct acf_part {
     int64_t D;
     int32_t *column; /* (D) their places in the table; owned */
-    acf_param *identity; /* (D,E), or NULL: the networks are not told the column */
+    acf_param *column_embedding; /* (D,E), or NULL: the networks are not told the column */
     acf_mlp reader;      /* of the conditioning vector; layers = 0: none */
 } acf_part;
 
@@ -24,7 +24,7 @@ struct acf_net {
     acf_classes classes;
     int64_t anchor_size; /* components; 0: none */
     int64_t anchor_rank; /* factors, of a wide table; 0: a mixture */
-    acf_param *anchor[4]; /* of the reals and the indicators: weight (K), mean (K,W), cov (K,W,W); or weight (R), mean (W), load (W,R), var (W) */
+    acf_param *gmm[4]; /* of the reals and the indicators: weight (K), mean (K,W), cov (K,W,W); or weight (R), mean (W), load (W,R), var (W) */
     int64_t indicators;
     int32_t *of, *at, *value; /* (indicators) the category, among the categories and in the table, and the class; owned */
     acf_chain chain;      /* behind it */

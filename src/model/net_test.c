@@ -4,7 +4,7 @@
 
 #include "harness/net_lab.h"
 #include "model/config.h"
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 #include "ops/arith.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ typedef acf_net_lab bench;
 
 /* A likelihood, and what is set otherwise than a test would. */
 typedef struct way {
-    const char *likelihood, *flow, *anchor; /* NULL: as the test, two components */
+    const char *likelihood, *flow, *gmm; /* NULL: as the test, two components */
 } way;
 
 /* Small networks, random weights away from the identity. */
@@ -26,7 +26,7 @@ static void open_columns(bench *b, const way *w, const char *flow, int64_t N, in
     char set_flow[256], set_likelihood[64], set_anchor[64];
     snprintf(set_flow, sizeof set_flow, "flow=%s", w->flow ? w->flow : flow);
     snprintf(set_likelihood, sizeof set_likelihood, "likelihood=%s", w->likelihood);
-    snprintf(set_anchor, sizeof set_anchor, "anchor=%s", w->anchor ? w->anchor : "2");
+    snprintf(set_anchor, sizeof set_anchor, "anchor=%s", w->gmm ? w->gmm : "2");
     acf_net_lab_open(b, (const char *[]){set_flow, set_likelihood, set_anchor, NULL}, N, D, column);
 }
 
@@ -35,11 +35,11 @@ static void close_bench(bench *b) { acf_net_lab_close(b); }
 static const acf_real *log_likelihoods(bench *b) { return acf_net_lab_logp(b, NULL, false); }
 
 /* What the tests below run through: the autoregressive likelihoods. */
-static const way ways[] = {{"ar", NULL, NULL}, {"set", NULL, NULL}, {"attention", NULL, NULL}, {"attention", "", NULL}, {"attention", "", "0"}};
+static const way ways[] = {{"gru", NULL, NULL}, {"sets", NULL, NULL}, {"attention", NULL, NULL}, {"attention", "", NULL}, {"attention", "", "0"}};
 enum { WAYS = sizeof ways / sizeof ways[0], FIRST_ORDERED = 2 };
 
 static void set(acf_options *o, const char *name, const char *value) {
-    if (acf_opts_set(o, name, value)) fail_msg("%s", acf_error());
+    if (acf_options_set_text(o, name, value)) fail_msg("%s", acf_error());
 }
 
 /* Three columns; mask says of each: 0 missing, 1 given, 2 modelled (at most two of them). The grid is even in t, x = sinh t: fine
@@ -222,8 +222,8 @@ static void check_density_of_draws(const way *w) {
     bench b;
     double mean[4], deviation[4], sum = 0, square = 0;
     open_columns(&b, w, "linear leaky", N, 4, mixed);
-    if (acf_net_anchor_size(b.net)) { /* z that are told from x */
-        acf_tensor *centre = &acf_net_anchor(b.net)[1]->t;
+    if (acf_net_gmm_size(b.net)) { /* z that are told from x */
+        acf_tensor *centre = &acf_net_gmm(b.net)[1]->t;
         for (int64_t i = 0; i < acf_tensor_count(centre); i++) centre->data[i] *= 8;
     }
     for (int64_t i = 0; i < N; i++)
@@ -242,9 +242,9 @@ static void check_density_of_draws(const way *w) {
         for (int j = 1; j < 4; j += 2) lq += normal_logp((double)draws[i * 4 + j], mean[j], deviation[j] / 2);
         sum += exp(lq - (double)lp[i]), square += exp(2 * (lq - (double)lp[i]));
     }
-    const double average = sum / N, error = sqrt((square / N - average * average) / N);
+    const double ema = sum / N, error = sqrt((square / N - ema * ema) / N);
     assert_true(error < 0.05);
-    if (fabs(average - 1) > 4 * error) fail_msg("%s: the mean of q/p over draws is %.3f ± %.3f", w->likelihood, average, error);
+    if (fabs(ema - 1) > 4 * error) fail_msg("%s: the mean of q/p over draws is %.3f ± %.3f", w->likelihood, ema, error);
     free(draws);
     close_bench(&b);
 }
@@ -337,7 +337,7 @@ static void presets_build(void **state) {
         assert_int_equal(acf_options_int(o, "components"), k == 0 ? 20 : 40);
         if (acf_net_create(dev, NULL, 3, o, 1, false, &net)) fail_msg("%s: %s", names[k], acf_error());
         acf_net_free(net);
-        acf_opts_free(o);
+        acf_options_free(o);
     }
     acf_device_close(dev);
 }
@@ -353,7 +353,7 @@ static void refuses_an_unknown_flow(void **state) {
     set(o, "flow", "linear leeky");
     assert_int_equal(acf_net_create(dev, NULL, 3, o, 1, true, &net), ACF_EUSAGE);
     assert_null(net);
-    acf_opts_free(o);
+    acf_options_free(o);
     acf_device_close(dev);
     assert_int_equal(acf_alloc_live(), live);
 }
@@ -371,20 +371,20 @@ static void make_peer_file(const char *path, int d, int layers) {
         acf_skip("agreement with the PyTorch model needs python3-torch and ../shared/peers");
 }
 
-static acf_real *peer_tensor(const acf_st *f, const char *name, int ndim, const int64_t *dim) {
+static acf_real *peer_tensor(const acf_safetensors *f, const char *name, int ndim, const int64_t *dim) {
     int64_t n = 1;
     for (int i = 0; i < ndim; i++) n *= dim[i];
     acf_real *x = calloc((size_t)n, sizeof *x);
     assert_non_null(x);
-    if (acf_st_reals(f, name, ndim, dim, x)) fail_msg("%s", acf_error());
+    if (acf_safetensors_reals(f, name, ndim, dim, x)) fail_msg("%s", acf_error());
     return x;
 }
 
-static void load_weights(acf_net *net, const acf_st *f) {
+static void load_weights(acf_net *net, const acf_safetensors *f) {
     acf_params *ps = acf_net_params(net);
     for (int k = 0; k < ps->n; k++) {
         acf_param *p = ps->list[k];
-        if (acf_st_reals(f, p->name, p->t.ndim, p->t.dim, p->t.data)) fail_msg("%s", acf_error());
+        if (acf_safetensors_reals(f, p->name, p->t.ndim, p->t.dim, p->t.data)) fail_msg("%s", acf_error());
     }
 }
 
@@ -393,10 +393,10 @@ static void compare_with_peer(int d, int layers, const char *flow) {
     char path[64];
     snprintf(path, sizeof path, "/tmp/acflow-peer-%d.safetensors", (int)getpid());
     make_peer_file(path, d, layers);
-    acf_st *f;
+    acf_safetensors *f;
     acf_options *o;
     bench b;
-    if (acf_st_open(path, &f)) fail_msg("%s", acf_error());
+    if (acf_safetensors_open(path, &f)) fail_msg("%s", acf_error());
     assert_int_equal(acf_config_create(&o), ACF_OK);
     set(o, "preset", "paper"), set(o, "flow", flow);
     set(o, "mlp-width", "12"), set(o, "coupling-units", "12"), set(o, "likelihood-units", "12");
@@ -421,9 +421,9 @@ static void compare_with_peer(int d, int layers, const char *flow) {
     for (int i = 0; i < ROWS * d; i++)
         if (m[i] > 0 && bb[i] == 0) acf_assert_close((double)x[i], (double)guess[i], 1e-4, "best guess against PyTorch");
     free(x), free(m), free(bb), free(logp), free(guess);
-    acf_st_close(f);
+    acf_safetensors_close(f);
     unlink(path);
-    acf_opts_free(o);
+    acf_options_free(o);
     close_bench(&b);
 }
 

@@ -23,10 +23,10 @@ static void add(looking *l, const char *text) {
  * -------------------------------------------------------------------------------------------------------- */
 
 static bool has_mixture(const acf_model *m) {
-    return acf_net_anchor_size(m->net) > 0 && acf_net_anchor_rank(m->net) == 0;
+    return acf_net_gmm_size(m->net) > 0 && acf_net_factors(m->net) == 0;
 }
-static bool has_factors(const acf_model *m) { return acf_net_anchor_rank(m->net) > 0; }
-static bool has_donors(const acf_model *m) { return m->archive; }
+static bool has_factors(const acf_model *m) { return acf_net_factors(m->net) > 0; }
+static bool has_donors(const acf_model *m) { return m->donors; }
 static bool always(const acf_model *m) { return m; }
 
 /* Where a file does not say how the model was trained, its options do. */
@@ -40,7 +40,7 @@ static bool is_refitted(const acf_model *m) {
 static bool is_calibrated(const acf_model *m) {
     bool any = false;
     for (; m; m = m->next)
-        any = any || (m->record.known ? m->record.widen != 0 || m->record.soften != 0
+        any = any || (m->record.known ? m->record.scale_factor != 0 || m->record.temperature != 0
                                       : acf_options_bool(m->config, "calibrate"));
     return any;
 }
@@ -52,15 +52,15 @@ static const struct {
 } additions[] = {
     {"encode", "normal scores", always},
     {"dequantise", "dequantisation", always},
-    {"anchor", "Gaussian mixture", has_mixture},
-    {"anchor-rank", "factor analysis", has_factors},
-    {"identity", "column embedding", always},
+    {"gmm", "Gaussian mixture", has_mixture},
+    {"factors", "factor analysis", has_factors},
+    {"column-embedding", "column embedding", always},
     {"context-width", "context network", always},
     {"deep-context", "context in every GRU layer", always},
-    {"recall", "donors", has_donors},
+    {"donors", "donors", has_donors},
     {"weight-decay", "weight decay", always},
     {"dropout", "dropout", always},
-    {"average", "exponential moving average of the weights", always},
+    {"ema", "exponential moving average of the weights", always},
     {"calibrate", "calibration on held-out cells", is_calibrated},
     {"refit", "refit", is_refitted},
 };
@@ -72,7 +72,7 @@ enum { ADDITIONS = sizeof additions / sizeof *additions };
 /* The paper's model, ACFlow+BG, with each weight that it tries; and members, which are counted. */
 static bool is_of_paper(const char *name, const char *value) {
     static const char *const weight[] = {"0", "0.1", "1", "10"};
-    if (acf_text_same_name(name, "members")) return true;
+    if (acf_text_same_name(name, "ensemble")) return true;
     for (int k = 0; k < 4 && acf_text_same_name(name, "guess-weight"); k++)
         if (strcmp(value, weight[k]) == 0) return true;
     return false;
@@ -96,13 +96,13 @@ static void add_with_values(looking *l, const char *name, const char *value, con
 
 static acf_status compare(looking *l, const acf_options *preset, difference tell) {
     const acf_options *own = l->m->config;
-    for (int i = 0; i < acf_opts_count(own); i++) {
+    for (int i = 0; i < acf_options_count(own); i++) {
         char value[VALUE_MAX], expected[VALUE_MAX];
-        const char *name = acf_opts_row(own, i)->name;
+        const char *name = acf_options_row(own, i)->name;
         acf_text v = acf_text_into(value, sizeof value), e = acf_text_into(expected, sizeof expected);
         if (acf_options_origin(preset, name) != ACF_FROM_PRESET) continue;
-        ACF_TRY(acf_opts_write(own, name, &v));
-        ACF_TRY(acf_opts_write(preset, name, &e));
+        ACF_TRY(acf_options_write(own, name, &v));
+        ACF_TRY(acf_options_write(preset, name, &e));
         if (strcmp(value, expected) != 0 && !is_of_paper(name, value)) tell(l, name, value, expected);
     }
     return ACF_OK;
@@ -113,19 +113,19 @@ static acf_status differences(looking *l, difference tell) {
     acf_options *preset;
     char word[32];
     acf_text name = acf_text_into(word, sizeof word);
-    ACF_TRY(acf_opts_write(l->m->config, "preset", &name));
+    ACF_TRY(acf_options_write(l->m->config, "preset", &name));
     ACF_TRY(acf_config_create(&preset));
-    acf_status status = acf_opts_set(preset, "preset", word);
+    acf_status status = acf_options_set_text(preset, "preset", word);
     if (!status) status = acf_config_finish(preset);
     if (!status) status = compare(l, preset, tell);
-    acf_opts_free(preset);
+    acf_options_free(preset);
     return status;
 }
 
 acf_status acf_paper_beyond(const acf_model *m, acf_text *out) {
     looking l = {m, out, false};
     char members[48];
-    const int n = acf_fitted_members(m);
+    const int n = acf_model_members(m);
     acf_text t = acf_text_into(members, sizeof members);
     if (m->image || !acf_config_follows_paper(m->config)) return ACF_OK;
     ACF_TRY(differences(&l, add_by_name));

@@ -6,7 +6,7 @@
 #include "ops/add_vector.h"
 #include "ops/arith.h"
 #include "ops/concat.h"
-#include "ops/paired.h"
+#include "ops/crelu.h"
 #include "ops/pool.h"
 #include "ops/squeeze.h"
 
@@ -75,7 +75,7 @@ static acf_tensor *deep(acf_tape *t, const acf_image_embed *e, int l, int way, a
 
 acf_tensor *acf_image_embed_run(acf_tape *t, const acf_image_embed *e, acf_tensor *given, acf_tensor *b) {
     acf_tensor *map[ACF_EMBED_LEVELS + 1];
-    map[0] = acf_resnet_run(t, &e->map, acf_concat(t, 2, (acf_tensor *[]){acf_paired(t, ACF_RELU, given), b}));
+    map[0] = acf_resnet_run(t, &e->map, acf_concat(t, 2, (acf_tensor *[]){acf_crelu(t, ACF_RELU, given), b}));
     for (int l = 0; l < e->levels; l++)
         map[l + 1] = deep(t, e, l + 1, ACF_EMBED_DOWN, acf_pool(t, ACF_POOL_MAX, acf_conv_layer_run(t, &e->down[l], map[l])));
     acf_tensor *see = deep(t, e, e->levels, ACF_EMBED_BACK, whole(t, e, map[e->levels]));

@@ -3,7 +3,7 @@
 
 #include "ops/arith.h"
 #include "ops/concat.h"
-#include "ops/paired.h"
+#include "ops/crelu.h"
 #include "ops/weight_norm.h"
 
 #include <stdio.h>
@@ -95,12 +95,12 @@ static acf_tensor *at_point(acf_tape *t, const stage *s, int layer, acf_tensor *
  * surroundings are taken from it. */
 static acf_tensor *look_around(acf_tape *t, const stage *s, int layer, int slot, acf_tensor *x, bool put, bool pair) {
     const acf_conv_layer *l = &s->n->layer[layer];
-    if (!s->canvas[slot]) return convolve(t, s, layer, pair ? acf_paired(t, ACF_ELU, x) : x, l->how);
+    if (!s->canvas[slot]) return convolve(t, s, layer, pair ? acf_crelu(t, ACF_ELU, x) : x, l->how);
     if (t->failure.status) return &t->empty;
     if (put) acf_paste(t, s->canvas[slot], x, s->at.top, s->at.left);
     const acf_region r = {s->at.top - l->how.top, s->at.left - l->how.left, s->at.height + l->v->t.dim[1] - 1, s->at.width + l->v->t.dim[2] - 1};
     x = acf_window(t, s->canvas[slot], r);
-    return convolve(t, s, layer, pair ? acf_paired(t, ACF_ELU, x) : x, (acf_conv){.act = l->how.act});
+    return convolve(t, s, layer, pair ? acf_crelu(t, ACF_ELU, x) : x, (acf_conv){.act = l->how.act});
 }
 
 /* A block; aux NULL: none. */
@@ -120,7 +120,7 @@ static tidings run_down(acf_tape *t, const stage *s, acf_tensor *image, acf_tens
     say.first = at_point(t, s, ACF_PIXEL_JOIN, v);
     for (int i = 0; i < s->n->shape.blocks; i++) {
         v = run_block(t, s, i, false, v, NULL, at_point(t, s, layer_of(i, ACF_PIXEL_VCOND), e));
-        say.aux[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HAUX), acf_paired(t, ACF_ELU, v));
+        say.aux[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HAUX), acf_crelu(t, ACF_ELU, v));
         say.cond[i] = at_point(t, s, layer_of(i, ACF_PIXEL_HCOND), e);
     }
     return say;

@@ -157,30 +157,30 @@ acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, doub
 
 /* ---- averaged weights -------------------------------------------------------------------------------------------- */
 
-void acf_average_cpu(const acf_device *dev, acf_real *average, const acf_real *value, int64_t n, double beta) {
+void acf_ema_cpu(const acf_device *dev, acf_real *ema, const acf_real *value, int64_t n, double beta) {
     const acf_real left = (acf_real)(1 - beta);
     ACF_PARALLEL(dev, n)
     for (int64_t c = 0; c < n; c += ACF_CHUNK) {
         int64_t end = acf_min(c + ACF_CHUNK, n);
         ACF_SIMD /* in this form an average that has arrived stays exactly there */
-        for (int64_t i = c; i < end; i++) average[i] += left * (value[i] - average[i]);
+        for (int64_t i = c; i < end; i++) ema[i] += left * (value[i] - ema[i]);
     }
 }
 
-acf_status acf_average_step(acf_params *ps, double beta) {
-    ACF_TRY(acf_params_trainable(ps, "average"));
-    if (!(beta >= 0 && beta <= 1)) return acf_fail(ACF_EUSAGE, "average: beta is %g; expected 0 to 1", beta);
-    if (ps->pace) return ps->dev->plugin->average(ps, beta);
-    acf_average_cpu(ps->dev, ps->average, ps->value, ps->total, beta);
+acf_status acf_ema_step(acf_params *ps, double beta) {
+    ACF_TRY(acf_params_trainable(ps, "ema"));
+    if (!(beta >= 0 && beta <= 1)) return acf_fail(ACF_EUSAGE, "ema: beta is %g; expected 0 to 1", beta);
+    if (ps->pace) return ps->dev->plugin->ema(ps, beta);
+    acf_ema_cpu(ps->dev, ps->ema, ps->value, ps->total, beta);
     return ACF_OK;
 }
 
 /* ---- on a GPU, without the host ------------------------------------------------------------------------------------- */
 
-acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double average) {
+acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double ema) {
     ACF_TRY(check_settings(ps, cfg));
     if (!ps->pace) return acf_fail(ACF_EUSAGE, "optimise: the parameters are on the CPU; expected a GPU");
-    if (!(average >= 0 && average < 1)) return acf_fail(ACF_EUSAGE, "average: beta is %g; expected 0 to 1", average);
-    ACF_TRY(ps->dev->plugin->norm(ps, cfg, max_norm, average));
+    if (!(ema >= 0 && ema < 1)) return acf_fail(ACF_EUSAGE, "ema: beta is %g; expected 0 to 1", ema);
+    ACF_TRY(ps->dev->plugin->norm(ps, cfg, max_norm, ema));
     return ps->dev->plugin->adam(ps);
 }

@@ -27,7 +27,7 @@ static __device__ acf_adam_constants constants_of(const acf_adam &cfg, const acf
 typedef struct due_step {
     bool is;
     acf_adam cfg;
-    double max_norm, average;
+    double max_norm, ema;
     acf_fault *fault;
 } due_step;
 
@@ -53,7 +53,7 @@ static __device__ void finish_norm(acf_pace *pace, double sum, const due_step &d
         return;
     }
     pace->constants = constants_of(due.cfg, pace, due.max_norm > 0 && norm > due.max_norm ? due.max_norm / norm : 1.0);
-    pace->left = due.average > 0 ? (acf_real)(1 - acf_average_beta(due.average, pace->step)) : 0;
+    pace->left = due.ema > 0 ? (acf_real)(1 - acf_ema_beta(due.ema, pace->step)) : 0;
     pace->step++;
 }
 
@@ -68,9 +68,9 @@ static __global__ void norm_of(acf_pace *pace, double *part, unsigned *ticket, c
     if (threadIdx.x == 0) finish_norm(pace, sum, due);
 }
 
-acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm, double average) {
+acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm, double ema) {
     const unsigned blocks = (unsigned)acf_min(acf_each_blocks(ps->total), NORM_BLOCKS);
-    const due_step due = {cfg != NULL, cfg ? *cfg : acf_adam{}, max_norm, average, acf_cuda_fault(ps->dev)};
+    const due_step due = {cfg != NULL, cfg ? *cfg : acf_adam{}, max_norm, ema, acf_cuda_fault(ps->dev)};
     norm_of<<<blocks, ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->pace, (double *)acf_cuda_scratch(ps->dev), acf_cuda_tickets(ps->dev),
                                                                  ps->grad, ps->total, due);
     return ACF_LAUNCHED("norm");
@@ -78,7 +78,7 @@ acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_n
 
 /* With pace->left, averaging in the same pass. An infinite second moment would stay, and stop its weight for ever. */
 static __global__ void adam_step(acf_real *__restrict__ value, acf_real *__restrict__ m, acf_real *__restrict__ v,
-                                 acf_real *__restrict__ average, const acf_real *__restrict__ grad, int64_t n, int64_t decayed,
+                                 acf_real *__restrict__ ema, const acf_real *__restrict__ grad, int64_t n, int64_t decayed,
                                  const acf_pace *__restrict__ pace) {
     if (!pace->finite) return;
     const acf_adam_constants c = pace->constants;
@@ -88,21 +88,21 @@ static __global__ void adam_step(acf_real *__restrict__ value, acf_real *__restr
         const acf_real second = fminf(c.beta2 * v[i] + c.left2 * g * g, FLT_MAX);
         const acf_real w = (i < decayed ? c.keep : 1) * value[i] - c.rate * first / (sqrtf(second) + c.floor);
         m[i] = first, v[i] = second, value[i] = w;
-        if (left > 0) average[i] += left * (w - average[i]);
+        if (left > 0) ema[i] += left * (w - ema[i]);
     }
 }
 
 acf_status acf_cuda_adam(acf_params *ps) {
-    adam_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->value, ps->m, ps->v, ps->average, ps->grad, ps->total,
+    adam_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->value, ps->m, ps->v, ps->ema, ps->grad, ps->total,
                                                                                        ps->decayed, ps->pace);
     return ACF_LAUNCHED("adam");
 }
 
-static __global__ void average_step(acf_real *__restrict__ average, const acf_real *__restrict__ value, acf_real left, int64_t n) {
-    ACF_EACH(i, n) average[i] += left * (value[i] - average[i]);
+static __global__ void average_step(acf_real *__restrict__ ema, const acf_real *__restrict__ value, acf_real left, int64_t n) {
+    ACF_EACH(i, n) ema[i] += left * (value[i] - ema[i]);
 }
 
 acf_status acf_cuda_average(acf_params *ps, double beta) {
-    average_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->average, ps->value, (acf_real)(1 - beta), ps->total);
-    return ACF_LAUNCHED("average");
+    average_step<<<acf_each_blocks(ps->total), ACF_THREADS, 0, acf_cuda_stream(ps->dev)>>>(ps->ema, ps->value, (acf_real)(1 - beta), ps->total);
+    return ACF_LAUNCHED("ema");
 }

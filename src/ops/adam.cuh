@@ -4,7 +4,7 @@
 
 #include "device/cuda.cuh"
 
-acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm, double average);
+acf_status acf_cuda_norm(const acf_params *ps, const acf_adam *cfg, double max_norm, double ema);
 acf_status acf_cuda_adam(acf_params *ps);
 acf_status acf_cuda_average(acf_params *ps, double beta);
 

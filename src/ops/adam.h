@@ -6,7 +6,7 @@
  *     ACF_TRY(acf_grad_norm(ps, &norm));
  *     ACF_TRY(acf_adam_step(ps, &(acf_adam){.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}, step,
  *                           acf_clip_factor(norm, 1.0)));
- *     ACF_TRY(acf_average_step(ps, 0.999));
+ *     ACF_TRY(acf_ema_step(ps, 0.999));
  *
  * On a set that was built for inference each of them is ACF_EUSAGE. Same bits for any thread count. The gaps of the slabs
  * stay zero: there g = m = v = w = 0, and so is every update.
@@ -37,7 +37,7 @@ double acf_clip_factor(double norm, double max_norm);
 acf_status acf_adam_step(acf_params *ps, const acf_adam *cfg, int64_t step, double scale);
 
 /* average = beta·average + (1-beta)·value, beta in [0,1]. Fails: ACF_EUSAGE. */
-acf_status acf_average_step(acf_params *ps, double beta);
+acf_status acf_ema_step(acf_params *ps, double beta);
 
 /* ---- on a GPU, without the host ------------------------------------------------------------------------------------- */
 
@@ -45,20 +45,20 @@ acf_status acf_average_step(acf_params *ps, double beta);
  * weights as they are, so initial ones never enter; later ones reach back about a tenth of the run so far, until that exceeds
  * the 1/(1-beta) updates asked for. (Correcting the bias by dividing, as Adam does, would weigh all early weights alike, and
  * those of a run's beginning are its worst.) */
-ACF_BOTH double acf_average_beta(double beta, int64_t update) {
+ACF_BOTH double acf_ema_beta(double beta, int64_t update) {
     const double early = (double)(update - 1) / (double)(update + 9);
     return beta < early ? beta : early;
 }
 
-/* Gradient norm, clipping to max_norm (<= 0: none), Adam and, with average > 0, averaging by acf_average_beta: enqueued, nothing is waited for.
+/* Gradient norm, clipping to max_norm (<= 0: none), Adam and, with average > 0, averaging by acf_ema_beta: enqueued, nothing is waited for.
  * Step size and number are ps->pace's, cfg->lr is not read. A step whose norm or loss is not finite, or in which a kernel met a matrix it
  * could not use, changes nothing. Fails: ACF_EUSAGE (not a GPU, a setting out of its range), ACF_EDEVICE. */
-acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double average);
+acf_status acf_optimise(acf_params *ps, const acf_adam *cfg, double max_norm, double ema);
 
 /* The kernels, on slabs of n elements. Bytes an element in float: 4, 28 and 12. */
 double acf_sum_squares_cpu(const acf_device *dev, const acf_real *x, int64_t n);
 void acf_adam_cpu(const acf_device *dev, acf_real *value, acf_real *m, acf_real *v, const acf_real *grad, int64_t n,
                   int64_t decayed, const acf_adam *cfg, int64_t step, double scale);
-void acf_average_cpu(const acf_device *dev, acf_real *average, const acf_real *value, int64_t n, double beta);
+void acf_ema_cpu(const acf_device *dev, acf_real *ema, const acf_real *value, int64_t n, double beta);
 
 #endif

@@ -60,9 +60,9 @@ static void follows_the_formulas(void **state) {
     bench b;
     open_bench(&b, 2, true);
     int64_t n = b.ps->total;
-    double *w = calloc((size_t)n, 8), *m = calloc((size_t)n, 8), *v = calloc((size_t)n, 8), *average = calloc((size_t)n, 8);
-    assert_true(w && m && v && average);
-    for (int64_t i = 0; i < n; i++) w[i] = average[i] = (double)b.ps->value[i];
+    double *w = calloc((size_t)n, 8), *m = calloc((size_t)n, 8), *v = calloc((size_t)n, 8), *ema = calloc((size_t)n, 8);
+    assert_true(w && m && v && ema);
+    for (int64_t i = 0; i < n; i++) w[i] = ema[i] = (double)b.ps->value[i];
     for (int step = 1; step <= 6; step++) {
         draw_gradient(b.ps, step);
         double sum = 0, norm;
@@ -72,7 +72,7 @@ static void follows_the_formulas(void **state) {
         double scale = acf_clip_factor(norm, 50);
         assert_true(scale < 1);
         assert_int_equal(acf_adam_step(b.ps, &cfg, step, scale), ACF_OK);
-        assert_int_equal(acf_average_step(b.ps, 0.8), ACF_OK);
+        assert_int_equal(acf_ema_step(b.ps, 0.8), ACF_OK);
         for (int64_t i = 0; i < n; i++) {
             double g = (double)b.ps->grad[i] * 50 / sqrt(sum);
             m[i] = cfg.beta1 * m[i] + (1 - cfg.beta1) * g;
@@ -80,15 +80,15 @@ static void follows_the_formulas(void **state) {
             double m_hat = m[i] / (1 - pow(cfg.beta1, step)), v_hat = v[i] / (1 - pow(cfg.beta2, step));
             if (i < b.ps->decayed) w[i] -= cfg.lr * cfg.decay * w[i];
             w[i] -= cfg.lr * m_hat / (sqrt(v_hat) + cfg.eps);
-            average[i] = 0.8 * average[i] + (1 - 0.8) * w[i];
+            ema[i] = 0.8 * ema[i] + (1 - 0.8) * w[i];
         }
     }
     double tol = sizeof(acf_real) == 8 ? 1e-13 : 5e-6;
     assert_true(largest_difference(b.ps->value, w, n) < tol);
     assert_true(largest_difference(b.ps->m, m, n) < tol);
     assert_true(largest_difference(b.ps->v, v, n) < tol);
-    assert_true(largest_difference(b.ps->average, average, n) < tol);
-    free(w), free(m), free(v), free(average);
+    assert_true(largest_difference(b.ps->ema, ema, n) < tol);
+    free(w), free(m), free(v), free(ema);
     close_bench(&b);
 }
 
@@ -130,11 +130,11 @@ static void gaps_stay_zero(void **state) {
     for (int step = 1; step <= 3; step++) {
         draw_gradient(b.ps, step);
         assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0.1}, step, 1), ACF_OK);
-        assert_int_equal(acf_average_step(b.ps, 0.5), ACF_OK);
+        assert_int_equal(acf_ema_step(b.ps, 0.5), ACF_OK);
     }
     for (int64_t i = 0; i < b.ps->total; i++)
         if (is_gap(b.ps, i)) {
-            assert_true(b.ps->value[i] == 0 && b.ps->m[i] == 0 && b.ps->v[i] == 0 && b.ps->average[i] == 0);
+            assert_true(b.ps->value[i] == 0 && b.ps->m[i] == 0 && b.ps->v[i] == 0 && b.ps->ema[i] == 0);
             gaps++;
         }
     assert_true(gaps > 0);
@@ -154,7 +154,7 @@ static void same_bits_on_any_number_of_threads(void **state) {
             draw_gradient(b.ps, step);
             assert_int_equal(acf_grad_norm(b.ps, &n), ACF_OK);
             assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0.1}, step, acf_clip_factor(n, 1)), ACF_OK);
-            assert_int_equal(acf_average_step(b.ps, 0.9), ACF_OK);
+            assert_int_equal(acf_ema_step(b.ps, 0.9), ACF_OK);
         }
         for (int k = 0; k < 50; k++) { /* of many lengths: one sum may agree by chance */
             double s = acf_sum_squares_cpu(b.dev, b.ps->grad, b.ps->total - k * 97);
@@ -166,11 +166,11 @@ static void same_bits_on_any_number_of_threads(void **state) {
             value = malloc(2 * bytes);
             assert_non_null(value);
             memcpy(value, b.ps->value, bytes);
-            memcpy(value + b.ps->total, b.ps->average, bytes);
+            memcpy(value + b.ps->total, b.ps->ema, bytes);
             norm = n;
         }
         assert_memory_equal(value, b.ps->value, bytes);
-        assert_memory_equal(value + b.ps->total, b.ps->average, bytes);
+        assert_memory_equal(value + b.ps->total, b.ps->ema, bytes);
         assert_true(n == norm);
         close_bench(&b);
     }
@@ -241,7 +241,7 @@ static void refuses_settings_out_of_range(void **state) {
     assert_int_equal(acf_adam_step(b.ps, &good, 0, 1), ACF_EUSAGE);
     assert_string_equal(acf_error(), "adam: step is 0; steps count from 1");
     assert_int_equal(acf_adam_step(b.ps, &good, 1, 1), ACF_OK);
-    assert_int_equal(acf_average_step(b.ps, 1.5), ACF_EUSAGE);
+    assert_int_equal(acf_ema_step(b.ps, 1.5), ACF_EUSAGE);
     close_bench(&b);
 }
 
@@ -256,7 +256,7 @@ static void an_empty_set_is_fine(void **state) {
     assert_int_equal(acf_grad_norm(b.ps, &norm), ACF_OK);
     assert_true(norm == 0);
     assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0}, 1, 1), ACF_OK);
-    assert_int_equal(acf_average_step(b.ps, 0.9), ACF_OK);
+    assert_int_equal(acf_ema_step(b.ps, 0.9), ACF_OK);
     close_bench(&b);
 }
 
@@ -271,7 +271,7 @@ static void refuses_a_set_for_inference(void **state) {
     assert_int_equal(acf_params_build(b.ps, 1, false), ACF_OK);
     assert_int_equal(acf_params_zero_grad(b.ps), ACF_EUSAGE);
     assert_int_equal(acf_grad_norm(b.ps, &norm), ACF_EUSAGE);
-    assert_int_equal(acf_average_step(b.ps, 0.9), ACF_EUSAGE);
+    assert_int_equal(acf_ema_step(b.ps, 0.9), ACF_EUSAGE);
     assert_int_equal(acf_adam_step(b.ps, &(acf_adam){0.1, 0.9, 0.999, 1e-8, 0}, 1, 1), ACF_EUSAGE);
     assert_string_equal(acf_error(), "adam: the parameters have no gradients; expected a set that was built for training");
     close_bench(&b);
@@ -304,13 +304,13 @@ static void a_device_takes_the_same_steps(void **state) {
             put(&there, &here);
             assert_int_equal(acf_grad_norm(here.ps, &norm), ACF_OK);
             assert_int_equal(acf_adam_step(here.ps, &cfg, step, acf_clip_factor(norm, 0.5)), ACF_OK);
-            const double beta = acf_average_beta(0.9, step);
-            assert_int_equal(acf_average_step(here.ps, beta), ACF_OK);
+            const double beta = acf_ema_beta(0.9, step);
+            assert_int_equal(acf_ema_step(here.ps, beta), ACF_OK);
             if (way == 0) {
                 assert_int_equal(acf_grad_norm(there.ps, &again), ACF_OK);
                 acf_assert_close(again, norm, 1e-12, "norm");
                 assert_int_equal(acf_adam_step(there.ps, &cfg, step, acf_clip_factor(again, 0.5)), ACF_OK);
-                assert_int_equal(acf_average_step(there.ps, beta), ACF_OK);
+                assert_int_equal(acf_ema_step(there.ps, beta), ACF_OK);
             } else {
                 const acf_pace now = {.lr = cfg.lr, .step = step};
                 assert_int_equal(acf_device_copy(there.dev, there.ps->pace, &now, sizeof now, ACF_TO_DEVICE), ACF_OK);
@@ -321,7 +321,7 @@ static void a_device_takes_the_same_steps(void **state) {
         same_slab(&there, there.ps->value, here.ps->value, n, "value");
         same_slab(&there, there.ps->m, here.ps->m, n, "first moment");
         same_slab(&there, there.ps->v, here.ps->v, n, "second moment");
-        same_slab(&there, there.ps->average, here.ps->average, n, "average");
+        same_slab(&there, there.ps->ema, here.ps->ema, n, "ema");
         acf_params_free(there.ps);
         close_bench(&here);
     }

@@ -18,7 +18,7 @@
 
 /* What a thread works on: L tokens of H numbers, matrices (L,H) or turned (H,room). */
 typedef struct desk {
-    int64_t L, H, room;
+    int64_t L, H, capacity;
     acf_real scale;
     acf_real *kt, *vt, *k, *v; /* kt, vt turned */
     acf_real *p, *dp;          /* (L,room) probabilities, and the gradients of scores; the forward has one row of p */
@@ -31,10 +31,10 @@ int64_t acf_attention_scratch(const acf_attention_shape *p) {
 }
 
 static desk desk_in(acf_real *memory, const acf_attention_shape *p, int64_t L) {
-    const int64_t H = p->W / p->heads, room = desk_room(p), part = H * room;
-    desk d = {.L = L, .H = H, .room = room, .scale = (acf_real)(1 / sqrt((double)H))};
+    const int64_t H = p->W / p->heads, capacity = desk_room(p), part = H * capacity;
+    desk d = {.L = L, .H = H, .capacity = capacity, .scale = (acf_real)(1 / sqrt((double)H))};
     d.kt = memory, d.vt = d.kt + part, d.k = d.vt + part, d.v = d.k + part;
-    d.p = d.v + part, d.dp = d.p + acf_max(p->steps, 1) * room;
+    d.p = d.v + part, d.dp = d.p + acf_max(p->steps, 1) * capacity;
     return d;
 }
 
@@ -43,9 +43,9 @@ static inline int64_t at(const acf_attention_shape *p, int64_t t, int64_t k) { r
 
 static void load_turned(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
     for (int64_t t = 0; t < d->L; t++)
-        for (int64_t c = 0; c < d->H; c++) to[c * d->room + t] = from[at(p, t, k) * 3 * p->W + c];
+        for (int64_t c = 0; c < d->H; c++) to[c * d->capacity + t] = from[at(p, t, k) * 3 * p->W + c];
     for (int64_t c = 0; c < d->H; c++)
-        for (int64_t t = d->L; t < d->room; t++) to[c * d->room + t] = 0;
+        for (int64_t t = d->L; t < d->capacity; t++) to[c * d->capacity + t] = 0;
 }
 
 static void load(acf_real *to, const desk *d, const acf_real *from, const acf_attention_shape *p, int64_t k) {
@@ -59,12 +59,12 @@ static void load(acf_real *to, const desk *d, const acf_real *from, const acf_at
 
 /* to (n, and up to LANES - 1 more) = scale Σ_c x_c turned (H,n). */
 INLINED void dots(acf_real *to, const acf_real *x, const acf_real *turned, acf_real scale, int64_t n, int64_t H,
-                  int64_t room) {
+                  int64_t capacity) {
     for (int64_t j = 0; j < n; j += LANES) {
         acf_real sum[LANES] = {0};
         for (int64_t c = 0; c < H; c++) {
             ACF_SIMD
-            for (int l = 0; l < LANES; l++) sum[l] += x[c] * turned[c * room + j + l];
+            for (int l = 0; l < LANES; l++) sum[l] += x[c] * turned[c * capacity + j + l];
         }
         ACF_SIMD
         for (int l = 0; l < LANES; l++) to[j + l] = scale * sum[l];
@@ -126,7 +126,7 @@ INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
     for (int64_t t = 0; t < d->L; t++) {
         const int64_t e = at(a->p, t, k);
         acf_real *out = a->out + e * W;
-        dots(d->p, a->qkv + e * 3 * W, d->kt, d->scale, t + 1, H, d->room);
+        dots(d->p, a->qkv + e * 3 * W, d->kt, d->scale, t + 1, H, d->capacity);
         const acf_real lse = softmax(d->p, t + 1);
         if (a->lse) a->lse[e * a->p->heads] = lse;
         for (int64_t c = 0; c < H; c++) out[c] = 0;
@@ -137,10 +137,10 @@ INLINED void forward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
 /* d->p gets the probabilities of token t's query, d->dp the gradients of its scores before the scale. */
 INLINED void scores_back(const desk *d, const acf_real *q, const acf_real *out, const acf_real *dout, acf_real lse,
                          int64_t t, int64_t H) {
-    acf_real *p = d->p + t * d->room, *dp = d->dp + t * d->room, dot = 0;
+    acf_real *p = d->p + t * d->capacity, *dp = d->dp + t * d->capacity, dot = 0;
     for (int64_t c = 0; c < H; c++) dot += out[c] * dout[c];
-    dots(p, q, d->kt, d->scale, t + 1, H, d->room);
-    dots(dp, dout, d->vt, 1, t + 1, H, d->room);
+    dots(p, q, d->kt, d->scale, t + 1, H, d->capacity);
+    dots(dp, dout, d->vt, 1, t + 1, H, d->capacity);
     ACF_SIMD
     for (int64_t j = 0; j <= t; j++) {
         p[j] = acf_exp(p[j] - lse);
@@ -158,7 +158,7 @@ INLINED void backward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
     for (int64_t t = 0; t < d->L; t++) {
         const int64_t e = at(a->p, t, k);
         scores_back(d, a->qkv + e * 3 * W, a->saved + e * W, a->dout + e * W, a->lse[e * heads], t, H);
-        weigh(a->dqkv + e * 3 * W, d->dp + t * d->room, 1, d->k, H, t + 1, H);
+        weigh(a->dqkv + e * 3 * W, d->dp + t * d->capacity, 1, d->k, H, t + 1, H);
     }
     acf_real *q = d->v, *dout = d->vt;
     load(q, d, a->qkv, a->p, k);
@@ -166,8 +166,8 @@ INLINED void backward_row(const desk *d, const pass *a, int64_t k, int64_t H) {
         for (int64_t c = 0; c < H; c++) dout[t * H + c] = a->dout[at(a->p, t, k) * W + c];
     for (int64_t j = 0; j < d->L; j++) {
         acf_real *to = a->dqkv + at(a->p, j, k) * 3 * W;
-        weigh(to + W, d->dp + j * d->room + j, d->room, q + j * H, H, d->L - j, H);
-        weigh(to + 2 * W, d->p + j * d->room + j, d->room, dout + j * H, H, d->L - j, H);
+        weigh(to + W, d->dp + j * d->capacity + j, d->capacity, q + j * H, H, d->L - j, H);
+        weigh(to + 2 * W, d->p + j * d->capacity + j, d->capacity, dout + j * H, H, d->L - j, H);
     }
 }
 

@@ -322,12 +322,12 @@ static __global__ void __launch_bounds__(THREADS(V), V == 1 ? 4 : 2)
 /* ---- heads of any width ------------------------------------------------------------------------------------------ */
 
 /* A block a row and head; room (blocks,D). */
-static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *room, sequences s) {
+static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qkv, acf_real *capacity, sequences s) {
     for (int64_t i = s.first[s.D] * s.W + acf_thread(); i < s.T * s.W; i += (int64_t)gridDim.x * blockDim.x) out[i] = 0;
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], at = h * s.H;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
-        const acf_real sum = wide_answer(out + e * s.W + at, room + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at,
+        const acf_real sum = wide_answer(out + e * s.W + at, capacity + blockIdx.x * s.D, qkv + e * 3 * s.W + at, qkv + at,
                                          t + 1, k, s);
         if (lse && threadIdx.x == 0) lse[e * s.heads + h] = sum;
     }
@@ -335,9 +335,9 @@ static __global__ void wide_fwd(acf_real *out, acf_real *lse, const acf_real *qk
 
 /* room (blocks,2,D): probabilities, and gradients of scores. */
 static __global__ void wide_bwd(acf_real *dqkv, const acf_real *dout, const acf_real *out, const acf_real *lse,
-                                const acf_real *qkv, acf_real *room, sequences s) {
+                                const acf_real *qkv, acf_real *capacity, sequences s) {
     const int64_t k = blockIdx.x / s.heads, h = blockIdx.x % s.heads, L = s.size[s.row[k]], W = s.W, at = h * s.H;
-    acf_real *p = room + blockIdx.x * 2 * s.D, *ds = p + s.D;
+    acf_real *p = capacity + blockIdx.x * 2 * s.D, *ds = p + s.D;
     for (int64_t t = 0; t < L; t++) {
         const int64_t e = element(s, t, k);
         const acf_real *q = qkv + e * 3 * W + at, *d = dout + e * W + at, *o = out + e * W + at;
@@ -435,13 +435,13 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     cudaStream_t stream = acf_cuda_stream(t->dev);
     if (n->save) a->lse = acf_tape_reals(t, s.T * s.heads);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *room = s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * s.D) : NULL;
+    acf_real *capacity = s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_fwd(out->data, a->lse, qkv->data, warps, s, stream);
-    if (room) wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, room, s);
+    if (capacity) wide_fwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(out->data, a->lse, qkv->data, capacity, s);
     else BY_WIDTH(attention_fwd, s.H, <<<p.grid, p.threads, p.forward, stream>>>(out->data, a->lse, qkv->data, s));
     acf_arena_release(t->mem, mark);
     return ACF_LAUNCHED("attention");
@@ -454,7 +454,7 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const sequences s = sequences_of(a->s, out->dim[1], a->heads, qkv->data, out->data, dqkv, out->grad);
     cudaStream_t stream = acf_cuda_stream(t->dev);
     acf_mark mark = acf_arena_mark(t->mem);
-    acf_real *room = dqkv && s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * 2 * s.D) : NULL;
+    acf_real *capacity = dqkv && s.H > WIDEST ? acf_tape_reals(t, s.N * s.heads * 2 * s.D) : NULL;
     ACF_TRY(acf_tape_status(t));
     if (!dqkv || s.N == 0 || s.D == 0) return ACF_OK;
     const shape p = shape_of(s);
@@ -462,9 +462,9 @@ static acf_status backward(acf_tape *t, acf_node *n) {
     const int warps = short_warps(t->dev, s);
     if (warps) return launch_short_bwd(dqkv, from, warps, s, stream);
     acf_status status = ACF_OK;
-    if (room)
+    if (capacity)
         wide_bwd<<<(unsigned)(s.N * s.heads), WIDE_THREADS, 0, stream>>>(
-            dqkv, out->grad, out->data, a->lse, qkv->data, room, s);
+            dqkv, out->grad, out->data, a->lse, qkv->data, capacity, s);
     else
         BY_WIDTH(status = launch_bwd, s.H, (dqkv, from, p, s, stream));
     acf_arena_release(t->mem, mark);

@@ -89,7 +89,7 @@ void acf_categorical_sample_fwd_cpu(const acf_device *dev, int32_t *codes, const
     ACF_PARALLEL_UNEVEN(dev, T * W * 4)
     for (int64_t i = 0; i < T; i++)
         codes[i] = pick(logits + i * W + first[column[i]], count[column[i]],
-                        acf_rng_uniform(acf_draw_place(d, ACF_STREAM_CATEGORY, i)));
+                        acf_rng_uniform(acf_draw_counter(d, ACF_STREAM_CATEGORY, i)));
 }
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */

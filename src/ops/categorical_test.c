@@ -94,7 +94,7 @@ static void naive_sample(const acf_lab *l, double *const *out) {
         const acf_real *logit = l->leaf[0].value + i * W + firsts[j];
         double w[5];
         for (int32_t k = 0; k < counts[j]; k++) w[k] = exp((double)logit[k]);
-        acf_place at = {.seed = 3,
+        acf_rng_counter at = {.seed = 3,
                         .row = (uint64_t)l->u->row_of[i],
                         .stream = ACF_STREAM_CATEGORY,
                         .column = (uint32_t)j,

@@ -6,7 +6,7 @@
 #include "ops/draw.h"
 #include "ops/ops.h"
 
-/* All cells of a batch (data/batches.h), in device memory. */
+/* All cells of a batch (table/batches.h), in device memory. */
 typedef struct acf_grid {
     int64_t N, D;
     const acf_real *x;   /* (N,D) */

@@ -493,9 +493,9 @@ static acf_status logp_forward(acf_tape *t, acf_node *n) {
 
 /* dw and db. Columns that share rows of w are added one after the other. */
 static acf_status add_weights(acf_tape *t, const saved *s, acf_real *dw, acf_real *db, const acf_real *dlogp, const int32_t *rows) {
-    const int64_t width = s->g.F + 1, room = ((int64_t)1 << 24) / (s->chunks * TILE * width); /* 64 MB at most, but for the first */
+    const int64_t width = s->g.F + 1, capacity = ((int64_t)1 << 24) / (s->chunks * TILE * width); /* 64 MB at most, but for the first */
     const int64_t wanted = acf_ceil_div(4 * acf_cuda_processors(t->dev), s->chunks);
-    const int64_t pieces = acf_max(acf_min(acf_min(wanted, room), MOST_PIECES), 1);
+    const int64_t pieces = acf_max(acf_min(acf_min(wanted, capacity), MOST_PIECES), 1);
     acf_mark mark = acf_arena_mark(t->mem);
     acf_real *part = acf_tape_reals(t, pieces * s->chunks * TILE * width);
     ACF_TRY(acf_tape_status(t));

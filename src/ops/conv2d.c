@@ -302,16 +302,16 @@ static void sum_place(acf_real *sums, const run *k, int runs, acf_real *spare, i
 static int64_t dy_room(const acf_conv_shape *s) { return round16(s->Co % LANES ? block_rows(s) * s->Wo * padded(s->Co) : 0) + WIDE; }
 
 /* sums (places,Ci,wide) += rows [r0,r1) of dy. */
-static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *room, const acf_conv_shape *s, int64_t r0, int64_t r1) {
+static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf_real *capacity, const acf_conv_shape *s, int64_t r0, int64_t r1) {
     const int64_t wide = padded(s->Co);
-    acf_real *spare = room + dy_room(s) - WIDE;
+    acf_real *spare = capacity + dy_room(s) - WIDE;
     const acf_real *rows = dy + r0 * s->Wo * s->Co;
     memset(spare, 0, WIDE * sizeof *spare);
     for (int64_t p = 0; wide != s->Co && p < (r1 - r0) * s->Wo; p++) {
-        memcpy(room + p * wide, rows + p * s->Co, (size_t)s->Co * sizeof *room);
-        memset(room + p * wide + s->Co, 0, (size_t)(wide - s->Co) * sizeof *room);
+        memcpy(capacity + p * wide, rows + p * s->Co, (size_t)s->Co * sizeof *capacity);
+        memset(capacity + p * wide + s->Co, 0, (size_t)(wide - s->Co) * sizeof *capacity);
     }
-    if (wide != s->Co) rows = room;
+    if (wide != s->Co) rows = capacity;
     for (int64_t k = 0; k < places(s); k++) {
         run list[RUNS];
         const int runs = find_runs(list, x, rows, wide, s, r0, r1, k / s->kw, k % s->kw);
@@ -323,12 +323,12 @@ static void sum_block(acf_real *sums, const acf_real *dy, const acf_real *x, acf
 static void weight_gradient(const acf_device *dev, acf_real *dw, const acf_real *dy, const acf_real *x, const acf_conv_shape *s, acf_real *scratch) {
     const int64_t P = places(s), wide = padded(s->Co), size = P * s->Ci * wide, step = block_rows(s), blocks = acf_ceil_div(s->N * s->Ho, step);
     const int64_t each = acf_ceil_div(blocks, dw_pieces(s)), used = each ? acf_ceil_div(blocks, each) : 0;
-    acf_real *room = scratch + round16(dw_pieces(s) * size);
+    acf_real *capacity = scratch + round16(dw_pieces(s) * size);
 #pragma omp parallel for schedule(static) num_threads(acf_threads_for(dev, pixels(s) * P * s->Ci))
     for (int64_t p = 0; p < used; p++) {
         memset(scratch + p * size, 0, (size_t)size * sizeof *scratch);
         for (int64_t k = p * each; k < acf_min((p + 1) * each, blocks); k++)
-            sum_block(scratch + p * size, dy, x, room + omp_get_thread_num() * dy_room(s), s, k * step, acf_min((k + 1) * step, s->N * s->Ho));
+            sum_block(scratch + p * size, dy, x, capacity + omp_get_thread_num() * dy_room(s), s, k * step, acf_min((k + 1) * step, s->N * s->Ho));
     }
     ACF_PARALLEL(dev, used * size)
     for (int64_t k = 0; k < P * s->Ci; k++)

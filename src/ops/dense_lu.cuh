@@ -74,7 +74,7 @@ template <int G> static __device__ inline int acf_group_singular(const acf_real 
 
 /* Sum of log|pivot| over n pivots, `stride` apart, in double; for a warp, in every thread. Exactly 0 for the identity, where training
  * starts. */
-static __device__ inline double acf_warp_logabs(const acf_real *pivot, int stride, int n) {
+static __device__ inline double acf_normal_scores_logabs(const acf_real *pivot, int stride, int n) {
     double sum = 0;
     for (int k = acf_lane<32>(); k < n; k += 32) sum += log(fabs((double)pivot[k * stride]));
     return acf_warp_sum(sum);

@@ -34,10 +34,10 @@ static inline bool acf_cells_resolve(acf_cells *at, const acf_tensor *x) {
     "the elements have no place in the table: expected a packed tensor, or row and column of each element"
 
 /* Where element i draws; at is resolved. */
-static inline acf_place acf_draw_place(const acf_draw *d, acf_stream_id stream, int64_t i) {
+static inline acf_rng_counter acf_draw_counter(const acf_draw *d, acf_stream_id stream, int64_t i) {
     int64_t row = d->at.row[i];
     uint64_t id = d->row_id ? d->row_id[row] : (uint64_t)row;
-    return (acf_place){d->seed, id, (uint32_t)stream, (uint32_t)d->at.column[i], d->draw};
+    return (acf_rng_counter){d->seed, id, (uint32_t)stream, (uint32_t)d->at.column[i], d->draw};
 }
 
 #endif

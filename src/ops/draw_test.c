@@ -125,13 +125,13 @@ static void place_is_the_whole_key(void **state) {
     const int32_t row[2] = {0, 1}, column[2] = {5, 7};
     const uint64_t id[2] = {(uint64_t)1 << 40, 3};
     acf_draw d = {.seed = 0x123456789abcdefu, .draw = 9, .row_id = id, .at = {row, column}};
-    acf_place at = acf_draw_place(&d, ACF_STREAM_NORMAL, 0);
+    acf_rng_counter at = acf_draw_counter(&d, ACF_STREAM_NORMAL, 0);
     assert_true(at.seed == d.seed && at.draw == 9 && at.row == id[0] && at.column == 5 &&
                 at.stream == ACF_STREAM_NORMAL);
-    at = acf_draw_place(&d, ACF_STREAM_CATEGORY, 1);
+    at = acf_draw_counter(&d, ACF_STREAM_CATEGORY, 1);
     assert_true(at.row == 3 && at.column == 7 && at.stream == ACF_STREAM_CATEGORY);
     d.row_id = NULL;
-    assert_true(acf_draw_place(&d, ACF_STREAM_NORMAL, 1).row == 1);
+    assert_true(acf_draw_counter(&d, ACF_STREAM_NORMAL, 1).row == 1);
 }
 
 /* Half a place is none. */

@@ -7,9 +7,9 @@
 #define COLUMNS 1024 /* drawn at a time: a multiple of 4 whose words fit on the stack */
 
 /* Where the masks of row m begin. */
-static acf_place place_of(const acf_drop *d, acf_cells at, int64_t m, int64_t blocks) {
+static acf_rng_counter place_of(const acf_drop *d, acf_cells at, int64_t m, int64_t blocks) {
     int64_t row = at.row ? at.row[m] : m, column = at.column ? at.column[m] : 0;
-    return (acf_place){.seed = d->seed, .row = d->row_id ? d->row_id[row] : (uint64_t)row, .stream = ACF_STREAM_DROPOUT + d->site,
+    return (acf_rng_counter){.seed = d->seed, .row = d->row_id ? d->row_id[row] : (uint64_t)row, .stream = ACF_STREAM_DROPOUT + d->site,
                        .column = (uint32_t)(column * blocks), .draw = d->now ? *d->now : d->step};
 }
 
@@ -19,7 +19,7 @@ void acf_dropout_fwd_cpu(const acf_device *dev, acf_real *y, uint8_t *keep, cons
     const uint32_t dropped = (uint32_t)(d->rate * 0x1p32); /* words below it */
     ACF_PARALLEL(dev, 8 * M * C)
     for (int64_t m = 0; m < M; m++) {
-        acf_place place = place_of(d, at, m, acf_ceil_div(C, 4));
+        acf_rng_counter place = place_of(d, at, m, acf_ceil_div(C, 4));
         for (int64_t c = 0; c < C; c += COLUMNS, place.column += COLUMNS / 4) {
             uint32_t word[COLUMNS];
             int64_t n = acf_min(COLUMNS, C - c), to = m * C + c;

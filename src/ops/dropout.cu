@@ -16,7 +16,7 @@ static __global__ void dropout_fwd(acf_real *__restrict__ y, uint8_t *__restrict
     const int64_t row = at.row ? at.row[g.row] : g.row, column = at.column ? at.column[g.row] : 0;
     const uint32_t dropped = (uint32_t)(d.rate * 0x1p32);
     const acf_real scale = (acf_real)(1 / (1 - d.rate));
-    const acf_place place = {d.seed, row < 0 ? 0 : d.row_id ? d.row_id[row] : (uint64_t)row, ACF_STREAM_DROPOUT + d.site,
+    const acf_rng_counter place = {d.seed, row < 0 ? 0 : d.row_id ? d.row_id[row] : (uint64_t)row, ACF_STREAM_DROPOUT + d.site,
                              (uint32_t)(column * blocks + g.column), d.now ? *d.now : d.step};
     const philox4x32_ctr_t word = acf_rng_bits_cuda(place);
     for (int k = 0; k < 4 && 4 * g.column + k < C; k++) {

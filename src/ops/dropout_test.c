@@ -57,7 +57,7 @@ static void words_are_those_of_the_blocks(void **state) {
     for (int64_t n = 0; n <= MAX; n++) {
         uint32_t bulk[MAX + 1], block[4];
         memset(bulk, 0xee, sizeof bulk);
-        acf_place at = {.seed = 77, .row = 0xabcdef012345, .stream = ACF_STREAM_TEST, .column = 0xfffffff0, .draw = 5};
+        acf_rng_counter at = {.seed = 77, .row = 0xabcdef012345, .stream = ACF_STREAM_TEST, .column = 0xfffffff0, .draw = 5};
         acf_rng_words(at, n, bulk);
         for (int64_t i = 0; i < n; i++) {
             if (i % 4 == 0) acf_rng_bits(at, block), at.column++;

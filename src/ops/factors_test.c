@@ -1,7 +1,7 @@
 /* The anchor of wide tables: cases for the harness against conditionals by plain elimination in the full covariance, identities, refusals. */
 #include "ops/factors.h"
 
-#include "harness/anchor_lab.h"
+#include "harness/gmm_lab.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct gaussian {
 } gaussian;
 
 static gaussian make_gaussian(const acf_lab *l, int64_t R) {
-    gaussian g = {.R = R & (ACF_ANCHOR_CLASSES - 1), .D = l->D + (l->c && l->c->variant & ACF_ANCHOR_CLASSES ? ACF_ANCHOR_INDICATORS : 0)};
+    gaussian g = {.R = R & (ACF_GMM_CLASSES - 1), .D = l->D + (l->c && l->c->variant & ACF_GMM_CLASSES ? ACF_GMM_INDICATORS : 0)};
     assert_true(g.D <= D_MAX && g.R <= R_MAX);
     for (int64_t k = 0; k < g.R; k++) g.weight[k] = ACF_R(0.5) + ACF_R(0.3) * (acf_real)k;
     if (g.R > 2) g.weight[1] = 0, g.weight[g.R - 1] = -1;
@@ -34,13 +34,13 @@ static acf_factors on_tape(acf_lab *l, const gaussian *g, acf_tensor *x) {
     m.load = acf_tensor_input(l->t, g->load, 2, (int64_t[]){g->D, g->R});
     m.var = acf_tensor_input(l->t, g->var, 1, &g->D);
     m.b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D));
-    if (l->c) m.classes = acf_anchor_lab_classes(l);
+    if (l->c) m.classes = acf_gmm_lab_classes(l);
     return m;
 }
 
 static void build_normal(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *logdet;
-    acf_anchor_lab_only_given(l);
+    acf_gmm_lab_only_given(l);
     const gaussian g = make_gaussian(l, l->c->variant);
     const acf_factors m = on_tape(l, &g, x);
     acf_result(l, acf_factors_normal(l->t, &m, l->u, &logdet));
@@ -49,7 +49,7 @@ static void build_normal(acf_lab *l) {
 
 static void build_value(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *z = acf_leaf_packed(l, "z", -2, 2, 0);
-    acf_anchor_lab_only_given(l);
+    acf_gmm_lab_only_given(l);
     const gaussian g = make_gaussian(l, l->c->variant);
     const acf_factors m = on_tape(l, &g, x);
     acf_result(l, acf_factors_value(l->t, &m, z, l->u));
@@ -57,7 +57,7 @@ static void build_value(acf_lab *l) {
 
 static void build_expect(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D});
-    acf_anchor_lab_only_given(l);
+    acf_gmm_lab_only_given(l);
     const gaussian g = make_gaussian(l, l->c->variant);
     const acf_factors m = on_tape(l, &g, x);
     acf_result(l, acf_factors_expect(l->t, &m, l->u));
@@ -95,7 +95,7 @@ static void naive_normal(const acf_lab *l, double *const *out) {
     const gaussian g = make_gaussian(l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], sd;
-        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
+        int set[D_MAX], n = acf_gmm_lab_row(l, i, x, set);
         out[1][i] = 0;
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
@@ -111,7 +111,7 @@ static void naive_value(const acf_lab *l, double *const *out) {
     const gaussian g = make_gaussian(l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], sd;
-        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
+        int set[D_MAX], n = acf_gmm_lab_row(l, i, x, set);
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
             const int64_t at = acf_subset_at(l->u, i, t);
@@ -126,7 +126,7 @@ static void naive_expect(const acf_lab *l, double *const *out) {
     const gaussian g = make_gaussian(l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], sd;
-        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
+        int set[D_MAX], n = acf_gmm_lab_row(l, i, x, set);
         for (int64_t j = 0; j < g.D; j++) {
             bool given = false;
             for (int p = 0; p < n; p++) given |= set[p] == j;
@@ -139,12 +139,12 @@ static void naive_expect(const acf_lab *l, double *const *out) {
 static const acf_case cases[] = {
     {"normal, one factor", build_normal, naive_normal, .variant = 1, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"normal, some factors", build_normal, naive_normal, .variant = 6, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, given categories", build_normal, naive_normal, .variant = 6 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"normal, given categories", build_normal, naive_normal, .variant = 6 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"value, one factor", build_value, naive_value, .variant = 1, .hides_nonfinite = true, .tol = 1e-4},
     {"value, some factors", build_value, naive_value, .variant = 6, .hides_nonfinite = true, .tol = 1e-4},
-    {"value, given categories", build_value, naive_value, .variant = 6 | ACF_ANCHOR_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
+    {"value, given categories", build_value, naive_value, .variant = 6 | ACF_GMM_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
     {"expected, some factors", build_expect, naive_expect, .variant = 6, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, given categories", build_expect, naive_expect, .variant = 6 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"expected, given categories", build_expect, naive_expect, .variant = 6 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
 };
 ACF_CASES(factors, cases)
 
@@ -155,11 +155,11 @@ static void sets_do_not_meet(void **state) {
     acf_lab l;
     acf_lab_open(&l, 2, 40, 5, ACF_MASK_RANDOM, 3);
     acf_lab_begin(&l, false);
-    acf_anchor_lab_only_given(&l);
+    acf_gmm_lab_only_given(&l);
     const gaussian g = make_gaussian(&l, 6);
     const acf_factors m = on_tape(&l, &g, acf_tensor_const(l.t, NULL, 0.3, 2, (int64_t[]){40, 5}));
     acf_tensor *z[SETS], *alone[SETS];
-    acf_anchor_lab_sets(&l, SETS, z);
+    acf_gmm_lab_sets(&l, SETS, z);
     for (int i = 0; i < SETS; i++) alone[i] = acf_factors_value(l.t, &m, z[i], l.u);
     acf_factors_values(l.t, &m, SETS, z, l.u);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);

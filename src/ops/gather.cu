@@ -83,8 +83,8 @@ static __global__ void list_sums(acf_real *__restrict__ out, acf_real *__restric
 acf_status acf_cuda_list_sums(acf_device *dev, acf_real *out, const acf_real *x, const int32_t *list, const int32_t *first, int64_t n,
                               int64_t R, int64_t C) {
     if (R <= 0 || C <= 0 || n <= 0) return ACF_OK;
-    const int64_t room = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / (R * C), wanted = acf_min(acf_ceil_div(n, R * PIECE_ROWS), LIST_PIECES);
-    const int64_t pieces = R > ACF_TICKETS ? 1 : acf_max(acf_min(wanted, room), 1);
+    const int64_t capacity = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / (R * C), wanted = acf_min(acf_ceil_div(n, R * PIECE_ROWS), LIST_PIECES);
+    const int64_t pieces = R > ACF_TICKETS ? 1 : acf_max(acf_min(wanted, capacity), 1);
     list_sums<<<dim3((unsigned)R, (unsigned)pieces), 32 * LANES, 0, acf_cuda_stream(dev)>>>(
         out, (acf_real *)acf_cuda_scratch(dev), acf_cuda_tickets(dev), x, list, first, n, R, C);
     return ACF_LAUNCHED("sums of lists");

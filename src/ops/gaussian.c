@@ -195,7 +195,7 @@ static acf_status sample_forward(acf_tape *t, acf_node *n) {
     ACF_PARALLEL(t->dev, count * 64)
     for (int64_t i = 0; i < count; i++) {
         double s = acf_clamp_scale((double)n->in[1]->data[i], a->lo, a->hi);
-        double noise = acf_rng_normal(acf_draw_place(&a->draw, ACF_STREAM_NORMAL, i));
+        double noise = acf_rng_normal(acf_draw_counter(&a->draw, ACF_STREAM_NORMAL, i));
         n->out[0]->data[i] = acf_real_from(acf_visible((double)n->in[0]->data[i]) + exp(s) * noise);
     }
     return ACF_OK;

@@ -86,7 +86,7 @@ static __global__ void sample_fwd(acf_real *__restrict__ y, const acf_real *__re
                                   const int32_t *rows, int64_t capacity, int64_t width, double lo, double hi, acf_draw draw) {
     EACH_TRUE(i, y) if (draw.at.row[i] < 0) y[i] = 0; /* behind the last row of a step */
     else {
-        const double noise = acf_rng_normal_cuda(acf_place_of(draw, ACF_STREAM_NORMAL, i));
+        const double noise = acf_rng_normal_cuda(acf_rng_counter_of(draw, ACF_STREAM_NORMAL, i));
         y[i] = acf_nearest(acf_seen(mean[i]) + exp(acf_clamped(log_scale[i], lo, hi)) * noise);
     }
 }

@@ -73,8 +73,8 @@ template <typename D> static __device__ inline float acf_search_quantile(double 
     return acf_from_order(at);
 }
 
-/* acf_draw_place; at is resolved. */
-static __device__ inline acf_place acf_place_of(const acf_draw &d, acf_stream_id stream, int64_t i) {
+/* acf_draw_counter; at is resolved. */
+static __device__ inline acf_rng_counter acf_rng_counter_of(const acf_draw &d, acf_stream_id stream, int64_t i) {
     const int64_t row = d.at.row[i];
     return {d.seed, d.row_id ? d.row_id[row] : (uint64_t)row, (uint32_t)stream, (uint32_t)d.at.column[i], d.now ? *d.now : d.draw};
 }

@@ -58,10 +58,10 @@ typedef struct acf_gru_rights {
 } acf_gru_rights;
 
 /* Reals for either direction; then wx (3H,I) with leading dimension ldw and wh (3H,H). Keep room and borrow the weights. */
-int64_t acf_gru_rights_room(int64_t I, int64_t H);
-acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *room, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
+int64_t acf_gru_rights_capacity(int64_t I, int64_t H);
+acf_gru_rights acf_gru_rights_fwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
                                   int64_t H);
-acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *room, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
+acf_gru_rights acf_gru_rights_bwd(const acf_device *dev, acf_real *capacity, const acf_real *wx, int64_t ldw, const acf_real *wh, int64_t I,
                                   int64_t H);
 
 /* Ranks are shared out among threads in whole multiples of this, the rows of one kernel. */

@@ -158,7 +158,7 @@ static __global__ void logdet_fwd(acf_real *ld, acf_lowrank_in in, acf_subset u,
     if (!begin(&p, in, u, global, per)) return;
     double sum = 0;
     ACF_LANES_T(t) sum += log(fabs((double)p.w[p.cols[t]]));
-    sum = acf_warp_sum(sum) + acf_warp_logabs(p.k, p.r + 1, p.r);
+    sum = acf_warp_sum(sum) + acf_normal_scores_logabs(p.k, p.r + 1, p.r);
     if (acf_lane<32>() == 0) ld[p.row.i] = acf_float_from(sum);
 }
 

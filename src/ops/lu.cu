@@ -126,7 +126,7 @@ static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ f, 
     const int64_t rank = acf_group<32>();
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
-    const double sum = acf_warp_logabs(f + r.at, r.n + 1, r.n);
+    const double sum = acf_normal_scores_logabs(f + r.at, r.n + 1, r.n);
     if (acf_lane<32>() == 0) ld[r.i] = acf_float_from(sum);
 }
 

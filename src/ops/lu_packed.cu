@@ -96,7 +96,7 @@ static __global__ void logdet_fwd(acf_real *ld, const acf_real *__restrict__ m, 
     if (rank >= u.N) return;
     const acf_batch_row r = acf_row_of_rank(u, rank);
     check_diagonal<32>(m + r.at, r.n, u, r, fault, op);
-    const double sum = acf_warp_logabs(m + r.at, r.n + 1, r.n);
+    const double sum = acf_normal_scores_logabs(m + r.at, r.n + 1, r.n);
     if (acf_lane<32>() == 0) ld[r.i] = acf_float_from(sum);
 }
 

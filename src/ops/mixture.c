@@ -179,10 +179,10 @@ void acf_mixture_sample_fwd_cpu(const acf_device *dev, acf_real *z, const acf_re
         double w[ACF_MAX_COMPONENTS];
         read_mixture(&m, p + i * 3 * K, K);
         exponentials(w, m.logit, 0.0, m.K);
-        int64_t k = acf_rng_categorical(acf_draw_place(d, ACF_STREAM_COMPONENT, i), w, K);
+        int64_t k = acf_rng_categorical(acf_draw_counter(d, ACF_STREAM_COMPONENT, i), w, K);
         z[i] = (acf_real)NAN; /* logits that are not finite choose no component */
         if (k < 0) continue;
-        double noise = acf_rng_normal(acf_draw_place(d, ACF_STREAM_NORMAL, i));
+        double noise = acf_rng_normal(acf_draw_counter(d, ACF_STREAM_NORMAL, i));
         z[i] = acf_real_from(acf_visible(m.mean[k]) + exp(acf_clamp_scale(m.scale[k], lo, hi)) * noise);
     }
 }

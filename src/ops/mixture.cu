@@ -359,9 +359,9 @@ static __global__ void sample_fwd(acf_real *z, const acf_real *__restrict__ p, a
     const bool there = draw.at.row[i] >= 0; /* not behind the last row of a step */
     acf_real value = there ? CUDART_NAN_F : 0; /* logits that are not finite choose no component */
     if (there && d.total > 0 && isfinite(d.total)) {
-        double left = acf_rng_uniform_cuda(acf_place_of(draw, ACF_STREAM_COMPONENT, i)) * d.total;
+        double left = acf_rng_uniform_cuda(acf_rng_counter_of(draw, ACF_STREAM_COMPONENT, i)) * d.total;
         const int k = choose(d, &left);
-        const double noise = acf_rng_normal_cuda(acf_place_of(draw, ACF_STREAM_NORMAL, i));
+        const double noise = acf_rng_normal_cuda(acf_rng_counter_of(draw, ACF_STREAM_NORMAL, i));
         if (k >= 0) value = acf_nearest(d.mean[k] + exp(acf_clamped(p[i * 3 * b.K + 2 * b.K + k], b.lo, b.hi)) * noise);
     }
     if (threadIdx.x % 32 == 0) z[i] = value;

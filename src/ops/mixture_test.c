@@ -82,7 +82,7 @@ static void build_sample(acf_lab *l) {
 
 static void naive_sample(const acf_lab *l, double *const *out) {
     for (int64_t i = 0; i < l->u->T; i++) {
-        acf_place at = {.seed = 9,
+        acf_rng_counter at = {.seed = 9,
                         .row = (uint64_t)l->u->row_of[i],
                         .stream = ACF_STREAM_COMPONENT,
                         .column = (uint32_t)l->u->col_of[i],

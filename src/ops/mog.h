@@ -1,6 +1,6 @@
 /* The anchor: a row's modelled values made normal by the conditionals of a mixture of Gaussians.
  *
- * A mixture of K Gaussians over all columns (fitted by EM, train/anchor.h; not learned by gradient) has every conditional in closed form. For
+ * A mixture of K Gaussians over all columns (fitted by EM, train/gmm_fit.h; not learned by gradient) has every conditional in closed form. For
  * the modelled columns of a row in their order, given what is observed and the modelled ones before,
  *
  *     z_i = Φ⁻¹( F(x_i | x_o, x_before) ),      log|det| = Σ log f(x_i | ...) - log φ(z_i)

@@ -1,7 +1,7 @@
 /* The anchor: cases for the harness against conditionals by plain elimination, identities, refusals. */
 #include "ops/mog.h"
 
-#include "harness/anchor_lab.h"
+#include "harness/gmm_lab.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,8 +16,8 @@ typedef struct mixture {
 } mixture;
 
 static mixture make_mixture(acf_lab *l, int64_t K) {
-    const int64_t D = l->D + (l->c && l->c->variant & ACF_ANCHOR_CLASSES ? ACF_ANCHOR_INDICATORS : 0);
-    mixture g = {.K = K &= ACF_ANCHOR_CLASSES - 1, .D = D};
+    const int64_t D = l->D + (l->c && l->c->variant & ACF_GMM_CLASSES ? ACF_GMM_INDICATORS : 0);
+    mixture g = {.K = K &= ACF_GMM_CLASSES - 1, .D = D};
     static acf_real mean[K_MAX * D_MAX], cov[K_MAX * D_MAX * D_MAX];
     assert_true(D <= D_MAX && K <= K_MAX);
     g.mean = mean, g.cov = cov;
@@ -48,13 +48,13 @@ static acf_mog on_tape(acf_lab *l, const mixture *g, acf_tensor *x) {
     m.mean = acf_tensor_input(l->t, g->mean, 2, (int64_t[]){g->K, g->D});
     m.cov = acf_tensor_input(l->t, g->cov, 3, (int64_t[]){g->K, g->D, g->D});
     m.b = acf_lab_copy(l, l->b, (size_t)(l->N * l->D));
-    if (l->c) m.classes = acf_anchor_lab_classes(l);
+    if (l->c) m.classes = acf_gmm_lab_classes(l);
     return m;
 }
 
 static void build_normal(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *logdet;
-    acf_anchor_lab_only_given(l);
+    acf_gmm_lab_only_given(l);
     const mixture g = make_mixture(l, l->c->variant);
     const acf_mog m = on_tape(l, &g, x);
     acf_result(l, acf_mog_normal(l->t, &m, l->u, &logdet));
@@ -63,7 +63,7 @@ static void build_normal(acf_lab *l) {
 
 static void build_value(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D}), *z = acf_leaf_packed(l, "z", -2, 2, 0);
-    acf_anchor_lab_only_given(l);
+    acf_gmm_lab_only_given(l);
     const mixture g = make_mixture(l, l->c->variant);
     const acf_mog m = on_tape(l, &g, x);
     acf_result(l, acf_mog_value(l->t, &m, z, l->u));
@@ -71,7 +71,7 @@ static void build_value(acf_lab *l) {
 
 static void build_expect(acf_lab *l) {
     acf_tensor *x = acf_leaf_fixed(l, "x", -2, 2, 2, (int64_t[]){l->N, l->D});
-    acf_anchor_lab_only_given(l);
+    acf_gmm_lab_only_given(l);
     const mixture g = make_mixture(l, l->c->variant);
     const acf_mog m = on_tape(l, &g, x);
     acf_result(l, acf_mog_expect(l->t, &m, l->u));
@@ -122,7 +122,7 @@ static void naive_normal(const acf_lab *l, double *const *out) {
     const mixture g = make_mixture((acf_lab *)l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], pdf, cdf;
-        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
+        int set[D_MAX], n = acf_gmm_lab_row(l, i, x, set);
         out[1][i] = 0;
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
@@ -139,7 +139,7 @@ static void naive_value(const acf_lab *l, double *const *out) {
     const mixture g = make_mixture((acf_lab *)l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], pdf, cdf;
-        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
+        int set[D_MAX], n = acf_gmm_lab_row(l, i, x, set);
         for (int64_t t = 0; t < l->u->size[i]; t++) {
             const int j = l->u->cols[i * l->D + t];
             const double p = 0.5 * erfc(-(double)l->leaf[1].value[acf_subset_at(l->u, i, t)] / sqrt(2));
@@ -158,7 +158,7 @@ static void naive_expect(const acf_lab *l, double *const *out) {
     const mixture g = make_mixture((acf_lab *)l, l->c->variant);
     for (int64_t i = 0; i < l->N; i++) {
         double x[D_MAX], pdf, cdf;
-        int set[D_MAX], n = acf_anchor_lab_row(l, i, x, set);
+        int set[D_MAX], n = acf_gmm_lab_row(l, i, x, set);
         for (int64_t j = 0; j < g.D; j++) {
             bool given = false;
             for (int p = 0; p < n; p++) given |= set[p] == j;
@@ -173,10 +173,10 @@ static const acf_case cases[] = {
     {"normal, a mixture", build_normal, naive_normal, .variant = 3, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"value, one Gaussian", build_value, naive_value, .variant = 1, .hides_nonfinite = true, .tol = 1e-4},
     {"value, a mixture", build_value, naive_value, .variant = 3, .hides_nonfinite = true, .tol = 1e-4},
-    {"normal, given categories", build_normal, naive_normal, .variant = 3 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"normal, given categories", build_normal, naive_normal, .variant = 3 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
     {"expected, one Gaussian", build_expect, naive_expect, .variant = 1, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"expected, given categories", build_expect, naive_expect, .variant = 3 | ACF_ANCHOR_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
-    {"value, given categories", build_value, naive_value, .variant = 3 | ACF_ANCHOR_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
+    {"expected, given categories", build_expect, naive_expect, .variant = 3 | ACF_GMM_CLASSES, .no_grad = true, .hides_nonfinite = true, .tol = 1e-4},
+    {"value, given categories", build_value, naive_value, .variant = 3 | ACF_GMM_CLASSES, .hides_nonfinite = true, .tol = 1e-4},
 };
 ACF_CASES(mog, cases)
 
@@ -187,11 +187,11 @@ static void sets_do_not_meet(void **state) {
     acf_lab l;
     acf_lab_open(&l, 2, 40, 5, ACF_MASK_RANDOM, 3);
     acf_lab_begin(&l, false);
-    acf_anchor_lab_only_given(&l);
+    acf_gmm_lab_only_given(&l);
     const mixture g = make_mixture(&l, 3);
     const acf_mog m = on_tape(&l, &g, acf_tensor_const(l.t, NULL, 0.3, 2, (int64_t[]){40, 5}));
     acf_tensor *z[SETS], *alone[SETS];
-    acf_anchor_lab_sets(&l, SETS, z);
+    acf_gmm_lab_sets(&l, SETS, z);
     for (int i = 0; i < SETS; i++) alone[i] = acf_mog_value(l.t, &m, z[i], l.u);
     acf_mog_values(l.t, &m, SETS, z, l.u);
     assert_int_equal(acf_tape_status(l.t), ACF_OK);

@@ -98,7 +98,7 @@ static __device__ float draw_from(const float *mixture, double *w, const acf_pix
     total = acf_warp_sum(total);
     __syncwarp();
     if (!(total > 0 && isfinite(total))) return CUDART_NAN_F;
-    double left = acf_rng_uniform_cuda(acf_place_of(a.draw, ACF_STREAM_COMPONENT, cell)) * total, before = 0;
+    double left = acf_rng_uniform_cuda(acf_rng_counter_of(a.draw, ACF_STREAM_COMPONENT, cell)) * total, before = 0;
     int chosen = -1;
     for (int k = 0; k < K; k++) { /* the last with a weight takes what rounding leaves */
         if (!(w[k] > 0)) continue;
@@ -106,7 +106,7 @@ static __device__ float draw_from(const float *mixture, double *w, const acf_pix
         if (left < before) break;
     }
     if (chosen < 0) return CUDART_NAN_F;
-    const double noise = acf_rng_normal_cuda(acf_place_of(a.draw, ACF_STREAM_NORMAL, cell));
+    const double noise = acf_rng_normal_cuda(acf_rng_counter_of(a.draw, ACF_STREAM_NORMAL, cell));
     return acf_nearest(acf_seen(mixture[K + chosen]) + exp(acf_clamped(mixture[2 * K + chosen], a.lo, a.hi)) * noise);
 }
 
@@ -211,8 +211,8 @@ template <int G, typename V> static acf_status launch(acf_device *dev, const acf
 
 template <typename V> static acf_status run(acf_device *dev, const acf_pixel_row_attrs *a) {
     int G = 1;
-    const int64_t room = ACF_ROW_ROOM / acf_pixel_row_numbers(a->F, a->C, a->A, a->K, a->blocks);
-    while (G < MOST && 2 * G <= room && acf_ceil_div(a->N, G) > acf_cuda_processors(dev)) G *= 2;
+    const int64_t capacity = ACF_ROW_ROOM / acf_pixel_row_numbers(a->F, a->C, a->A, a->K, a->blocks);
+    while (G < MOST && 2 * G <= capacity && acf_ceil_div(a->N, G) > acf_cuda_processors(dev)) G *= 2;
     switch (G) {
     case 1: return launch<1, V>(dev, a);
     case 2: return launch<2, V>(dev, a);

@@ -1,6 +1,6 @@
 /* Replayed work on the CPU, where it is done by hand every time; and steps whose memory lasts, which have the same gradients as others. What a GPU
  * captures is tried by gpu_model_test.c. */
-#include "tensor/replay.h"
+#include "tensor/tape_graph.h"
 
 #include "harness/lab.h"
 #include "ops/arith.h"
@@ -23,16 +23,16 @@ static void runs_as_often_as_asked(void **state) {
     acf_lab l;
     acf_lab_open(&l, 1, 3, 2, ACF_MASK_ALL, 1);
     errand e = {&l, 0, 0};
-    acf_replay r = {0};
-    assert_int_equal(acf_replay_run(&r, l.t, enqueue, &e, 0), ACF_OK);
+    acf_tape_graph r = {0};
+    assert_int_equal(acf_tape_graph_run(&r, l.t, enqueue, &e, 0), ACF_OK);
     assert_int_equal(e.runs, 0);
-    assert_int_equal(acf_replay_run(&r, l.t, enqueue, &e, 3), ACF_OK);
+    assert_int_equal(acf_tape_graph_run(&r, l.t, enqueue, &e, 3), ACF_OK);
     assert_int_equal(e.runs, 3);
-    assert_false(acf_replay_ready(&r));
+    assert_false(acf_tape_graph_ready(&r));
     e.fail_at = 5;
-    assert_int_equal(acf_replay_run(&r, l.t, enqueue, &e, 4), ACF_ENUMERIC);
+    assert_int_equal(acf_tape_graph_run(&r, l.t, enqueue, &e, 4), ACF_ENUMERIC);
     assert_int_equal(e.runs, 5);
-    acf_replay_free(&r, l.dev);
+    acf_tape_graph_free(&r, l.dev);
     acf_lab_close(&l);
 }
 
@@ -54,9 +54,9 @@ static void lasting_steps_have_the_same_gradients(void **state) {
     acf_real plain[WIDE * WIDE], lasting[WIDE * WIDE];
     acf_lab_open(&l, 1, ROWS, 2, ACF_MASK_ALL, 1);
     step(&l, plain);
-    assert_true(l.t->slab.asked > 0 && l.t->slab.room == 0);
+    assert_true(l.t->slab.asked > 0 && l.t->slab.capacity == 0);
     for (int k = 0; k < 3; k++) {
-        if (k == 2) l.t->slab.room = 64, l.t->slab.asked = 64; /* as if the steps before had been smaller */
+        if (k == 2) l.t->slab.capacity = 64, l.t->slab.asked = 64; /* as if the steps before had been smaller */
         assert_int_equal(acf_tape_last(l.t, true), ACF_OK);
         step(&l, lasting);
         assert_memory_equal(plain, lasting, sizeof plain);

@@ -44,11 +44,11 @@ static acf_status lay_out(acf_tape *t, const acf_node *n, bool forward, weights 
     for (int l = 0; l < a->layers; l++) {
         const acf_real *wx = acf_rnn_of_layer(n, l, ACF_RNN_WX)->data + !l, *wh = acf_rnn_of_layer(n, l, ACF_RNN_WH)->data;
         int64_t I = l ? H : a->E, ldw = l ? H : 1 + a->E;
-        acf_real *room = acf_tape_reals(t, acf_gru_rights_room(I, H));
-        if (room) w->layer[l] = (forward ? acf_gru_rights_fwd : acf_gru_rights_bwd)(t->dev, room, wx, ldw, wh, I, H);
+        acf_real *capacity = acf_tape_reals(t, acf_gru_rights_capacity(I, H));
+        if (capacity) w->layer[l] = (forward ? acf_gru_rights_fwd : acf_gru_rights_bwd)(t->dev, capacity, wx, ldw, wh, I, H);
     }
-    acf_real *room1 = acf_tape_reals(t, acf_max(acf_right_room(H, F), acf_right_room(F, H)));
-    acf_real *room2 = acf_tape_reals(t, acf_max(acf_right_room(F, O), acf_right_room(O, F)));
+    acf_real *room1 = acf_tape_reals(t, acf_max(acf_right_capacity(H, F), acf_right_capacity(F, H)));
+    acf_real *room2 = acf_tape_reals(t, acf_max(acf_right_capacity(F, O), acf_right_capacity(O, F)));
     ACF_TRY(acf_tape_status(t));
     const acf_real *w1 = acf_rnn_of_head(n, ACF_RNN_W1)->data, *w2 = acf_rnn_of_head(n, ACF_RNN_W2)->data;
     w->w1 = forward ? acf_right_make(t->dev, room1, true, H, F, w1, H) : acf_right_make(t->dev, room1, false, F, H, w1, H);

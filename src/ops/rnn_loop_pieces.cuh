@@ -62,7 +62,7 @@ struct Given {
     float z;
 };
 
-/* Element p draws where acf_draw_place says. */
+/* Element p draws where acf_draw_counter says. */
 __device__ __forceinline__ Given given_of(const acf_loop &f, int64_t p) {
     Given n = {};
     if (f.kind == ACF_LOOP_INVERSE) n.z = f.z[p];

@@ -320,14 +320,14 @@ static void a_device_draws_the_same(void **state) {
     const bool exact = acf_test_device()->precision == ACF_PRECISION_FLOAT;
     for (int large = 0; large < 2; large++) {
         acf_lab cpu, dev;
-        int64_t n, room, other = 0;
+        int64_t n, capacity, other = 0;
         acf_lab_open(&cpu, 2, 40, 9, ACF_MASK_RANDOM, 11);
         acf_lab_open_on(&dev, acf_test_device(), 40, 9, ACF_MASK_RANDOM, 11);
-        acf_real *a = draws_of(&cpu, large, &n), *b = draws_of(&dev, large, &room);
-        assert_true(n > 50 && room >= n);
+        acf_real *a = draws_of(&cpu, large, &n), *b = draws_of(&dev, large, &capacity);
+        assert_true(n > 50 && capacity >= n);
         for (int64_t p = 0; p < n; p++) other += !(fabs((double)(a[p] - b[p])) <= (exact ? 1e-4 : 5e-2) * (1 + fabs((double)a[p])));
         if (other > (exact ? 0 : n / 5)) fail_msg("%d of %d draws are others%s", (int)other, (int)n, large ? ", 256 units" : "");
-        for (int64_t p = n; p < room; p++) assert_true(b[p] == 0);
+        for (int64_t p = n; p < capacity; p++) assert_true(b[p] == 0);
         free(a), free(b);
         acf_lab_close(&dev);
         acf_lab_close(&cpu);

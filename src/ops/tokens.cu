@@ -184,10 +184,10 @@ static acf_status sums_by_sorting(acf_tape *t, acf_real *da, acf_real *db, const
 static acf_status tables_backward(acf_tape *t, acf_real *da, acf_real *db, const acf_real *dy, const acf_real *v,
                                   acf_told told, int64_t n, const acf_tensor *a, const acf_tensor *b) {
     const int64_t W = b->dim[1], A = da ? a->dim[0] : 0, B = b->dim[0];
-    const int64_t room = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / ((A + B) * W);
-    if (A + B > TABLE_ROWS || room < 1) return sums_by_sorting(t, da, db, dy, v, told, n, a, b);
+    const int64_t capacity = (int64_t)(ACF_SCRATCH / sizeof(acf_real)) / ((A + B) * W);
+    if (A + B > TABLE_ROWS || capacity < 1) return sums_by_sorting(t, da, db, dy, v, told, n, a, b);
     /* Pieces are written and read again: they stay few against dy. */
-    const int64_t pieces = acf_max(acf_min(acf_ceil_div(n, acf_max(PIECE_TOKENS, 2 * (A + B))), room), 1);
+    const int64_t pieces = acf_max(acf_min(acf_ceil_div(n, acf_max(PIECE_TOKENS, 2 * (A + B))), capacity), 1);
     acf_real *piece = (acf_real *)acf_cuda_scratch(t->dev);
     cudaStream_t stream = acf_cuda_stream(t->dev);
     slot_sums<<<dim3(acf_blocks(W, 32), (unsigned)pieces), 32, (size_t)(A + B) * 32 * sizeof *piece, stream>>>(

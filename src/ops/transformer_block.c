@@ -57,12 +57,12 @@ static void add_bias(void *ctx, int64_t r0, int64_t r1, int64_t c0, int64_t c1) 
 
 /* y (T,W) = h + drop(x (T,I) by the weights p, and their bias); room (T,W) where something is dropped. */
 static void join(const block *b, int i, int p, acf_real *y, const acf_real *h, const acf_real *x, int64_t I,
-                 acf_real *room) {
+                 acf_real *capacity) {
     const int64_t W = b->W;
     if (b->a->drops[i]) {
-        linear(b, p, room, x, I, W);
-        acf_dropout_fwd_cpu(b->dev, room, b->a->keep[i], room, &b->a->told.drop[i], cells_of(b), b->T, W);
-        acf_add_fwd_cpu(b->dev, y, 1, h, 1, room, b->T * W);
+        linear(b, p, capacity, x, I, W);
+        acf_dropout_fwd_cpu(b->dev, capacity, b->a->keep[i], capacity, &b->a->told.drop[i], cells_of(b), b->T, W);
+        acf_add_fwd_cpu(b->dev, y, 1, h, 1, capacity, b->T * W);
         return;
     }
     bias f = {y, b->param[p + 1], W};
@@ -96,18 +96,18 @@ static acf_status forward(acf_tape *t, acf_node *n) {
     const acf_mark mark = acf_arena_mark(t->mem); /* of scratch */
     attrs kept = *b.a;
     if (!n->save && !keep(t, &kept, T, W)) return acf_tape_status(t);
-    acf_real *normed = acf_tape_reals(t, T * W), *room = acf_tape_reals(t, 4 * T * W);
+    acf_real *normed = acf_tape_reals(t, T * W), *capacity = acf_tape_reals(t, 4 * T * W);
     acf_real *scratch = acf_rows_scratch(t, acf_attention_scratch(&p));
     ACF_TRY(acf_tape_status(t));
     norm(&b, 0, normed, kept.stat[0], h);
     linear(&b, ACF_BLOCK_QKV, kept.qkv, normed, W, 3 * W);
     if (b.a->told.qkv) memcpy(b.a->told.qkv->data, kept.qkv, (size_t)(3 * T * W) * sizeof(acf_real));
     acf_attention_fwd_cpu(t->dev, kept.mixed, kept.lse, kept.qkv, &p, scratch);
-    join(&b, 0, ACF_BLOCK_OUT, kept.a, h, kept.mixed, W, room);
+    join(&b, 0, ACF_BLOCK_OUT, kept.a, h, kept.mixed, W, capacity);
     norm(&b, 1, normed, kept.stat[1], kept.a);
     linear(&b, ACF_BLOCK_UP, kept.wide, normed, W, 4 * W);
-    acf_gelu_fwd_cpu(t->dev, room, kept.wide, 4 * T * W);
-    join(&b, 1, ACF_BLOCK_DOWN, y, kept.a, room, 4 * W, normed);
+    acf_gelu_fwd_cpu(t->dev, capacity, kept.wide, 4 * T * W);
+    join(&b, 1, ACF_BLOCK_DOWN, y, kept.a, capacity, 4 * W, normed);
     acf_arena_release(t->mem, mark);
     return ACF_OK;
 }
@@ -117,11 +117,11 @@ static acf_status forward(acf_tape *t, acf_node *n) {
 static acf_real *zeros(acf_real *x, int64_t n) { return memset(x, 0, (size_t)n * sizeof *x); }
 
 /* What dropout i lets through of dy; dy itself where nothing is dropped. */
-static const acf_real *dropped(const block *b, int i, acf_real *room, const acf_real *dy) {
+static const acf_real *dropped(const block *b, int i, acf_real *capacity, const acf_real *dy) {
     const int64_t n = b->T * b->W;
     if (!b->a->drops[i]) return dy;
-    acf_dropout_bwd_cpu(b->dev, zeros(room, n), dy, b->a->keep[i], b->a->told.drop[i].rate, n);
-    return room;
+    acf_dropout_bwd_cpu(b->dev, zeros(capacity, n), dy, b->a->keep[i], b->a->told.drop[i].rate, n);
+    return capacity;
 }
 
 /* Adds to dx (T,I), and to the gradients of weights p and their bias. */

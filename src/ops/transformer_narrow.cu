@@ -182,7 +182,7 @@ static acf_status attend_back(const work *w, bf16 *dqkv, const bf16 *dmixed) {
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* h' = a + drop(down): where nothing is dropped the product adds to a itself. room (T,W) is free. */
-static acf_status finish(const work *w, float *y, bf16 *room) {
+static acf_status finish(const work *w, float *y, bf16 *capacity) {
     const kept *k = w->k;
     const int64_t T = w->T, W = w->W;
     const float *bias = numbers_of(w, ACF_BLOCK_DOWN_BIAS);
@@ -191,9 +191,9 @@ static acf_status finish(const work *w, float *y, bf16 *room) {
                             (const acf_real *)k->down_w, 4 * W, 1, y, W};
         return acf_cuda_gemm_bf16_onto(w->dev, &g, false, bias, k->a);
     }
-    ACF_TRY(forth(w, room, k->high, k->down_w, NULL, 4 * W, W));
+    ACF_TRY(forth(w, capacity, k->high, k->down_w, NULL, 4 * W, W));
     join<<<acf_each_blocks(T * W / 4), ACF_THREADS, 0, acf_cuda_stream(w->dev)>>>(
-        y, k->a, room, bias, dropping_of(w, 1), T, (int)W);
+        y, k->a, capacity, bias, dropping_of(w, 1), T, (int)W);
     return ACF_LAUNCHED("transformer_block");
 }
 
@@ -207,7 +207,7 @@ acf_status acf_block_narrow_fwd(acf_tape *t, acf_node *n) {
     ACF_TRY(allocate(&w));
     a->device = w.k;
     const acf_mark mark = acf_arena_mark(t->mem);
-    bf16 *room = numbers(t, T * W);
+    bf16 *capacity = numbers(t, T * W);
     kept *k = w.k;
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(narrow_parameters(&w));
@@ -216,12 +216,12 @@ acf_status acf_block_narrow_fwd(acf_tape *t, acf_node *n) {
     if (a->told.qkv)
         widen<<<acf_each_blocks(3 * T * W / 4), ACF_THREADS, 0, stream>>>(a->told.qkv->data, k->qkv, 3 * T * W);
     ACF_TRY(attend(&w));
-    ACF_TRY(forth(&w, room, k->mixed, k->out_w, NULL, W, W));
-    ACF_TRY(norm(&w, 1, k->n2, k->a, h, room));
+    ACF_TRY(forth(&w, capacity, k->mixed, k->out_w, NULL, W, W));
+    ACF_TRY(norm(&w, 1, k->n2, k->a, h, capacity));
     ACF_TRY(forth(&w, k->wide, k->n2, k->up_w, k->up_b, W, 4 * W));
     gelu_fwd<<<acf_each_blocks(wide / EIGHT), ACF_THREADS, 0, stream>>>(k->high, k->wide, wide / EIGHT);
     ACF_TRY(ACF_LAUNCHED("transformer_block"));
-    ACF_TRY(finish(&w, n->out[0]->data, room));
+    ACF_TRY(finish(&w, n->out[0]->data, capacity));
     acf_arena_release(t->mem, n->save ? mark : all);
     return ACF_OK;
 }
@@ -278,7 +278,7 @@ acf_status acf_block_narrow_bwd(acf_tape *t, acf_node *n) {
     ACF_TRY(acf_tape_status(t));
     const acf_mark mark = acf_arena_mark(t->mem);
     bf16 *dout = numbers(t, T * W), *dwide = numbers(t, 4 * T * W), *narrow = numbers(t, T * W);
-    bf16 *dqkv = numbers(t, 3 * T * W), *room = numbers(t, T * W);
+    bf16 *dqkv = numbers(t, 3 * T * W), *capacity = numbers(t, T * W);
     float *da = acf_tape_reals(t, T * W);
     ACF_TRY(acf_tape_status(t));
     ACF_TRY(by_column<DROPPED>(&w, dout, n->out[0]->grad, NULL, ACF_BLOCK_DOWN_BIAS, W));
@@ -286,15 +286,15 @@ acf_status acf_block_narrow_bwd(acf_tape *t, acf_node *n) {
     ACF_TRY(back(&w, dwide, dout, k->down_w, 4 * W, W));
     ACF_TRY(by_column<GELU>(&w, dwide, NULL, k->wide, ACF_BLOCK_UP_BIAS, 4 * W));
     ACF_TRY(to_weights(&w, ACF_BLOCK_UP, dwide, k->n2, W, 4 * W));
-    ACF_TRY(back(&w, room, dwide, k->up_w, W, 4 * W));
-    ACF_TRY(norm_back(&w, 1, da, narrow, n->out[0]->grad, room, k->a));
+    ACF_TRY(back(&w, capacity, dwide, k->up_w, W, 4 * W));
+    ACF_TRY(norm_back(&w, 1, da, narrow, n->out[0]->grad, capacity, k->a));
     ACF_TRY(to_weights(&w, ACF_BLOCK_OUT, narrow, k->mixed, W, W));
-    ACF_TRY(back(&w, room, narrow, k->out_w, W, W));
-    ACF_TRY(attend_back(&w, dqkv, room));
+    ACF_TRY(back(&w, capacity, narrow, k->out_w, W, W));
+    ACF_TRY(attend_back(&w, dqkv, capacity));
     ACF_TRY(to_weights(&w, ACF_BLOCK_QKV, dqkv, k->n1, W, 3 * W));
     ACF_TRY(by_column<AS_IS>(&w, dqkv, NULL, NULL, ACF_BLOCK_QKV_BIAS, 3 * W));
-    ACF_TRY(back(&w, room, dqkv, k->qkv_w, W, 3 * W));
-    ACF_TRY(norm_back(&w, 0, dh, NULL, da, room, n->in[0]->data));
+    ACF_TRY(back(&w, capacity, dqkv, k->qkv_w, W, 3 * W));
+    ACF_TRY(norm_back(&w, 0, dh, NULL, da, capacity, n->in[0]->data));
     acf_tape_done(t, mark);
     return ACF_OK;
 }

@@ -56,7 +56,7 @@ static __device__ float4 let_through(const dropping &d, int64_t m, int c, int C)
     if (!d.on) return {1, 1, 1, 1};
     const int64_t row = d.at.row[m], column = d.at.column[m];
     if (row < 0) return {0, 0, 0, 0};
-    const acf_place place = {d.drop.seed, d.drop.row_id ? d.drop.row_id[row] : (uint64_t)row,
+    const acf_rng_counter place = {d.drop.seed, d.drop.row_id ? d.drop.row_id[row] : (uint64_t)row,
                              ACF_STREAM_DROPOUT + d.drop.site, (uint32_t)(column * (C / 4) + c / 4),
                              d.drop.now ? *d.drop.now : d.drop.step};
     const philox4x32_ctr_t w = acf_rng_bits_cuda(place);

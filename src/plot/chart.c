@@ -104,13 +104,13 @@ static void copy_label(char out[ACF_TICK_LABEL_MAX], const char *s) {
 }
 
 /* At most `most` of the categories, evenly spaced. Labels are cut to `room`, or where that is 0 to what an axis of that length has for each. */
-static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double room, double length) {
+static acf_ticks class_ticks(acf_canvas *c, acf_axis a, int most, double capacity, double length) {
     acf_ticks t = {0};
     const int32_t every = (int32_t)acf_ceil_div(a.classes, (int64_t)acf_min(acf_max(most, 1), ACF_TICKS_MAX));
-    if (room == 0) room = length * every / a.classes - 9;
+    if (capacity == 0) capacity = length * every / a.classes - 9;
     for (int32_t k = 0; k < a.classes; k += every) {
         char text[ACF_FIT_MAX];
-        if (a.labels && a.labels[k]) acf_canvas_fit(c, a.labels[k], tick_type, room, text);
+        if (a.labels && a.labels[k]) acf_canvas_fit(c, a.labels[k], tick_type, capacity, text);
         else snprintf(text, sizeof text, "%d", (int)k);
         copy_label(t.label[t.n], text);
         t.at[t.n++] = k;
@@ -135,13 +135,13 @@ static acf_ticks ticks_across(acf_canvas *c, acf_axis a, double length) {
     return t;
 }
 
-static acf_ticks ticks_up(acf_canvas *c, acf_axis a, double length, double room) {
+static acf_ticks ticks_up(acf_canvas *c, acf_axis a, double length, double capacity) {
     const int most = (int)fmin(length / (1.8 * ACF_SIZE_TICK), 7);
     if (most < 1 || a.show == ACF_AXIS_NONE) return (acf_ticks){0};
-    if (a.classes > 0) return class_ticks(c, a, (int)(length / (1.4 * ACF_SIZE_TICK)), room, length);
+    if (a.classes > 0) return class_ticks(c, a, (int)(length / (1.4 * ACF_SIZE_TICK)), capacity, length);
     acf_ticks t = acf_ticks_make(a.range, a.unit, most);
     for (int i = 0; i < t.n; i++)
-        if (acf_canvas_text_width(c, t.label[i], tick_type) > room) t.n = 0;
+        if (acf_canvas_text_width(c, t.label[i], tick_type) > capacity) t.n = 0;
     return t;
 }
 
@@ -198,11 +198,11 @@ static void draw_grid(const acf_panel *p, const acf_ticks *x, const acf_ticks *y
 
 #define OVERHANG 10.0
 
-acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, double room) {
+acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, double capacity) {
     const acf_panel p = {c, {box.x, box.y, fmax(box.w, 1), fmax(box.h, 1)}, x.range, y.range};
-    const acf_ticks across = ticks_across(c, x, p.box.w), up = ticks_up(c, y, p.box.h, room - LABEL_GAP + 1);
+    const acf_ticks across = ticks_across(c, x, p.box.w), up = ticks_up(c, y, p.box.h, capacity - LABEL_GAP + 1);
     draw_grid(&p, &across, &up);
-    const double overhang = x.room > 0 ? x.room : fmin(OVERHANG, fmax(room, 0));
+    const double overhang = x.capacity > 0 ? x.capacity : fmin(OVERHANG, fmax(capacity, 0));
     if (x.show == ACF_AXIS_FULL) label_across(&p, &across, p.box.y + p.box.h + 5 + ACF_SIZE_TICK / 2, overhang);
     if (y.show == ACF_AXIS_FULL) label_up(&p, &up);
     return p;
@@ -221,9 +221,9 @@ acf_panel acf_panel_open(acf_canvas *c, acf_box outer, const char *title, acf_ax
     const bool x_name = x.name && x.show == ACF_AXIS_FULL, y_name = y.name && y.show == ACF_AXIS_FULL;
     if (x.show == ACF_AXIS_FULL) in.h -= ACF_AXIS_HEIGHT;
     if (x_name) in.h -= ACF_LINE(ACF_SIZE_TEXT) + 2;
-    const double aside = y_name ? ACF_LINE(ACF_SIZE_TEXT) : 0, room = fmin(fmax(acf_axis_width(c, y, in.h), y.room), 0.4 * in.w);
-    in.x += aside + room, in.w -= aside + room;
-    const acf_panel p = acf_panel_at(c, in, x, y, room);
+    const double aside = y_name ? ACF_LINE(ACF_SIZE_TEXT) : 0, capacity = fmin(fmax(acf_axis_width(c, y, in.h), y.capacity), 0.4 * in.w);
+    in.x += aside + capacity, in.w -= aside + capacity;
+    const acf_panel p = acf_panel_at(c, in, x, y, capacity);
     if (x_name) acf_canvas_text_in(c, p.box.x + p.box.w / 2, outer.y + outer.h - ACF_SIZE_TEXT * 0.6, x.name, name, p.box.w);
     name.upward = 1;
     if (y_name) acf_canvas_text_in(c, outer.x + ACF_SIZE_TEXT * 0.6, p.box.y + p.box.h / 2, y.name, name, p.box.h);

@@ -55,7 +55,7 @@ typedef struct acf_axis {
     double unit;      /* seconds of one, for times; 0: numbers (ticks.h) */
     const char *name; /* NULL: none */
     acf_axis_show show;
-    double room;      /* upright: least width for its labels, so that panels above each other align; across: how far labels may reach
+    double capacity;      /* upright: least width for its labels, so that panels above each other align; across: how far labels may reach
                        * beyond its ends, 0 for as far as the figure's own margin */
     int32_t classes;  /* above 0: places 0..classes-1 are categories, called by their labels, or where that is NULL by their codes */
     const char *const *labels;
@@ -73,7 +73,7 @@ acf_panel acf_panel_open(acf_canvas *c, acf_box outer, const char *title, acf_ax
 
 /* The same where the place of the data is known: grid and labels of the axes, which hang out of the box to the left (at most
  * `room` wide) and below; names of axes are not drawn. */
-acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, double room);
+acf_panel acf_panel_at(acf_canvas *c, acf_box box, acf_axis x, acf_axis y, double capacity);
 /* Width that the labels of an upright axis of that length need, and the height of a line of labels across. */
 double acf_axis_width(acf_canvas *c, acf_axis y, double length);
 #define ACF_AXIS_HEIGHT (ACF_LINE(ACF_SIZE_TICK) + 4)

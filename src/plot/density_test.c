@@ -9,8 +9,8 @@
 
 enum { N = 4000, G = 400 };
 
-static double uniform(int64_t i) { return acf_rng_uniform((acf_place){3, (uint64_t)i, ACF_STREAM_TEST, 0, 0}); }
-static double normal(int64_t i) { return acf_rng_normal((acf_place){3, (uint64_t)i, ACF_STREAM_TEST, 1, 0}); }
+static double uniform(int64_t i) { return acf_rng_uniform((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, 0, 0}); }
+static double normal(int64_t i) { return acf_rng_normal((acf_rng_counter){3, (uint64_t)i, ACF_STREAM_TEST, 1, 0}); }
 
 /* Sorted values, their curve from lo to hi, its area. */
 static double curve(double *v, int64_t *n, double lo, double hi, double *x, double *y, double *width) {

@@ -152,25 +152,25 @@ static acf_status draw_column(acf_canvas *c, acf_box box, const acf_figure_table
 
 /* ---- the page ------------------------------------------------------------------------------------------------------------ */
 
-typedef struct holes {
+typedef struct missing {
     int64_t j, missing;
-} holes;
+} missing;
 
 static int most_first(const void *a, const void *b) {
-    const holes *p = a, *q = b;
+    const missing *p = a, *q = b;
     if (p->missing != q->missing) return p->missing > q->missing ? -1 : 1;
     return (p->j > q->j) - (p->j < q->j);
 }
 
 static int by_column(const void *a, const void *b) {
-    const holes *p = a, *q = b;
+    const missing *p = a, *q = b;
     return (p->j > q->j) - (p->j < q->j);
 }
 
 /* list (D): columns with missing cells, in order of the table; returns how many. */
-static int64_t find_holes(const acf_figure_table *t, holes *list) {
+static int64_t find_holes(const acf_figure_table *t, missing *list) {
     int64_t n = 0;
-    for (int64_t j = 0; j < t->D; j++) list[j] = (holes){j, 0};
+    for (int64_t j = 0; j < t->D; j++) list[j] = (missing){j, 0};
     for (int64_t i = 0; i < t->N; i++)
         for (int64_t j = 0; j < t->D; j++) list[j].missing += isnan(t->x[i * t->D + j]);
     for (int64_t j = 0; j < t->D; j++)
@@ -197,7 +197,7 @@ static grid make_grid(double width, double height, int64_t columns) {
 static double own_height(grid g) { return ACF_HEAD_HEIGHT + 30 + ACF_MARGIN + g.down * (PANEL_HEIGHT + PANEL_GAP); }
 
 static acf_status draw(acf_canvas *c, const acf_plot_options *o, const acf_figure_table *t, const double *completed, int32_t draws,
-                       holes *list, int64_t n, grid g, sample *s) {
+                       missing *list, int64_t n, grid g, sample *s) {
     char facts[300], a[ACF_TICK_LABEL_MAX], b[ACF_TICK_LABEL_MAX];
     acf_text text = acf_text_into(facts, sizeof facts);
     if (g.panels < n) {
@@ -223,8 +223,8 @@ acf_status acf_figure_imputed(const char *path, const acf_plot_options *o, const
     sample s = {0};
     acf_status status = ACF_EMEMORY;
     size_t seen, columns, filled;
-    if (!acf_bytes(t->N, sizeof(double), &seen) || !acf_bytes(t->D, sizeof(holes), &columns)) return status;
-    holes *list = acf_alloc(columns, "a list of columns");
+    if (!acf_bytes(t->N, sizeof(double), &seen) || !acf_bytes(t->D, sizeof(missing), &columns)) return status;
+    missing *list = acf_alloc(columns, "a list of columns");
     if (!list) return status;
     const int64_t n = find_holes(t, list);
     int64_t most = 0;

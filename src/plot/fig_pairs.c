@@ -200,8 +200,8 @@ static acf_status draw(pairs *p, const acf_plot_options *o) {
     write_beyond(p, &text);
     acf_box box = acf_chart_head(p->c, acf_figure_title(o, "Columns against each other"), facts);
     box = acf_chart_legend(p->c, box, (acf_key[]){{"data", ACF_KEY_DOT, {ACF_INK_DATA}}, {"drawn from the model", ACF_KEY_DOT, {ACF_INK_MODEL}}}, 2);
-    const double room = label_room(p, fmin(box.w, box.h) / p->k);
-    const acf_box cells = {box.x + NAME_ROOM + room, box.y, box.w - NAME_ROOM - room, box.h - NAME_ROOM - ACF_AXIS_HEIGHT};
+    const double capacity = label_room(p, fmin(box.w, box.h) / p->k);
+    const acf_box cells = {box.x + NAME_ROOM + capacity, box.y, box.w - NAME_ROOM - capacity, box.h - NAME_ROOM - ACF_AXIS_HEIGHT};
     if (cells.h < 20 * p->k || cells.w < 20 * p->k) {
         acf_chart_note(p->c, box, "the page is too small for this figure");
         return ACF_OK;
@@ -210,9 +210,9 @@ static acf_status draw(pairs *p, const acf_plot_options *o) {
     for (int i = 0; i < p->k; i++)
         for (int j = 0; j <= i; j++) {
             acf_axis across = axis_of(p, j, i + 1 == p->k), up = axis_of(p, i, j == 0 && i > 0);
-            across.room = GAP / 2 - 1; /* half of the way to the neighbour's */
+            across.capacity = GAP / 2 - 1; /* half of the way to the neighbour's */
             if (i == j) up = (acf_axis){{0, 1}, .show = ACF_AXIS_NONE};
-            const acf_panel panel = acf_panel_at(p->c, acf_chart_cell(cells, p->k, p->k, i * p->k + j, GAP), across, up, room);
+            const acf_panel panel = acf_panel_at(p->c, acf_chart_cell(cells, p->k, p->k, i * p->k + j, GAP), across, up, capacity);
             if (i == j) draw_diagonal(p, &panel, p->column[i]);
             else ACF_TRY(draw_cloud(p, &panel, p->column[j], p->column[i]));
         }

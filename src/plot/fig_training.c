@@ -137,7 +137,7 @@ static acf_status draw(acf_canvas *c, acf_box box, const curves *v, double *scra
     const int64_t k = validations(v->step, v->valid, v->first, at, score);
     acf_axis a = {.range = score_range(v->step, v->loss, n, steps, scratch), .name = "nats per row"};
     acf_axis b = {.range = score_range(at, score, k, steps, scratch), .name = "nats per held-out cell"};
-    a.room = b.room = fmax(acf_axis_width(c, a, upper.h - 60), acf_axis_width(c, b, lower.h - 60));
+    a.capacity = b.capacity = fmax(acf_axis_width(c, a, upper.h - 60), acf_axis_width(c, b, lower.h - 60));
     ACF_TRY(draw_loss(c, upper, steps, a, v, scratch));
     draw_validation(c, lower, steps, b, at, score, k);
     return ACF_OK;

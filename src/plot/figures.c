@@ -48,10 +48,10 @@ static int heaviest_first(const void *a, const void *b) {
 /* Classes in the order they are drawn: their own, or where only `room` fit the heaviest, again in their own order. */
 static int by_code(const void *a, const void *b) { return ((const weighed *)a)->k - ((const weighed *)b)->k; }
 
-static void choose(weighed *list, int32_t classes, int32_t room) {
-    if (classes <= room) return;
+static void choose(weighed *list, int32_t classes, int32_t capacity) {
+    if (classes <= capacity) return;
     qsort(list, (size_t)classes, sizeof *list, heaviest_first);
-    qsort(list, (size_t)room, sizeof *list, by_code);
+    qsort(list, (size_t)capacity, sizeof *list, by_code);
 }
 
 typedef struct bar_box {
@@ -122,9 +122,9 @@ acf_status acf_figure_bars(acf_canvas *c, acf_box box, const acf_figure_column *
         if (k < shown) b.most = fmax(b.most, list[k].weight);
         for (int s = 0; s < series && k >= shown; s++) b.most = fmax(b.most, rest[s] += share[(int64_t)s * C + list[k].k]);
     }
-    double room = label_room(c, column, list, shown, 0.45 * box.w);
-    if (shown < C) room = fmin(fmax(room, acf_canvas_text_width(c, others, (acf_type){ACF_SIZE_TICK})) + 1, 0.45 * box.w);
-    b.x = box.x + room + 6, b.w = box.w - room - 6 - 12;
+    double capacity = label_room(c, column, list, shown, 0.45 * box.w);
+    if (shown < C) capacity = fmin(fmax(capacity, acf_canvas_text_width(c, others, (acf_type){ACF_SIZE_TICK})) + 1, 0.45 * box.w);
+    b.x = box.x + capacity + 6, b.w = box.w - capacity - 6 - 12;
     draw_percents(&b, box.y, box.y + lines * line);
     for (int32_t k = 0; k < lines; k++) {
         bool marked[ACF_BARS_SERIES] = {false};

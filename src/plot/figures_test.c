@@ -10,7 +10,7 @@
 
 enum { ROWS = 400 };
 
-static double normal(int64_t i, uint32_t j) { return acf_rng_normal((acf_place){9, (uint64_t)i, ACF_STREAM_TEST, j, 0}); }
+static double normal(int64_t i, uint32_t j) { return acf_rng_normal((acf_rng_counter){9, (uint64_t)i, ACF_STREAM_TEST, j, 0}); }
 
 /* Plain pages of one pixel to the point. */
 static acf_plot_options page(double w, double h) { return (acf_plot_options){.width = w, .height = h, .scale = 1}; }
@@ -42,15 +42,15 @@ static void holes_are_where_cells_are_missing(void **state) {
         for (int px = 0; px < p.w / 2 && first < 0; px++)
             if (picture_near(p.pixel[(int64_t)y * p.w + px], ACF_INK_PALE) && y > 90) first = y, x0 = px;
     assert_true(first > 0);
-    int64_t holes[4] = {0}, pale[4] = {0};
+    int64_t missing[4] = {0}, pale[4] = {0};
     for (int j = 0; j < 4; j++)
         for (int px = x0; px < p.w; px++) {
             const uint32_t at = p.pixel[(int64_t)(first + 8 + 20 * j) * p.w + px];
-            holes[j] += picture_near(at, ACF_INK_HOLE), pale[j] += picture_near(at, ACF_INK_PALE);
+            missing[j] += picture_near(at, ACF_INK_HOLE), pale[j] += picture_near(at, ACF_INK_PALE);
         }
-    assert_int_equal(holes[0], 0);
-    assert_true(holes[1] > 100 && pale[1] > 100);
-    assert_true(holes[2] > holes[1] * 3 / 2);
+    assert_int_equal(missing[0], 0);
+    assert_true(missing[1] > 100 && pale[1] > 100);
+    assert_true(missing[2] > missing[1] * 3 / 2);
     /* Of column 1 the left half is there, the right half missing. */
     const uint32_t *line = p.pixel + (int64_t)(first + 8 + 20) * p.w;
     assert_true(picture_near(line[x0 + 20], ACF_INK_PALE));

@@ -19,8 +19,8 @@ acf_range acf_range_usable(double lo, double hi) {
     if (!(lo <= hi)) return (acf_range){0, 1};
     const double size = fmax(fabs(lo), fabs(hi));
     if (hi - lo > NARROW * size && hi - lo > 1e-300) return (acf_range){lo, hi};
-    const double room = size > 1e-290 ? 0.05 * size : 0.5;
-    return (acf_range){fmax(lo - room, -FAR), fmin(hi + room, FAR)};
+    const double capacity = size > 1e-290 ? 0.05 * size : 0.5;
+    return (acf_range){fmax(lo - capacity, -FAR), fmin(hi + capacity, FAR)};
 }
 
 acf_range acf_range_of(const double *v, int64_t n, int64_t stride) {
@@ -43,8 +43,8 @@ acf_range acf_range_middle(const double *sorted, int64_t n) {
 }
 
 acf_range acf_range_padded(acf_range r, double part) {
-    const double room = part * (r.hi - r.lo);
-    return (acf_range){fmax(r.lo - room, -FAR), fmin(r.hi + room, FAR)};
+    const double capacity = part * (r.hi - r.lo);
+    return (acf_range){fmax(r.lo - capacity, -FAR), fmin(r.hi + capacity, FAR)};
 }
 
 /* ---- labels -------------------------------------------------------------------------------------------------------------- */

@@ -93,8 +93,8 @@ static void ticks_suit_any_range(void **state) {
                 assert_true(t.n <= most);
                 if (most >= 4) assert_true(t.n >= 2);
                 for (int i = 0; i < t.n; i++) {
-                    const double room = 1e-6 * (r.hi - r.lo);
-                    assert_true(t.at[i] >= r.lo - room && t.at[i] <= r.hi + room);
+                    const double capacity = 1e-6 * (r.hi - r.lo);
+                    assert_true(t.at[i] >= r.lo - capacity && t.at[i] <= r.hi + capacity);
                     if (i == 0) continue;
                     assert_true(t.at[i] > t.at[i - 1]);
                     assert_string_not_equal(t.label[i], t.label[i - 1]);

@@ -26,7 +26,7 @@ static void free_slabs(acf_params *ps) {
     free_slab(ps, &ps->grad);
     free_slab(ps, &ps->m);
     free_slab(ps, &ps->v);
-    free_slab(ps, &ps->average);
+    free_slab(ps, &ps->ema);
     if (ps->pace) ps->dev->memory.free(ps->dev->memory.ctx, ps->pace);
     ps->pace = NULL;
 }
@@ -98,8 +98,8 @@ acf_param *acf_param_add(acf_params *ps, const char *name, acf_init init, double
 
 /* ---- initial values ---------------------------------------------------------------------------------------------- */
 
-static acf_place place_of(const acf_param *p, uint64_t seed, int64_t i) {
-    return (acf_place){.seed = seed, .row = acf_rng_name(p->name), .stream = ACF_STREAM_INIT, .column = (uint32_t)i};
+static acf_rng_counter place_of(const acf_param *p, uint64_t seed, int64_t i) {
+    return (acf_rng_counter){.seed = seed, .row = acf_rng_name(p->name), .stream = ACF_STREAM_INIT, .column = (uint32_t)i};
 }
 
 /* Rows of a (R,C) matrix made orthonormal by Gram-Schmidt, twice for accuracy, in blocks of at most C rows (a GRU's
@@ -195,7 +195,7 @@ acf_status acf_params_restart(acf_params *ps, uint64_t seed) {
     ACF_TRY(acf_device_zero(ps->dev, ps->grad, bytes));
     ACF_TRY(acf_device_zero(ps->dev, ps->m, bytes));
     ACF_TRY(acf_device_zero(ps->dev, ps->v, bytes));
-    return acf_device_copy(ps->dev, ps->average, ps->value, bytes, ACF_ON_DEVICE);
+    return acf_device_copy(ps->dev, ps->ema, ps->value, bytes, ACF_ON_DEVICE);
 }
 
 acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train) {
@@ -207,7 +207,7 @@ acf_status acf_params_build(acf_params *ps, uint64_t seed, bool train) {
         ACF_TRY_DONE(new_slab(ps, "gradients", &ps->grad));
         ACF_TRY_DONE(new_slab(ps, "first moments", &ps->m));
         ACF_TRY_DONE(new_slab(ps, "second moments", &ps->v));
-        ACF_TRY_DONE(new_slab(ps, "averages", &ps->average));
+        ACF_TRY_DONE(new_slab(ps, "averages", &ps->ema));
         ACF_TRY_DONE(new_pace(ps));
     }
     ACF_TRY_DONE(acf_params_restart(ps, seed));

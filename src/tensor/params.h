@@ -46,7 +46,7 @@ typedef struct acf_pace_record {
 
 /* What changes from step to step, in device memory, so that a captured step finds it there. */
 typedef struct acf_pace {
-    double lr;           /* set by whoever paces training, or by the step's ticket (data/resident.h) */
+    double lr;           /* set by whoever paces training, or by the step's ticket (table/table_on_device.h) */
     int64_t step;        /* of Adam, counted from 1; a step that changes the weights counts it on */
     uint32_t now;        /* of training: keys dropout */
     int64_t turn;        /* of the steps that were asked for in one go: which one this is */
@@ -65,7 +65,7 @@ typedef struct acf_params {
     int n, cap;
     int64_t total;   /* elements of a slab, gaps included */
     int64_t decayed; /* the first so many are subject to weight decay */
-    acf_real *value, *grad, *m, *v, *average; /* average..grad are NULL when built for inference */
+    acf_real *value, *grad, *m, *v, *ema; /* average..grad are NULL when built for inference */
     acf_pace *pace; /* on a GPU, for training; else NULL */
 } acf_params;
 

@@ -64,8 +64,8 @@ static void decayed_first_aligned_and_disjoint(void **state) {
     for (int64_t i = 0; i < ps->total; i++) {
         const acf_param *p = acf_params_at(ps, i, &row, &column);
         owned += p != NULL;
-        if (!p) assert_true(ps->value[i] == 0 && ps->average[i] == 0);
-        assert_true(ps->grad[i] == 0 && ps->m[i] == 0 && ps->v[i] == 0 && ps->average[i] == ps->value[i]);
+        if (!p) assert_true(ps->value[i] == 0 && ps->ema[i] == 0);
+        assert_true(ps->grad[i] == 0 && ps->m[i] == 0 && ps->v[i] == 0 && ps->ema[i] == ps->value[i]);
     }
     assert_int_equal(owned, elements); /* nothing overlaps */
     acf_params_free(ps);
@@ -108,7 +108,7 @@ static void inference_has_values_only(void **state) {
     acf_params *ps = mixed_set(), *trained = mixed_set();
     assert_int_equal(acf_params_build(ps, 1, false), ACF_OK);
     assert_int_equal(acf_params_build(trained, 1, true), ACF_OK);
-    assert_true(ps->value && !ps->grad && !ps->m && !ps->v && !ps->average);
+    assert_true(ps->value && !ps->grad && !ps->m && !ps->v && !ps->ema);
     for (int i = 0; i < ps->n; i++) assert_true(!ps->list[i]->t.needs_grad && !ps->list[i]->t.grad);
     assert_memory_equal(ps->value, trained->value, (size_t)ps->total * sizeof(acf_real));
     acf_params_free(ps);
@@ -259,7 +259,7 @@ static void every_allocation_may_fail(void **state) {
         done = status == ACF_OK;
         if (!done) {
             assert_int_equal(status, ACF_EMEMORY);
-            assert_true(!ps->value && !ps->grad && !ps->m && !ps->v && !ps->average);
+            assert_true(!ps->value && !ps->grad && !ps->m && !ps->v && !ps->ema);
             assert_int_equal(live_once(ps), ACF_OK);
         }
         assert_int_equal(ps->n, 40);

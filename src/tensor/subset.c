@@ -118,7 +118,7 @@ static int64_t words_of(const acf_order *o, int64_t D) { return o->column ? o->c
 
 /* What a row is sorted by: the stage in the high half, 0 for given cells, and what shuffles it in the low one. */
 static void keys_of(uint64_t *key, uint32_t *word, const uint8_t *b, const acf_order *o, int64_t i, int64_t D) {
-    const acf_place at = {.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .draw = o->now ? *o->now : o->draw};
+    const acf_rng_counter at = {.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .draw = o->now ? *o->now : o->draw};
     if (o->shuffle) acf_rng_words(at, words_of(o, D), word);
     for (int64_t j = 0; j < D; j++) {
         const int32_t column = o->column ? o->column[j] : (int32_t)j;

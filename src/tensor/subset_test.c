@@ -207,7 +207,7 @@ static uint32_t low_key(const acf_order *o, int64_t i, int64_t j) {
     uint32_t word[4];
     if (!o->shuffle) return (uint32_t)j;
     if (o->column) j = o->column[j];
-    acf_rng_bits((acf_place){.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .column = (uint32_t)(j / 4),
+    acf_rng_bits((acf_rng_counter){.seed = o->seed, .row = o->row_id ? o->row_id[i] : 0, .stream = ACF_STREAM_ORDER, .column = (uint32_t)(j / 4),
                              .draw = o->now ? *o->now : o->draw}, word);
     return word[j % 4];
 }
@@ -426,7 +426,7 @@ static void same_subset(acf_lab *l, const acf_subset *u, const acf_subset *v) {
     const struct {
         const char *name;
         const int32_t *there, *want;
-        int64_t n, room;
+        int64_t n, capacity;
     } all[] = {{"size", u->size, v->size, N, N},         {"row", u->row, v->row, N, N},
                {"rank", u->rank, v->rank, N, N},         {"active", u->active, v->active, D + 1, D + 1},
                {"first", u->first, v->first, D + 1, D + 1}, {"row_of", u->row_of, v->row_of, T, u->T},
@@ -435,7 +435,7 @@ static void same_subset(acf_lab *l, const acf_subset *u, const acf_subset *v) {
                {"parent", u->parent, v->parent, v->parent ? T : 0, v->parent ? u->T : 0}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
         same_ints(l, all[k].there, all[k].want, all[k].n, all[k].name);
-        same_ints(l, all[k].there + all[k].n, NULL, all[k].room - all[k].n, all[k].name); /* behind the last element */
+        same_ints(l, all[k].there + all[k].n, NULL, all[k].capacity - all[k].n, all[k].name); /* behind the last element */
     }
     int32_t *place = acf_lab_ints(N * D);
     for (int64_t p = 0; p < T; p++) place[v->cell[p]] = (int32_t)p;
@@ -500,7 +500,7 @@ static void rows_without_room_are_left_out(void **state) {
     acf_lab_open_on(&l, acf_test_device(), 700, 12, ACF_MASK_RANDOM, 3);
     int64_t left_out, taken = 0, expected = 0;
     assert_int_equal(l.dev->plugin->take_left_out(l.dev, &left_out), ACF_OK);
-    l.t->room = 0.25;
+    l.t->capacity = 0.25;
     acf_lab_begin(&l, false);
     assert_int_equal(l.u->T, 2112); /* 2,100 and up to a multiple of 64 */
     for (int64_t i = 0, fits = true; i < l.N; i++) {

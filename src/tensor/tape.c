@@ -14,7 +14,7 @@ acf_status acf_tape_create(acf_device *dev, const acf_kernel *kernels, acf_tape 
     if (!t) return ACF_EMEMORY;
     t->dev = dev;
     t->kernels = kernels || !dev->plugin ? kernels : dev->plugin->kernels;
-    t->room = 1;
+    t->capacity = 1;
     ACF_TRY_DONE(acf_arena_create(&acf_heap, 0, &t->host));
     ACF_TRY_DONE(acf_arena_create(&dev->memory, (size_t)1 << 20, &t->mem));
     acf_tape_begin(t, false);
@@ -44,21 +44,21 @@ void acf_tape_begin(acf_tape *t, bool record) {
     t->failure.status = ACF_OK;
     t->empty = (acf_tensor){.ndim = 1};
     t->slab.used = 0;
-    if (t->lasting && record && acf_device_zero(t->dev, t->slab.data, (size_t)t->slab.room * sizeof *t->slab.data)) acf_tape_fail(t, NULL);
+    if (t->lasting && record && acf_device_zero(t->dev, t->slab.data, (size_t)t->slab.capacity * sizeof *t->slab.data)) acf_tape_fail(t, NULL);
 }
 
 acf_status acf_tape_last(acf_tape *t, bool lasting) {
     struct acf_slab *s = &t->slab;
     const acf_memory *m = &t->dev->memory;
     t->lasting = lasting;
-    if (!lasting || s->room >= s->asked) return ACF_OK;
+    if (!lasting || s->capacity >= s->asked) return ACF_OK;
     if (s->data) m->free(m->ctx, s->data);
     const size_t bytes = (size_t)s->asked * sizeof *s->data;
     if ((s->data = m->alloc(m->ctx, bytes))) {
-        s->room = s->asked;
+        s->capacity = s->asked;
         return ACF_OK;
     }
-    t->lasting = false, s->room = 0;
+    t->lasting = false, s->capacity = 0;
     return m->refuse ? m->refuse(m->ctx, bytes, 0) : acf_fail(ACF_EMEMORY, "out of memory: %zu bytes for gradients", bytes);
 }
 
@@ -314,7 +314,7 @@ const acf_subset *acf_tape_subset(acf_tape *t, const uint8_t *b, const uint8_t *
     acf_status status = acf_subset_fits(N, D);
     if (!status && !t->dev->plugin) status = acf_subset_build(t->mem, b, m, N, D, &u);
     if (!status && t->dev->plugin) {
-        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(t->room * (double)(N * D)), N, D));
+        acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(t->capacity * (double)(N * D)), N, D));
         status = made ? t->dev->plugin->subset_build(t, b, m, made) : ACF_EMEMORY;
         u = made;
     }
@@ -329,7 +329,7 @@ const acf_subset *acf_tape_sequence(acf_tape *t, const uint8_t *b, const uint8_t
     acf_status status = acf_subset_fits(N, D);
     if (!status && !t->dev->plugin) status = acf_subset_order(t->mem, b, m, o, N, D, &u);
     if (!status && t->dev->plugin) {
-        const double room = o->modelled ? t->room : 1;
+        const double room = o->modelled ? t->capacity : 1;
         acf_subset *made = new_subset(t, N, D, capacity((int64_t)ceil(room * (double)(N * D)), N, D));
         status = made ? t->dev->plugin->subset_order(t, b, m, o, made) : ACF_EMEMORY;
         u = made;
@@ -400,7 +400,7 @@ void acf_tape_done(acf_tape *t, acf_mark mark) {
 /* n zeros of the slab; NULL when it has no room for them. */
 static acf_real *take_slab(acf_tape *t, int64_t n) {
     struct acf_slab *s = &t->slab;
-    acf_real *g = t->lasting && s->room - s->used >= n ? s->data + s->used : NULL;
+    acf_real *g = t->lasting && s->capacity - s->used >= n ? s->data + s->used : NULL;
     s->used += acf_ceil_div(n, ALIGNED) * ALIGNED;
     s->asked = acf_max(s->asked, s->used);
     return g;

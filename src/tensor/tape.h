@@ -55,12 +55,12 @@ struct acf_tape {
     int64_t n_nodes;
     bool record;         /* false: scoring and sampling, nothing is kept for a backward */
     bool ran_back;       /* backward has run: what it kept may be overwritten */
-    double room;         /* a GPU's subsets hold this part of all cells, 1 at first: less saves memory and work where masks hardly vary */
+    double capacity;         /* a GPU's subsets hold this part of all cells, 1 at first: less saves memory and work where masks hardly vary */
     bool captured;       /* the step is being captured for a GPU: nothing is read back from it, so no number is checked */
     bool lasting;        /* nothing that a step allocates is used again before the next begin, so that a GPU may leave work behind */
     struct acf_slab {    /* of such a step, all its gradients: cleared in one go */
         acf_real *data;  /* device memory, owned */
-        int64_t room, used, asked; /* numbers; asked: that any step so far wanted */
+        int64_t capacity, used, asked; /* numbers; asked: that any step so far wanted */
     } slab;
     acf_failure failure; /* the first failure since begin; status ACF_OK while there is none */
     acf_tensor empty;    /* what operations return after a failure */

@@ -77,11 +77,11 @@ acf_status acf_batch_auto(acf_net *net, const acf_train_data *data, const acf_op
     ACF_TRY(acf_step_memory_measure(net, data, o, &need));
     if (need.row <= 0) return ACF_OK;
     ACF_TRY(acf_device_memory(dev, &left, &all));
-    double room = SHARE * fmax((double)left - kept(net, data), 0), fits = (room - need.fixed) / need.row;
+    double capacity = SHARE * fmax((double)left - kept(net, data), 0), fits = (capacity - need.fixed) / need.row;
     if (fits < 1)
         return acf_fail(ACF_EMEMORY, "out of memory on %s: a training step needs %.3f GiB and %.3f GiB a row; %.2f of %.2f GiB are free, of which "
                         "it may have %.3f; try a smaller model", dev->table->name, gib(need.fixed), gib(need.row), gib((double)left),
-                        gib((double)all), gib(room));
+                        gib((double)all), gib(capacity));
     if (fits < (double)rows) rows = (int64_t)fits;
     *out = rows > 8 ? rows / 8 * 8 : rows;
     return ACF_OK;

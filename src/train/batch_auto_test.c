@@ -99,16 +99,16 @@ static void the_rows_fit(void **state) {
     for (int guess = 0; guess < 2; guess++) {
         acf_train_lab l;
         open_small(&l, (const char *const[]){"batch=auto", guess ? "guess-weight=1" : "guess-weight=0", NULL});
-        double room = 3e6;
-        int64_t rows = rows_in(&l, room);
+        double capacity = 3e6;
+        int64_t rows = rows_in(&l, capacity);
         assert_in_range(rows, 8, 248);
         acf_trainer_free(l.tr);
         l.tr = NULL;
         char text[32];
         snprintf(text, sizeof text, "%lld", (long long)rows);
-        assert_int_equal(acf_opts_set(l.o, "batch", text), ACF_OK);
-        assert_int_equal(acf_opts_set(l.o, "masks", "joint"), ACF_OK);
-        small.limit = small.held + (size_t)room;
+        assert_int_equal(acf_options_set_text(l.o, "batch", text), ACF_OK);
+        assert_int_equal(acf_options_set_text(l.o, "masks", "joint"), ACF_OK);
+        small.limit = small.held + (size_t)capacity;
         const acf_train_data data = data_of(&l);
         if (acf_trainer_create(l.net, &data, l.o, &l.tr)) fail_msg("%s", acf_error());
         for (int k = 0; k < 8; k++)
@@ -170,7 +170,7 @@ static acf_model *make_model(acf_device *dev, const acf_table *t, const char *co
     acf_encoder *e;
     acf_model *m = NULL;
     acf_train_lab_open(&l, 1, settings);
-    if (acf_train_prepare(t, NULL, l.o, hold, &e) || acf_fitted_create(dev, l.o, e, 5, true, &m)) fail_msg("%s", acf_error());
+    if (acf_train_prepare(t, NULL, l.o, hold, &e) || acf_model_make(dev, l.o, e, 5, true, &m)) fail_msg("%s", acf_error());
     acf_device_close(l.dev);
     return m;
 }
@@ -212,8 +212,8 @@ static void a_run_out_of_memory_can_be_resumed(void **state) {
     assert_false(part->record.known);
     if (fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &resumed)) fail_msg("%s", acf_error());
     same_weights(whole, resumed);
-    acf_fitted_free(whole), acf_fitted_free(part), acf_fitted_free(resumed);
-    acf_tab_free(t);
+    acf_model_free(whole), acf_model_free(part), acf_model_free(resumed);
+    acf_table_free(t);
 }
 
 /* It may go on with fewer rows a step. */
@@ -224,11 +224,11 @@ static void a_smaller_batch_may_resume(void **state) {
     acf_model *m;
     int64_t steps = 0;
     assert_int_equal(fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .callback = cut, .ctx = &steps}, &m), ACF_EMEMORY);
-    acf_fitted_free(m);
+    acf_model_free(m);
     if (fit(t, one, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &m)) fail_msg("%s", acf_error());
     assert_int_equal(m->record.steps, 40);
-    acf_fitted_free(m);
-    acf_tab_free(t);
+    acf_model_free(m);
+    acf_table_free(t);
 }
 
 /* No memory for anything, not even for saving: the file of the last save is whole, and the run goes on from there. */
@@ -248,16 +248,16 @@ static void the_last_checkpoint_outlives_any_failure(void **state) {
         unlink(path);
         acf_status status = fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .every = 1e-9, .callback = starve, .ctx = &n}, &m);
         acf_alloc_fail_at(0);
-        acf_fitted_free(m);
+        acf_model_free(m);
         if (status != ACF_EMEMORY && status != ACF_OK) fail_msg("allocation %d: %s", (int)n, acf_error());
         failures += status == ACF_EMEMORY;
         if (fit(t, uneven, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &m)) fail_msg("allocation %d: %s", (int)n, acf_error());
         same_weights(whole, m);
-        acf_fitted_free(m);
+        acf_model_free(m);
     }
     assert_true(failures > 0);
-    acf_fitted_free(whole);
-    acf_tab_free(t);
+    acf_model_free(whole);
+    acf_table_free(t);
 }
 
 /* `auto` becomes a number that the model records; a resumed run keeps its own, where that fits. */
@@ -270,14 +270,14 @@ static void auto_is_settled_and_recorded(void **state) {
     acf_model *m;
     if (fit(t, set, SIZE_MAX / 4, (acf_fit){0}, &m)) fail_msg("%s", acf_error());
     assert_int_equal(acf_options_int(m->config, "batch"), 256);
-    acf_fitted_free(m);
+    acf_model_free(m);
     if (fit(t, few, SIZE_MAX / 4, (acf_fit){.checkpoint = path}, &m)) fail_msg("%s", acf_error());
-    acf_fitted_free(m);
+    acf_model_free(m);
     if (fit(t, more, SIZE_MAX / 4, (acf_fit){.checkpoint = path, .resume = true}, &m)) fail_msg("%s", acf_error());
     assert_int_equal(acf_options_int(m->config, "batch"), 40);
     assert_int_equal(m->record.steps, 5);
-    acf_fitted_free(m);
-    acf_tab_free(t);
+    acf_model_free(m);
+    acf_table_free(t);
 }
 
 #define WITH_PATH(test) cmocka_unit_test_setup_teardown(test, make_path, remove_path)

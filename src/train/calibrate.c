@@ -16,11 +16,11 @@ static acf_status copy_slab(const acf_params *ps, acf_real *to, const acf_real *
 /* What is to be least, at this value of one of tr's two numbers. The weights before any change are in the gradients' slab. Not finite is as bad as can
  * be. */
 static acf_status ask(acf_trainer *tr, double *number, double value, double *out) {
-    const double expected = number == &tr->widen && !acf_trainer_kept_mixture(tr) ? ACF_CALIBRATE_WIDEN : 0, away = (value - expected) / ACF_CALIBRATE_DEVIATION;
+    const double expected = number == &tr->scale_factor && !acf_trainer_kept_mixture(tr) ? ACF_CALIBRATE_SCALE : 0, away = (value - expected) / ACF_CALIBRATE_DEVIATION;
     double nll;
     *number = value;
     ACF_TRY(copy_slab(tr->ps, tr->ps->value, tr->ps->grad));
-    ACF_TRY(acf_net_temper(tr->net, tr->widen, tr->soften));
+    ACF_TRY(acf_net_calibrate(tr->net, tr->scale_factor, tr->temperature));
     acf_status status = tr->task->score(tr, &nll);
     if (status == ACF_ENUMERIC) {
         acf_error_clear();
@@ -57,11 +57,11 @@ static bool worth_asking(const acf_trainer *tr) {
 acf_status acf_calibrate(acf_trainer *tr) {
     acf_params *ps = tr->ps;
     acf_status status = ACF_OK;
-    tr->widen = tr->soften = 0;
+    tr->scale_factor = tr->temperature = 0;
     if (!worth_asking(tr)) return ACF_OK;
     ACF_TRY(copy_slab(ps, ps->grad, ps->value));
-    if (acf_net_widens(tr->net)) status = find(tr, &tr->widen);
-    if (!status && acf_net_softens(tr->net)) status = find(tr, &tr->soften);
+    if (acf_net_widen_scale(tr->net)) status = find(tr, &tr->scale_factor);
+    if (!status && acf_net_soften_classes(tr->net)) status = find(tr, &tr->temperature);
     acf_status back = copy_slab(ps, ps->value, ps->grad);
     return status ? status : back;
 }

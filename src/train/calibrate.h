@@ -8,7 +8,7 @@
  *     soften    the logits of all classes times e^-soften                   Σ over held-out cells of -log p  +  ½ ((number - expected) / deviation)²
  *
  * The second term is what is expected before anything is asked. Some dozen cells, all that a small table has to hold out, hardly move it; a thousand
- * leave nothing of it. Both are changes of weights (acf_net_temper): who asks the model later need not know. The second pass has no cells to ask and
+ * leave nothing of it. Both are changes of weights (acf_net_calibrate): who asks the model later need not know. The second pass has no cells to ask and
  * takes the numbers of the first. Every member of a model has its own. */
 #ifndef ACF_TRAIN_CALIBRATE_H
 #define ACF_TRAIN_CALIBRATE_H
@@ -16,7 +16,7 @@
 #include "train/trainer.h"
 
 /* Most of what a dozen small and wide tables wanted, in cells that no fit had seen, is within one deviation. */
-#define ACF_CALIBRATE_WIDEN 0.1 /* expected; of soften 0 */
+#define ACF_CALIBRATE_SCALE 0.1 /* expected; of soften 0 */
 #define ACF_CALIBRATE_DEVIATION 0.1
 #define ACF_CALIBRATE_LEAST (-0.5) /* of both */
 #define ACF_CALIBRATE_MOST 1.0

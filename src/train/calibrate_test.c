@@ -17,7 +17,7 @@ static acf_table *mixed_table(void) {
     assert_non_null(x);
     acf_train_lab_fill(x, N, D, 3);
     for (int i = 0; i < N; i++) x[i * D] = (x[i * D + 1] > 0) + (acf_lab_random(8, i, 0, 1) < 0.3);
-    assert_int_equal(acf_tab_create(x, NULL, N, D, columns, &t), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, N, D, columns, &t), ACF_OK);
     free(x);
     return t;
 }
@@ -26,23 +26,23 @@ static void open_lab(acf_train_lab *l, const char *const *settings, acf_table *t
     acf_train_lab_open(l, 1, settings);
     acf_train_lab_ready(l, t);
     if (acf_trainer_run(l->tr, NULL, NULL)) fail_msg("%s", acf_error());
-    l->tr->set.average = 0; /* what is validated is `value` */
+    l->tr->set.ema = 0; /* what is validated is `value` */
 }
 
 static const char *const many_held[] = {"valid=0.3", "steps=40", "valid-every=20", "lr=0.01", NULL};
 
 /* The objective, by another way. */
-static double objective(acf_train_lab *l, double widen, double soften) {
+static double objective(acf_train_lab *l, double scale_factor, double temperature) {
     const acf_params *ps = acf_net_params(l->net);
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     acf_real *copy = acf_alloc(bytes, "weights");
     double nll = NAN;
     assert_non_null(copy);
     memcpy(copy, ps->value, bytes);
-    if (acf_net_temper(l->net, widen, soften) || acf_trainer_validate(l->tr, &nll)) fail_msg("%s", acf_error());
+    if (acf_net_calibrate(l->net, scale_factor, temperature) || acf_trainer_validate(l->tr, &nll)) fail_msg("%s", acf_error());
     memcpy(ps->value, copy, bytes);
     acf_release(copy);
-    return nll * (double)l->hold->held + 0.5 * (pow((widen - 0.1) / 0.1, 2) + pow(soften / 0.1, 2));
+    return nll * (double)l->hold->held + 0.5 * (pow((scale_factor - 0.1) / 0.1, 2) + pow(temperature / 0.1, 2));
 }
 
 static void calibrate(acf_train_lab *l) {
@@ -55,7 +55,7 @@ static void both_are_where_it_is_least(void **state) {
     open_lab(&l, many_held, mixed_table());
     const double before = objective(&l, 0, 0);
     calibrate(&l);
-    const double w = l.tr->widen, s = l.tr->soften;
+    const double w = l.tr->scale_factor, s = l.tr->temperature;
     assert_true(w != 0 && s != 0 && objective(&l, 0, 0) == before); /* the weights are as they were */
     const double least = objective(&l, w, s);
     for (double other = -0.5; other <= 1; other += 0.05) {
@@ -63,10 +63,10 @@ static void both_are_where_it_is_least(void **state) {
         assert_true(least <= objective(&l, w, other) + 0.05);
     }
     /* Weights that are too sure by a known factor: the cells want it back, and what was expected holds against them. */
-    if (acf_net_temper(l.net, -0.4, -0.4)) fail_msg("%s", acf_error());
+    if (acf_net_calibrate(l.net, -0.4, -0.4)) fail_msg("%s", acf_error());
     calibrate(&l);
-    assert_true(l.tr->widen > w + 0.2 && l.tr->widen < w + 0.42);
-    assert_true(l.tr->soften > s + 0.02 && l.tr->soften < s + 0.42);
+    assert_true(l.tr->scale_factor > w + 0.2 && l.tr->scale_factor < w + 0.42);
+    assert_true(l.tr->temperature > s + 0.02 && l.tr->temperature < s + 0.42);
     acf_train_lab_close(&l);
 }
 
@@ -78,8 +78,8 @@ static void few_cells_say_little(void **state) {
     assert_in_range(l.hold->held, 1, 25);
     l.hold->held = 1; /* counted as one */
     calibrate(&l);
-    acf_assert_close(l.tr->widen, 0.1, 0.03, "what is expected");
-    acf_assert_close(l.tr->soften, 0, 0.03, "what is expected");
+    acf_assert_close(l.tr->scale_factor, 0.1, 0.03, "what is expected");
+    acf_assert_close(l.tr->temperature, 0, 0.03, "what is expected");
     acf_train_lab_close(&l);
 }
 
@@ -87,13 +87,13 @@ static void few_cells_say_little(void **state) {
 static void a_kept_mixture_is_as_sure_as_it_is(void **state) {
     (void)state;
     acf_train_lab l;
-    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "anchor=2", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
+    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=2", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
     assert_true(acf_trainer_kept_mixture(l.tr));
     l.hold->held = 1;
     calibrate(&l);
-    acf_assert_close(l.tr->widen, 0, 0.03, "what is expected");
+    acf_assert_close(l.tr->scale_factor, 0, 0.03, "what is expected");
     acf_train_lab_close(&l);
-    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "anchor=0", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
+    open_lab(&l, (const char *[]){"valid=0.01", "steps=1", "valid-every=1", "gmm=0", "lr=1e-9", NULL}, acf_train_lab_table(199, 2, 0, 0, 3));
     assert_false(acf_trainer_kept_mixture(l.tr));
     acf_train_lab_close(&l);
 }
@@ -103,7 +103,7 @@ static void sometimes_nothing_is_asked(void **state) {
     static const struct {
         int64_t rows;
         const char *setting;
-        bool asked;
+        bool target;
     } some[] = {{199, "valid=0.1", true},
                 {200, "valid=0.1", false},
                 {199, "valid=0", false},
@@ -112,9 +112,9 @@ static void sometimes_nothing_is_asked(void **state) {
     for (int k = 0; k < 5; k++) {
         acf_train_lab l;
         open_lab(&l, (const char *[]){"steps=4", "valid-every=2", some[k].setting, NULL}, acf_train_lab_table(some[k].rows, 2, 0, 0, 3));
-        l.tr->widen = l.tr->soften = 7;
+        l.tr->scale_factor = l.tr->temperature = 7;
         calibrate(&l);
-        assert_true((l.tr->widen != 0) == some[k].asked && l.tr->soften == 0);
+        assert_true((l.tr->scale_factor != 0) == some[k].target && l.tr->temperature == 0);
         acf_train_lab_close(&l);
     }
 }
@@ -128,12 +128,12 @@ static void kept_weights_are_calibrated(void **state) {
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     if (acf_trainer_finish(l.tr)) fail_msg("%s", acf_error());
     const acf_fit_record r = acf_trainer_record(l.tr, ACF_END_STEPS);
-    assert_true(r.widen == l.tr->widen && r.soften == l.tr->soften && r.widen != 0 && r.soften != 0);
+    assert_true(r.scale_factor == l.tr->scale_factor && r.temperature == l.tr->temperature && r.scale_factor != 0 && r.temperature != 0);
     acf_real *kept = acf_alloc(bytes, "weights");
     assert_non_null(kept);
     memcpy(kept, ps->value, bytes);
     memcpy(ps->value, l.tr->best, bytes);
-    assert_int_equal(acf_net_temper(l.net, r.widen, r.soften), ACF_OK);
+    assert_int_equal(acf_net_calibrate(l.net, r.scale_factor, r.temperature), ACF_OK);
     assert_memory_equal(kept, ps->value, bytes);
     acf_release(kept);
     acf_train_lab_close(&l);

@@ -37,7 +37,7 @@ static uint64_t data_hash(const acf_train_data *d) {
         hash = mix_real(mix_real(hash, d->encoder->mean[j]), d->encoder->scale[j]);
         hash = mix(hash, (uint64_t)d->encoder->column[j].classes);
         hash = mix_real(hash, acf_resolution_step(d->encoder->resolution[j]));
-        for (int32_t k = 0; k < d->encoder->warp[j].n; k++) hash = mix_real(hash, d->encoder->warp[j].t[k]);
+        for (int32_t k = 0; k < d->encoder->normal_scores[j].n; k++) hash = mix_real(hash, d->encoder->normal_scores[j].t[k]);
     }
     if (d->hold) hash = mix_real(mix(mix(hash, d->hold->seed), (uint64_t)d->hold->held), d->hold->fraction);
     if (d->valid_rows) hash = mix(hash, (uint64_t)d->valid_rows->n);
@@ -87,7 +87,7 @@ static json_t *describe_network(const acf_trainer *tr) {
 static json_t *describe_state(const acf_trainer *tr) {
     const acf_train_state *s = &tr->state;
     json_t *o = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "pass", tr->pass, "step", (json_int_t)s->step, "updates",
-                          (json_int_t)s->updates, "epoch", (json_int_t)tr->walk.epoch, "row", (json_int_t)tr->walk.at,
+                          (json_int_t)s->updates, "epoch", (json_int_t)tr->sampler.epoch, "row", (json_int_t)tr->sampler.at,
                           "validated", (json_int_t)s->validated, "best_step", (json_int_t)s->best_step, "stale",
                           (json_int_t)s->stale, "skipped", (json_int_t)s->skipped, "skipped_in_row", (json_int_t)s->in_row,
                           "seconds", tr->seconds);
@@ -131,7 +131,7 @@ static acf_status write_json(const json_t *value, char **out) {
 }
 
 enum { VALUE, M, V, AVERAGE, BEST, SLABS };
-static const char *const slab_name[SLABS] = {"value", "m", "v", "average", "best"};
+static const char *const slab_name[SLABS] = {"value", "m", "v", "ema", "best"};
 
 /* Before the first validation there is no best; a second pass has the first one's. */
 static bool has_best(const acf_trainer *tr) { return tr->best && (tr->pass == 2 || isfinite(tr->state.best)); }
@@ -139,7 +139,7 @@ static bool has_best(const acf_trainer *tr) { return tr->best && (tr->pass == 2 
 /* The slabs, where the device has them. best NULL where the trainer has none. */
 static void slabs_of(const acf_trainer *tr, acf_real *slab[SLABS]) {
     const acf_params *ps = tr->ps;
-    slab[VALUE] = ps->value, slab[M] = ps->m, slab[V] = ps->v, slab[AVERAGE] = ps->average, slab[BEST] = tr->best;
+    slab[VALUE] = ps->value, slab[M] = ps->m, slab[V] = ps->v, slab[AVERAGE] = ps->ema, slab[BEST] = tr->best;
 }
 
 /* The first n of them in host memory: a CPU's are there, of a GPU's there is room for a copy, in one block *copy, which the caller frees
@@ -167,7 +167,7 @@ static acf_status move_slabs(const acf_trainer *tr, int n, acf_real *host[SLABS]
 }
 
 /* The weights of earlier members as tensors in host memory: n of them, names[k] and copy[k] the caller's to keep, copy[k] to free (acf_release). */
-static acf_status members_on_host(const acf_trainer *tr, acf_st_tensor *tensor, char (*name)[MEMBER_NAME_MAX], acf_real **copy) {
+static acf_status members_on_host(const acf_trainer *tr, acf_safetensors_tensor *tensor, char (*name)[MEMBER_NAME_MAX], acf_real **copy) {
     int k = 0;
     for (const acf_model *m = tr->done; m; m = m->next, k++) {
         const acf_params *ps = acf_net_params(m->net);
@@ -176,7 +176,7 @@ static acf_status members_on_host(const acf_trainer *tr, acf_st_tensor *tensor, 
         ACF_TRY(acf_device_copy(ps->dev, copy[k], ps->value, bytes, ACF_TO_HOST));
         ACF_TRY(acf_device_sync(ps->dev));
         snprintf(name[k], sizeof name[k], MEMBER_NAME, k);
-        tensor[k] = (acf_st_tensor){.name = name[k], .dtype = ACF_ST_REAL, .ndim = 1, .dim = {ps->total}, .data = copy[k]};
+        tensor[k] = (acf_safetensors_tensor){.name = name[k], .dtype = ACF_SAFETENSORS_REAL, .ndim = 1, .dim = {ps->total}, .data = copy[k]};
     }
     return ACF_OK;
 }
@@ -186,28 +186,28 @@ acf_status acf_checkpoint_save(const acf_trainer *tr, const char *path) {
     acf_status status = ACF_OK;
     const bool several = tr->member > 0;
     json_t *value[TEXTS] = {describe_state(tr), json_incref(tr->options), describe_network(tr), tr->task->describe(tr), describe_members(tr)};
-    char *text[TEXTS] = {0}, name[ACF_MEMBERS_MAX][MEMBER_NAME_MAX], sum[ACF_CHECKSUM_TEXT];
-    acf_real *slab[SLABS], *copy = NULL, *member[ACF_MEMBERS_MAX] = {0};
+    char *text[TEXTS] = {0}, name[ACF_ENSEMBLE_MAX][MEMBER_NAME_MAX], sum[ACF_CHECKSUM_TEXT];
+    acf_real *slab[SLABS], *copy = NULL, *member[ACF_ENSEMBLE_MAX] = {0};
     for (int i = 0; i < TEXTS; i++) ACF_TRY_DONE(write_json(value[i], &text[i]));
-    acf_st_text texts[9] = {{"format_version", "2"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
+    acf_safetensors_text texts[9] = {{"format_version", "2"}, {"kind", KIND}, {"acflow", ACF_VERSION}, {"state", text[0]},
                             {"options", text[1]}, {"network", text[2]}, {"data", text[3]}};
     int n_texts = 7;
-    if (several) texts[n_texts++] = (acf_st_text){"members", text[4]};
-    acf_st_tensor tensor[SLABS + ACF_MEMBERS_MAX];
+    if (several) texts[n_texts++] = (acf_safetensors_text){"ensemble", text[4]};
+    acf_safetensors_tensor tensor[SLABS + ACF_ENSEMBLE_MAX];
     int n = has_best(tr) ? SLABS : BEST;
     ACF_TRY_DONE(slabs_on_host(tr, n, slab, &copy));
     ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_HOST));
     for (int i = 0; i < n; i++)
-        tensor[i] = (acf_st_tensor){.name = slab_name[i], .dtype = ACF_ST_REAL, .ndim = 1,
+        tensor[i] = (acf_safetensors_tensor){.name = slab_name[i], .dtype = ACF_SAFETENSORS_REAL, .ndim = 1,
                                     .dim = {tr->ps->total}, .data = slab[i]};
     ACF_TRY_DONE(members_on_host(tr, tensor + n, name, member));
-    n += acf_fitted_members(tr->done);
+    n += acf_model_members(tr->done);
     acf_checksum_write(tensor, n, texts, n_texts, sum);
-    texts[n_texts++] = (acf_st_text){ACF_CHECKSUM_KEY, sum};
-    ACF_TRY_DONE(acf_st_write(path, tensor, n, texts, n_texts));
+    texts[n_texts++] = (acf_safetensors_text){ACF_CHECKSUM_KEY, sum};
+    ACF_TRY_DONE(acf_safetensors_write(path, tensor, n, texts, n_texts));
 done:
     for (int i = 0; i < TEXTS; i++) json_decref(value[i]), acf_release(text[i]);
-    for (int k = 0; k < ACF_MEMBERS_MAX; k++) acf_release(member[k]);
+    for (int k = 0; k < ACF_ENSEMBLE_MAX; k++) acf_release(member[k]);
     acf_release(copy);
     return status;
 }
@@ -215,11 +215,11 @@ done:
 /* ---- loading: everything is compared before anything is changed ----------------------------------------------------------- */
 
 /* The JSON text of a metadata key, which must be an object. Gives *out (json_decref). */
-static acf_status read_json(const acf_st *f, acf_json_source from, const char *key, json_t **out) {
+static acf_status read_json(const acf_safetensors *f, acf_json_source from, const char *key, json_t **out) {
     const char *text;
     json_t *value;
-    ACF_TRY(acf_st_need_text(f, key, &text));
-    ACF_TRY(acf_json_parse(from, text, strlen(text), ACF_ST_HEADER_MAX, &value));
+    ACF_TRY(acf_safetensors_need_text(f, key, &text));
+    ACF_TRY(acf_json_parse(from, text, strlen(text), ACF_SAFETENSORS_HEADER_MAX, &value));
     if (!json_is_object(value)) {
         json_decref(value);
         return acf_fail(ACF_EMODEL, "%s: the metadata '%s' is not an object; the file is damaged", from.name, key);
@@ -253,7 +253,7 @@ static acf_status same(acf_json_source from, const char *what, json_t *saved, js
     return ACF_OK;
 }
 
-static acf_status compare(const acf_st *f, acf_json_source from, const char *key, const char *what, json_t *here,
+static acf_status compare(const acf_safetensors *f, acf_json_source from, const char *key, const char *what, json_t *here,
                           const char *const *except) {
     json_t *saved = NULL;
     if (!here) return acf_fail(ACF_EMEMORY, "out of memory: a checkpoint's metadata");
@@ -263,22 +263,22 @@ static acf_status compare(const acf_st *f, acf_json_source from, const char *key
     return status;
 }
 
-static acf_status same_library(const acf_st *f, acf_json_source from) {
+static acf_status same_library(const acf_safetensors *f, acf_json_source from) {
     const char *version;
     char shown_version[ACF_EXCERPT_MAX];
-    ACF_TRY(acf_st_need_text(f, "acflow", &version));
+    ACF_TRY(acf_safetensors_need_text(f, "acflow", &version));
     if (strcmp(version, ACF_VERSION) == 0) return ACF_OK;
     return acf_fail(ACF_EMODEL, "%s: the checkpoint is of acflow %s, this is " ACF_VERSION "; go on with that version, or begin anew",
                     from.name, acf_text_excerpt(shown_version, version));
 }
 
 /* Is it a whole checkpoint that this library wrote? */
-static acf_status readable(const acf_st *f, acf_json_source from) {
+static acf_status readable(const acf_safetensors *f, acf_json_source from) {
     int64_t version;
-    const char *kind = acf_st_text_find(f, "kind");
+    const char *kind = acf_safetensors_text_find(f, "kind");
     if (!kind || strcmp(kind, KIND) != 0)
         return acf_fail(ACF_EMODEL, "%s: this is no checkpoint of training; a model file is opened otherwise", from.name);
-    ACF_TRY(acf_st_version(f, ACF_CHECKPOINT_VERSION, &version));
+    ACF_TRY(acf_safetensors_version(f, ACF_CHECKPOINT_VERSION, &version));
     if (version < ACF_CHECKPOINT_VERSION)
         return acf_fail(ACF_EMODEL, "%s: the checkpoint is of an earlier acflow (format_version %lld, this one writes %d); go on with "
                         "that one, or begin anew", from.name, (long long)version, ACF_CHECKPOINT_VERSION);
@@ -286,7 +286,7 @@ static acf_status readable(const acf_st *f, acf_json_source from) {
     return same_library(f, from);
 }
 
-static acf_status belongs(const acf_st *f, acf_json_source from, const acf_trainer *tr, int64_t pass) {
+static acf_status belongs(const acf_safetensors *f, acf_json_source from, const acf_trainer *tr, int64_t pass) {
     static const char *const free_ones[] = {"steps", "epochs", "patience", "lr", "warmup", "decay",
                                             "decay-to", "halve-every", "clip", "batch", NULL};
     static const char *const what[] = {"other options", "a second pass, which can only go on as it began", "a later member, which can only go on as it began"};
@@ -343,21 +343,21 @@ static acf_status parse_state(acf_json_source from, const json_t *o, acf_trainer
     ACF_TRY(acf_json_real(from, o, "seconds", &to->seconds));
     s->best = INFINITY;
     if (to->pass == 1 && json_object_get(o, "best")) ACF_TRY(acf_json_real(from, o, "best", &s->best));
-    return acf_batches_seek(&to->walk, (uint32_t)epoch, at);
+    return acf_batch_sampler_seek(&to->sampler, (uint32_t)epoch, at);
 }
 
 acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     acf_status status = ACF_OK;
     acf_json_source from = {path, ACF_EMODEL};
-    acf_st *f = NULL;
+    acf_safetensors *f = NULL;
     json_t *state = NULL;
     acf_trainer to = *tr; /* what of it changes is held by value, but for the encoder of a second pass */
     int64_t pass = 1;
     acf_real *slab[SLABS], *copy = NULL;
-    const acf_st_tensor *found;
+    const acf_safetensors_tensor *found;
     const int64_t total = tr->ps->total;
     ACF_ASSERT(tr->pass == 1);
-    ACF_TRY(acf_st_open(path, &f));
+    ACF_TRY(acf_safetensors_open(path, &f));
     ACF_TRY_DONE(readable(f, from));
     ACF_TRY_DONE(read_json(f, from, "state", &state));
     ACF_TRY_DONE(parse_pass(from, state, &pass));
@@ -366,22 +366,22 @@ acf_status acf_checkpoint_load(acf_trainer *tr, const char *path) {
     ACF_TRY_DONE(parse_state(from, state, &to));
     int n = has_best(&to) ? SLABS : BEST;
     for (int i = 0; i < n; i++) {
-        ACF_TRY_DONE(acf_st_need(f, slab_name[i], 1, &total, &found));
-        if (found->dtype != ACF_ST_REAL) {
+        ACF_TRY_DONE(acf_safetensors_need(f, slab_name[i], 1, &total, &found));
+        if (found->dtype != ACF_SAFETENSORS_REAL) {
             status = acf_fail(ACF_EMODEL, "%s: '%s' is %s, this program computes in %s", path, slab_name[i],
-                              acf_st_dtype_name(found->dtype), acf_st_dtype_name(ACF_ST_REAL));
+                              acf_safetensors_dtype_name(found->dtype), acf_safetensors_dtype_name(ACF_SAFETENSORS_REAL));
             goto done;
         }
     }
     ACF_TRY_DONE(slabs_on_host(tr, n, slab, &copy));
-    for (int i = 0; i < n; i++) ACF_TRY_DONE(acf_st_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
+    for (int i = 0; i < n; i++) ACF_TRY_DONE(acf_safetensors_reals(f, slab_name[i], 1, &total, slab[i])); /* checked: can't fail */
     ACF_TRY_DONE(move_slabs(tr, n, slab, ACF_TO_DEVICE));
     *tr = to;
 done:
     acf_release(copy);
     if (status) acf_encoder_free(to.all);
     json_decref(state);
-    acf_st_close(f);
+    acf_safetensors_close(f);
     return status;
 }
 
@@ -393,24 +393,24 @@ bool acf_checkpoint_exists(const char *path) {
 acf_status acf_checkpoint_batch(const char *path, int64_t *out) {
     acf_status status = ACF_OK;
     acf_json_source from = {path, ACF_EMODEL};
-    acf_st *f = NULL;
+    acf_safetensors *f = NULL;
     json_t *options = NULL;
-    ACF_TRY(acf_st_open(path, &f));
+    ACF_TRY(acf_safetensors_open(path, &f));
     ACF_TRY_DONE(readable(f, from));
     ACF_TRY_DONE(read_json(f, from, "options", &options));
     ACF_TRY_DONE(count(from, options, "batch", INT32_MAX, out));
 done:
     json_decref(options);
-    acf_st_close(f);
+    acf_safetensors_close(f);
     return status;
 }
 
 /* ---- several members ------------------------------------------------------------------------------------------------------- */
 
-static acf_status parse_kept(acf_json_source from, const json_t *o, acf_checkpoint_members *out) {
+static acf_status parse_kept(acf_json_source from, const json_t *o, acf_checkpoint_ensemble *out) {
     const json_t *kept = json_object_get(o, "kept");
     int64_t at;
-    ACF_TRY(count(from, o, "at", ACF_MEMBERS_MAX - 1, &at));
+    ACF_TRY(count(from, o, "at", ACF_ENSEMBLE_MAX - 1, &at));
     if (!json_is_array(kept) || at < 1 || json_array_size(kept) < 1 || json_array_size(kept) > (size_t)at)
         return acf_fail(ACF_EMODEL, "%s: 'kept' is no list of the members before number %lld; the file is damaged", from.name, (long long)at);
     out->at = (int)at, out->kept = (int)json_array_size(kept);
@@ -422,37 +422,37 @@ static acf_status parse_kept(acf_json_source from, const json_t *o, acf_checkpoi
     return ACF_OK;
 }
 
-acf_status acf_checkpoint_members_read(const char *path, acf_checkpoint_members *out) {
+acf_status acf_checkpoint_ensemble_read(const char *path, acf_checkpoint_ensemble *out) {
     acf_status status = ACF_OK;
     acf_json_source from = {path, ACF_EMODEL};
-    acf_st *f = NULL;
+    acf_safetensors *f = NULL;
     json_t *members = NULL;
-    *out = (acf_checkpoint_members){0};
-    ACF_TRY(acf_st_open(path, &f));
+    *out = (acf_checkpoint_ensemble){0};
+    ACF_TRY(acf_safetensors_open(path, &f));
     ACF_TRY_DONE(readable(f, from));
-    if (!acf_st_text_find(f, "members")) goto done;
-    ACF_TRY_DONE(read_json(f, from, "members", &members));
+    if (!acf_safetensors_text_find(f, "ensemble")) goto done;
+    ACF_TRY_DONE(read_json(f, from, "ensemble", &members));
     ACF_TRY_DONE(parse_kept(from, members, out));
 done:
     json_decref(members);
-    acf_st_close(f);
+    acf_safetensors_close(f);
     return status;
 }
 
 acf_status acf_checkpoint_member_values(const char *path, int k, acf_params *ps) {
     acf_status status = ACF_OK;
-    acf_st *f = NULL;
+    acf_safetensors *f = NULL;
     char name[MEMBER_NAME_MAX];
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     acf_real *host = acf_alloc(bytes, "a checkpoint's members");
     if (!host) return ACF_EMEMORY;
     snprintf(name, sizeof name, MEMBER_NAME, k);
-    ACF_TRY_DONE(acf_st_open(path, &f));
-    ACF_TRY_DONE(acf_st_reals(f, name, 1, &ps->total, host));
+    ACF_TRY_DONE(acf_safetensors_open(path, &f));
+    ACF_TRY_DONE(acf_safetensors_reals(f, name, 1, &ps->total, host));
     ACF_TRY_DONE(acf_device_copy(ps->dev, ps->value, host, bytes, ACF_TO_DEVICE));
     ACF_TRY_DONE(acf_device_sync(ps->dev));
 done:
-    acf_st_close(f);
+    acf_safetensors_close(f);
     acf_release(host);
     return status;
 }

@@ -9,7 +9,7 @@
  *                acflow           version of the library
  *                options          what the trainer was created with (recorded ones)
  *                network          name and shape of each parameter
- *                members          of several members (members.h): which is trained, `at`, and the earlier ones that were `kept`, each with its seed and
+ *                members          of several members (ensemble.h): which is trained, `at`, and the earlier ones that were `kept`, each with its seed and
  *                                 how it was trained; their weights are the tensors member.0, member.1, ...
  *                data             rows, columns, and a hash of every cell, scale and held-out choice; of images their number, size, and a hash
  *
@@ -41,12 +41,12 @@ bool acf_checkpoint_exists(const char *path);
 acf_status acf_checkpoint_batch(const char *path, int64_t *out);
 
 /* Which member was trained there, and those before it. */
-typedef struct acf_checkpoint_members {
+typedef struct acf_checkpoint_ensemble {
     int at, kept;
-    int64_t seed[ACF_MEMBERS_MAX]; /* (kept) */
-    acf_fit_record record[ACF_MEMBERS_MAX];
-} acf_checkpoint_members;
-acf_status acf_checkpoint_members_read(const char *path, acf_checkpoint_members *out);
+    int64_t seed[ACF_ENSEMBLE_MAX]; /* (kept) */
+    acf_fit_record record[ACF_ENSEMBLE_MAX];
+} acf_checkpoint_ensemble;
+acf_status acf_checkpoint_ensemble_read(const char *path, acf_checkpoint_ensemble *out);
 /* The weights of the one that was kept as number k, into the network. Fails as loading does. */
 acf_status acf_checkpoint_member_values(const char *path, int k, acf_params *ps);
 

@@ -2,7 +2,7 @@
 #include "train/checkpoint.h"
 
 #include "harness/train_lab.h"
-#include "model/safetensors.h"
+#include "base/safetensors.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,8 +71,8 @@ static void resumed_is_uninterrupted(void **state) {
     acf_train_lab_same(&whole, &second);
     const acf_train_state *a = &whole.tr->state, *b = &second.tr->state;
     assert_memory_equal(a, b, sizeof *a);
-    assert_int_equal(whole.tr->walk.epoch, second.tr->walk.epoch);
-    assert_int_equal(whole.tr->walk.at, second.tr->walk.at);
+    assert_int_equal(whole.tr->sampler.epoch, second.tr->sampler.epoch);
+    assert_int_equal(whole.tr->sampler.at, second.tr->sampler.at);
     assert_memory_equal(whole.tr->best, second.tr->best, (size_t)acf_net_params(whole.net)->total * sizeof(acf_real));
     acf_train_lab_close(&whole);
     acf_train_lab_close(&second);
@@ -109,7 +109,7 @@ static void refused(const char *const *settings, acf_table *table, const char *s
     acf_status status = acf_checkpoint_load(l.tr, path);
     if (status != ACF_EMODEL || !strstr(acf_error(), sentence)) fail_msg("%d: %s", status, acf_error());
     assert_int_equal(l.tr->state.step, 0);
-    assert_int_equal(l.tr->walk.at, 0);
+    assert_int_equal(l.tr->sampler.at, 0);
     if (table->D == D) acf_train_lab_same(&l, &twin);
     acf_train_lab_close(&l);
     acf_train_lab_close(&twin);
@@ -165,21 +165,21 @@ static void a_run_may_be_made_longer(void **state) {
 
 /* Rewrites the file with one metadata text, or one tensor, replaced; NULL removes it. */
 static void tamper(const char *key, const char *value) {
-    acf_st *f = NULL;
-    acf_st_text text[8];
-    acf_st_tensor tensor[8];
+    acf_safetensors *f = NULL;
+    acf_safetensors_text text[8];
+    acf_safetensors_tensor tensor[8];
     int64_t n = 0, m = 0;
-    assert_int_equal(acf_st_open(path, &f), ACF_OK);
-    for (int64_t i = 0; i < acf_st_text_count(f); i++) {
-        text[n] = *acf_st_text_at(f, i);
+    assert_int_equal(acf_safetensors_open(path, &f), ACF_OK);
+    for (int64_t i = 0; i < acf_safetensors_text_count(f); i++) {
+        text[n] = *acf_safetensors_text_at(f, i);
         if (strcmp(text[n].key, key) == 0) text[n].value = value;
         else if (strcmp(text[n].key, "checksum") == 0) text[n].value = NULL; /* it would speak first */
         n += text[n].value != NULL;
     }
-    for (int64_t i = 0; i < acf_st_count(f); i++)
-        if (strcmp(acf_st_at(f, i)->name, key) != 0) tensor[m++] = *acf_st_at(f, i);
-    assert_int_equal(acf_st_write(path, tensor, m, text, n), ACF_OK);
-    acf_st_close(f);
+    for (int64_t i = 0; i < acf_safetensors_count(f); i++)
+        if (strcmp(acf_safetensors_at(f, i)->name, key) != 0) tensor[m++] = *acf_safetensors_at(f, i);
+    assert_int_equal(acf_safetensors_write(path, tensor, m, text, n), ACF_OK);
+    acf_safetensors_close(f);
 }
 
 #define STATE(epoch, row, skipped)                                                                                     \

@@ -77,7 +77,7 @@ static double read_row(const desk *d, const acf_sample *s, const acf_analysis *g
     for (int64_t k = 0; k < r; k++) d->a[k * r + k] = 1;
     for (int64_t j = 0; j < D; j++) {
         const uint8_t seen = s->seen[row * D + j];
-        if (seen != ACF_ANCHOR_SEEN && !(held && seen == ACF_ANCHOR_HELD)) continue;
+        if (seen != ACF_GMM_CELL_SEEN && !(held && seen == ACF_GMM_CELL_HELD)) continue;
         const double *l = g->load + j * r, by = 1 / g->var[j], e = s->x[row * D + j] - g->mean[j];
         sum -= 0.5 * (LOG_2PI + log(g->var[j]) + e * e * by);
         for (int64_t k = 0; k < r; k++) {
@@ -121,7 +121,7 @@ static void regress(const desk *d, const acf_sample *s, const double *e, acf_ana
     memset(sum, 0, (size_t)size * sizeof *sum);
     memset(b, 0, (size_t)q * sizeof *b);
     for (int64_t row = 0; row < s->R; row++) {
-        if (s->seen[row * D + j] != ACF_ANCHOR_SEEN) continue;
+        if (s->seen[row * D + j] != ACF_GMM_CELL_SEEN) continue;
         const double x = s->x[row * D + j], *of = e + row * size;
         ACF_SIMD
         for (int64_t i = 0; i < size; i++) sum[i] += of[i];
@@ -204,7 +204,7 @@ acf_status acf_analysis_score(const acf_device *dev, const acf_sample *s, const 
             lp[row] -= read_row(&d, s, g, row, false);
         }
         for (int64_t row = 0; row < s->R; row++) sum += lp[row];
-        for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_HELD;
+        for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_GMM_CELL_HELD;
         *logp = cells ? sum / (double)cells : 0;
     }
     acf_release(lp);
@@ -219,7 +219,7 @@ static void begin(acf_analysis *g, const acf_analysis *fewer, uint64_t seed) {
     for (int64_t j = 0; j < g->D; j++) {
         g->mean[j] = fewer->r ? fewer->mean[j] : 0, g->var[j] = fewer->r ? fewer->var[j] : 1;
         for (int64_t k = 0; k < g->r; k++) {
-            const acf_place at = {.seed = seed, .row = (uint64_t)j, .stream = ACF_STREAM_INIT, .column = (uint32_t)k};
+            const acf_rng_counter at = {.seed = seed, .row = (uint64_t)j, .stream = ACF_STREAM_INIT, .column = (uint32_t)k};
             g->load[j * g->r + k] = k < fewer->r ? fewer->load[j * fewer->r + k] : START * sqrt(g->var[j]) * acf_rng_normal(at);
         }
     }
@@ -249,7 +249,7 @@ acf_status acf_analysis_choose(const acf_device *dev, const acf_sample *s, uint6
     acf_analysis found = {0};
     acf_status status = ACF_OK;
     double top = -INFINITY, cells = 0;
-    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_ANCHOR_SEEN;
+    for (int64_t i = 0; i < s->R * s->D; i++) cells += s->seen[i] == ACF_GMM_CELL_SEEN;
     cells = fmax(cells / (double)s->R, 1e-9);
     if (wanted) most = acf_min(most, wanted);
     for (int64_t r = 1; r > found.r; r = acf_min(2 * r, most)) {

@@ -7,13 +7,13 @@
  * regular. How many factors there are, 1, 2, 4, ..., is decided by the held-out cells: the first number that the next does not beat clearly; without
  * such cells by the Bayesian information criterion; or a number that was found before is taken.
  *
- * Cost: an iteration does N W r² multiply-adds for N rows, W columns, r factors. The rows of a sample and the room for factors are chosen (anchor.c,
+ * Cost: an iteration does N W r² multiply-adds for N rows, W columns, r factors. The rows of a sample and the room for factors are chosen (gmm_fit.c,
  * model/net.c) so that this is 1e9 at most, and there are at most 40 of them for each r: some 10 s of one core for 1,000 rows of 100 to 1,000 columns
  * (docs/RESULTS.md, Wide tables). Same bits for any number of threads. */
 #ifndef ACF_TRAIN_FACTOR_FIT_H
 #define ACF_TRAIN_FACTOR_FIT_H
 
-#include "train/anchor.h"
+#include "train/gmm_fit.h"
 
 typedef struct acf_analysis {
     int64_t D, r;              /* columns, factors */

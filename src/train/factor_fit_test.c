@@ -20,8 +20,8 @@ typedef struct bench {
     acf_analysis g;
 } bench;
 
-static acf_place at(int64_t i, int64_t j, uint64_t seed) {
-    return (acf_place){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j};
+static acf_rng_counter at(int64_t i, int64_t j, uint64_t seed) {
+    return (acf_rng_counter){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j};
 }
 static double noise(int64_t i, int64_t j) { return acf_rng_normal(at(i, j, 21)); }
 static double coin(int64_t i, int64_t j) { return acf_rng_uniform(at(i, j, 22)); }
@@ -36,7 +36,7 @@ static bench *new_bench(double missing, double held) {
             const double c = coin(i, j);
             b->x[i * D + j] = 0.3 + 0.5 * noise(i, j);
             for (int64_t k = 0; k < F; k++) b->x[i * D + j] += true_load(j, k) * noise(i, 50 + k);
-            b->seen[i * D + j] = c < missing ? ACF_ANCHOR_MISSING : c < missing + held ? ACF_ANCHOR_HELD : ACF_ANCHOR_SEEN;
+            b->seen[i * D + j] = c < missing ? ACF_GMM_CELL_MISSING : c < missing + held ? ACF_GMM_CELL_HELD : ACF_GMM_CELL_SEEN;
             if (c < missing) b->x[i * D + j] = 1e30;
         }
     assert_int_equal(acf_analysis_create(D, F, &b->g), ACF_OK);
@@ -85,7 +85,7 @@ static double eliminate(double *a, double *out, int64_t n, int64_t m) {
 static int columns_of(const bench *b, int64_t r, bool held, int *set) {
     int n = 0;
     for (int j = 0; j < D; j++)
-        if (b->seen[r * D + j] == ACF_ANCHOR_SEEN || (held && b->seen[r * D + j] == ACF_ANCHOR_HELD)) set[n++] = j;
+        if (b->seen[r * D + j] == ACF_GMM_CELL_SEEN || (held && b->seen[r * D + j] == ACF_GMM_CELL_HELD)) set[n++] = j;
     return n;
 }
 
@@ -117,7 +117,7 @@ static void textbook_column(const bench *b, int64_t j, const double *f, const do
     enum { Q = F + 1 };
     double a[Q * Q] = {0}, squares = 0, rows = 0, xy[Q] = {0};
     for (int64_t r = 0; r < R; r++) {
-        if (b->seen[r * D + j] != ACF_ANCHOR_SEEN) continue;
+        if (b->seen[r * D + j] != ACF_GMM_CELL_SEEN) continue;
         double e[Q] = {f[r * F], f[r * F + 1], 1};
         const double x = b->x[r * D + j];
         for (int k = 0; k < Q; k++) {
@@ -241,7 +241,7 @@ static acf_table *wide_table(bool follows) {
     }
     column[WIDE].classes = 2;
     acf_table *t;
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, WIDE + 1, column, &t), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, WIDE + 1, column, &t), ACF_OK);
     return t;
 }
 
@@ -250,19 +250,19 @@ static void a_wide_table_has_factors(void **state) {
     (void)state;
     for (int follows = 0; follows < 2; follows++) {
         acf_train_lab l;
-        acf_anchor_choice as;
+        acf_gmm_choice as;
         const int32_t *of, *value;
-        acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "anchor=8", "anchor-rank=8", NULL});
+        acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "gmm=8", "factors=8", NULL});
         acf_train_lab_ready(&l, wide_table(follows));
-        assert_int_equal(acf_net_anchor_rank(l.net), 8);
+        assert_int_equal(acf_net_factors(l.net), 8);
         assert_int_equal(acf_net_indicators(l.net, &of, &value), 1);
-        assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
+        assert_int_equal(acf_gmm_chosen(l.net, &as), ACF_OK);
         assert_in_range(as.components, 2, 4);
         assert_false(as.blind); /* one more column is not worth looking away from */
         for (int k = 0; k < 4; k++) {
-            const acf_anchor_choice wish = {1 + 4 * (k % 2), k >= 2};
-            assert_int_equal(acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish, NULL), ACF_OK);
-            assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
+            const acf_gmm_choice wish = {1 + 4 * (k % 2), k >= 2};
+            assert_int_equal(acf_gmm_fit(l.net, l.table, &l.tr->rows, l.encoder, NULL, 5, &wish, NULL), ACF_OK);
+            assert_int_equal(acf_gmm_chosen(l.net, &as), ACF_OK);
             assert_true(as.components == wish.components && as.blind == wish.blind);
         }
         acf_train_lab_close(&l);
@@ -273,14 +273,14 @@ static void a_wide_table_has_factors(void **state) {
 static void memory_may_run_out(void **state) {
     (void)state;
     acf_train_lab l;
-    acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "anchor=8", "anchor-rank=4", NULL});
+    acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "gmm=8", "factors=4", NULL});
     acf_train_lab_ready(&l, wide_table(true));
     const int64_t live = acf_alloc_live();
     acf_status status = ACF_EMEMORY;
     int failures = 0;
     for (int64_t n = 1; status; n += 1 + n / 6, failures++) {
         acf_alloc_fail_at(n);
-        status = acf_anchor_fit(l.net, l.table, &l.tr->rows, l.encoder, l.hold, 5, NULL, NULL);
+        status = acf_gmm_fit(l.net, l.table, &l.tr->rows, l.encoder, l.hold, 5, NULL, NULL);
         acf_alloc_fail_at(0);
         assert_true(status == ACF_OK || status == ACF_EMEMORY);
         assert_int_equal(acf_alloc_live(), live);
@@ -293,10 +293,10 @@ static void memory_may_run_out(void **state) {
 static void the_map_is_the_gaussian(void **state) {
     (void)state;
     acf_train_lab l;
-    acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "anchor=8", "anchor-rank=8", "flow=", NULL});
+    acf_train_lab_open(&l, 1, (const char *[]){"seed=5", "steps=1", "gmm=8", "factors=8", "flow=", NULL});
     acf_train_lab_ready(&l, acf_train_lab_table(ROWS, WIDE, 0, 0, 3));
-    acf_param *const *p = acf_net_anchor(l.net);
-    const int64_t rank = acf_net_anchor_rank(l.net);
+    acf_param *const *p = acf_net_gmm(l.net);
+    const int64_t rank = acf_net_factors(l.net);
     static acf_real x[WIDE];
     double a[WIDE * WIDE], e[WIDE], truth = -0.5 * WIDE * log(2 * acos(-1));
     for (int64_t i = 0; i < WIDE; i++) x[i] = (acf_real)(0.7 * noise(7, i));
@@ -341,15 +341,15 @@ static void old_wide_models_have_none(void **state) {
     acf_options *o;
     acf_net *net;
     assert_int_equal(acf_config_create_old(&o), ACF_OK);
-    assert_int_equal(acf_opts_set_from(o, "anchor", "8", ACF_FROM_USER), ACF_OK);
+    assert_int_equal(acf_options_set_from(o, "gmm", "8", ACF_FROM_USER), ACF_OK);
     assert_int_equal(acf_net_declare(dev, NULL, WIDE, o, &net), ACF_OK);
-    assert_int_equal(acf_net_anchor_size(net), 0);
+    assert_int_equal(acf_net_gmm_size(net), 0);
     acf_net_free(net);
     assert_int_equal(acf_net_declare(dev, NULL, 56, o, &net), ACF_OK);
-    assert_int_equal(acf_net_anchor_size(net), 1);
-    assert_int_equal(acf_net_anchor_rank(net), 0);
+    assert_int_equal(acf_net_gmm_size(net), 1);
+    assert_int_equal(acf_net_factors(net), 0);
     acf_net_free(net);
-    acf_opts_free(o);
+    acf_options_free(o);
     acf_device_close(dev);
 }
 

@@ -66,7 +66,7 @@ static acf_status settle_batch(acf_model *m, const acf_train_data *data, const a
         ACF_TRY(acf_checkpoint_batch(how->checkpoint, &before));
         rows = acf_max(1, acf_min(rows, before));
     }
-    return acf_opts_set_int(m->config, "batch", rows, ACF_FROM_USER);
+    return acf_options_set_int(m->config, "batch", rows, ACF_FROM_USER);
 }
 
 /* After a good step: a run that is about to diverge must not replace what it could be taken up from. */
@@ -153,7 +153,7 @@ static void report(void *ctx, const acf_train_progress *p) {
 static void tell_trouble(run *r) {
     const acf_trainer *tr = r->tr;
     const acf_train_progress last = {.state = &tr->state, .last = {.loss = NAN, .norm = NAN}, .step = tr->state.step,
-                                     .epoch = tr->walk.epoch, .loss = NAN, .left_early = NAN};
+                                     .epoch = tr->sampler.epoch, .loss = NAN, .left_early = NAN};
     acf_failure_save(&r->trouble);
     acf_error_clear();
     tell(r, &last);
@@ -276,16 +276,16 @@ acf_status acf_fit_model(acf_model *m, const acf_table *t, const acf_holdout *ho
 acf_status acf_fit_image_map(const acf_images *im, const acf_options *o, acf_image_map **out) {
     int64_t count[ACF_IMAGE_LEVELS] = {0};
     const int64_t size = im->H * im->W * im->C;
-    acf_image_bells bells;
+    acf_image_dequantiser dequantiser;
     acf_row_split split;
-    if (acf_options_choice(o, "image-map") == ACF_IMAGE_LOGIT) return acf_image_map_logit(im->bits, out);
+    if (acf_options_choice(o, "image-dequantise") == ACF_IMAGE_LOGIT) return acf_image_map_uniform_logit(im->bits, out);
     ACF_TRY(acf_image_split_rows(im, o, &split));
     for (int64_t i = 0; i < split.train.n; i++) {
-        const uint8_t *level = acf_img_at(im, acf_rows_at(&split.train, i));
+        const uint8_t *level = acf_images_at(im, acf_rows_at(&split.train, i));
         for (int64_t p = 0; p < size; p++) count[level[p]]++;
     }
-    acf_image_bells_fit(im->bits, count, &bells);
-    return acf_image_map_bells(im->bits, &bells, out);
+    acf_image_dequantiser_fit(im->bits, count, &dequantiser);
+    return acf_image_map_gaussian(im->bits, &dequantiser, out);
 }
 
 acf_status acf_fit_images(acf_model *m, const acf_images *im, const acf_fit *how) {

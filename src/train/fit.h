@@ -12,7 +12,7 @@
  *
  * With `every` below 0 the file is written only at the end of a run that was interrupted or had no more memory.
  *
- * Of several members (members.h) each is such a fit, one after the other, with one checkpoint for all of them: a member behind the first takes the file
+ * Of several members (ensemble.h) each is such a fit, one after the other, with one checkpoint for all of them: a member behind the first takes the file
  * over, and where it can't be written that is trouble and no failure.
  *
  * A second pass that does not come to its end leaves the model of the first: interrupted with ACF_EINTERRUPT as the first; diverged with
@@ -31,7 +31,7 @@ typedef struct acf_fit {
     double every;           /* seconds; 0: only at the beginning and the end; < 0: only where training is interrupted */
     bool resume;
     const acf_table *valid; /* the second table, on which it is validated; NULL: none */
-    int member, members;    /* which of how many members this is, from 0 (members.h); 0, 0: there is one */
+    int member, members;    /* which of how many members this is, from 0 (ensemble.h); 0, 0: there is one */
     const acf_model *done;  /* those before it, which its checkpoints keep; NULL: none */
     double before;          /* seconds that they took */
     int side;               /* so many are trained side by side; 0: one */

@@ -71,7 +71,7 @@ static desk desk_at(double *memory, const acf_sample *s, const acf_mixture *g) {
 
 /* Orders the columns as row r has them. */
 static void order_columns(desk *d, int64_t r) {
-    static const uint8_t kinds[3] = {ACF_ANCHOR_SEEN, ACF_ANCHOR_HELD, ACF_ANCHOR_MISSING};
+    static const uint8_t kinds[3] = {ACF_GMM_CELL_SEEN, ACF_GMM_CELL_HELD, ACF_GMM_CELL_MISSING};
     int64_t n = 0, upto[3];
     for (int i = 0; i < 3; i++) {
         for (int64_t j = 0; j < d->s->D; j++)
@@ -109,7 +109,7 @@ static void add_combined(double *to, double by, const double *l, const double *y
 }
 
 /* y of component k for rows r .. r+rows-1 on the first n_places; their log w + log p to lw. */
-static void walk(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
+static void sampler(desk *d, int64_t k, int64_t r, int64_t rows, int64_t places) {
     const int64_t D = d->g->D, n = d->n;
     const double *l = d->l + k * D * D;
     double *y = d->y + k * D * BLOCK, *lw = d->lw + k * BLOCK;
@@ -133,7 +133,7 @@ static void weigh(desk *d, int64_t r, int64_t rows, int64_t places, double *all)
     for (int64_t k = 0; k < K; k++) {
         if (isnan(d->log_l[k * (d->g->D + 1)]))
             for (int64_t b = 0; b < BLOCK; b++) d->lw[k * BLOCK + b] = -INFINITY;
-        else walk(d, k, r, rows, places);
+        else sampler(d, k, r, rows, places);
     }
     for (int64_t b = 0; b < rows; b++) {
         double largest = -INFINITY, sum = 0;
@@ -240,7 +240,7 @@ static void sum_part(desk *d, int64_t from, int64_t to, double *sums) {
     if (to > from) add_missing(d, sums);
 }
 
-static double ridge_of(const acf_sample *s) { return s->ridge > 0 ? s->ridge : ACF_ANCHOR_RIDGE; }
+static double ridge_of(const acf_sample *s) { return s->ridge > 0 ? s->ridge : ACF_GMM_RIDGE; }
 
 /* Rows that the prior of a covariance is worth. */
 static double prior_rows(const acf_sample *s) { return 2 + 0.5 * (double)(s->D - s->hidden); }
@@ -338,7 +338,7 @@ int64_t acf_augment_doubles(int64_t K, int64_t D) { return desk_doubles(K, D) + 
 /* Draws component and missing cells of row b of the block, and adds it to the sums of that component. */
 static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *sums) {
     const int64_t K = d->g->K, D = d->g->D, n = d->n;
-    acf_place place = {.seed = at.seed, .row = d->s->id ? d->s->id[r + b] : (uint64_t)(r + b), .stream = ACF_STREAM_AUGMENT,
+    acf_rng_counter place = {.seed = at.seed, .row = d->s->id ? d->s->id[r + b] : (uint64_t)(r + b), .stream = ACF_STREAM_AUGMENT,
                        .draw = at.chain << 16 | at.step};
     double u = K > 1 ? acf_rng_uniform(place) : 0;
     int64_t k = 0;
@@ -365,10 +365,10 @@ static void augment_row(desk *d, int64_t r, int64_t b, acf_augment at, double *s
 }
 
 /* Gamma of this shape, at least 1, by Marsaglia and Tsang. TRIES counters from at.column on are its own. */
-static double gamma_variate(acf_place at, double shape) {
+static double gamma_variate(acf_rng_counter at, double shape) {
     const double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
     for (int i = 0; i < TRIES / 2; i++, at.column += 2) {
-        acf_place other = at;
+        acf_rng_counter other = at;
         other.column++;
         const double x = acf_rng_normal(at), v = pow(1 + c * x, 3);
         if (1 + c * x > 0 && log(acf_rng_uniform(other)) < 0.5 * x * x + d - d * v + d * log(v)) return d * v;
@@ -378,7 +378,7 @@ static double gamma_variate(acf_place at, double shape) {
 
 /* m (D,D) = lower factor of an inverse Wishart matrix with scale C Cᵀ, c the factor C, b room: rows of C B⁻ᵀ, B as
  * Bartlett draws it. */
-static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_place at) {
+static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_rng_counter at) {
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++) {
             at.column = (uint32_t)((i * D + j) * TRIES);
@@ -396,12 +396,12 @@ static void draw_factor(double *c, double *b, int64_t D, double freedom, acf_pla
  * noninformative but for the ridge that maximise adds, too. A component of few rows is drawn as if it had twice as
  * many as columns, and near what was fitted: heavier tails would not be what the table says. */
 static void draw_component(const acf_sample *s, const acf_mixture *g, acf_mixture *next, int64_t k, const double *sums,
-                           double *room, acf_place at) {
+                           double *capacity, acf_rng_counter at) {
     const int64_t D = g->D;
     const double *first = sums + 1, *second = first + D, n = *sums, by = 1 / fmax(n, 1);
     const double prior = prior_rows(s), ridge = prior * ridge_of(s), freedom = fmax(n - 1, 2 * (double)D + 2);
     const double shrink = fmin(1, MORE_THAN_FITTED * (freedom - (double)D - 1) / (n + prior));
-    double *c = room, *b = room + D * D, *mean = next->mean + k * D, *cov = next->cov + k * D * D;
+    double *c = capacity, *b = capacity + D * D, *mean = next->mean + k * D, *cov = next->cov + k * D * D;
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++)
             c[i * D + j] = shrink * (second[i * padded(D) + j] - first[i] * first[j] * by + (i == j ? ridge : 0));
@@ -458,7 +458,7 @@ double acf_augment_rows(const acf_sample *s, const acf_mixture *g, int64_t colum
 
 void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *next, acf_augment at, double *memory) {
     const int64_t K = g->K, D = g->D, each = sums_each(D);
-    double *sums = memory + desk_doubles(K, D), *room = sums + sums_size(K, D), all[BLOCK], total = 0;
+    double *sums = memory + desk_doubles(K, D), *capacity = sums + sums_size(K, D), all[BLOCK], total = 0;
     desk d = desk_in(memory, s, g);
     memset(sums, 0, (size_t)sums_size(K, D) * sizeof *sums);
     for (int64_t r = 0, to; r < s->R; r = to) {
@@ -471,9 +471,9 @@ void acf_augment_step(const acf_sample *s, const acf_mixture *g, acf_mixture *ne
         for (int64_t b = 0; b < to - r; b++) augment_row(&d, r, b, at, sums);
     }
     for (int64_t k = 0; k < K; k++) {
-        acf_place place = {.seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR,
+        acf_rng_counter place = {.seed = at.seed, .row = (uint64_t)k, .stream = ACF_STREAM_POSTERIOR,
                            .draw = at.chain << 16 | at.step};
-        draw_component(s, g, next, k, sums + k * each, room, place);
+        draw_component(s, g, next, k, sums + k * each, capacity, place);
         place.column = (uint32_t)((D * D + D) * TRIES);
         total += next->weight[k] = K > 1 ? gamma_variate(place, sums[k * each] + 1) : 1;
     }

@@ -7,9 +7,9 @@
 #ifndef ACF_TRAIN_GMM_EM_H
 #define ACF_TRAIN_GMM_EM_H
 
-#include "train/anchor_sample.h"
+#include "train/gmm_sample.h"
 
-#define ACF_ANCHOR_RIDGE 0.3
+#define ACF_GMM_RIDGE 0.3
 
 typedef struct acf_mixture {
     int64_t K, D;

@@ -5,7 +5,7 @@
 #include "train/gmm_posterior.h"
 
 #include "device/cpu.h"
-#include "train/anchor.h"
+#include "train/gmm_fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 
 /* The fitted mixture of one, without components of weight 0. */
 static acf_status fitted(const acf_model *one, int64_t W, acf_mixture *out) {
-    acf_param *const *p = acf_net_anchor(one->net);
-    const int64_t K = acf_net_anchor_size(one->net), size[3] = {1, W, W * W};
+    acf_param *const *p = acf_net_gmm(one->net);
+    const int64_t K = acf_net_gmm_size(one->net), size[3] = {1, W, W * W};
     acf_real *host = acf_alloc((size_t)(K * (1 + W + W * W)) * sizeof *host, "a mixture"), *part[3] = {host, host + K, host + K + K * W};
     acf_status status = host ? ACF_OK : ACF_EMEMORY;
     int64_t used = 0;
@@ -70,12 +70,12 @@ static void run_chain(const chains *c, int64_t i, acf_mixture g[2], double *memo
 
 /* All sets, as ends of chains. */
 static acf_status run_chains(const acf_device *dev, const chains *c) {
-    const int64_t K = c->from->K, W = c->from->D, each = K * (1 + W + W * W), room = acf_augment_doubles(K, W);
-    double *memory = acf_alloc((size_t)(c->n * (2 * each + room)) * sizeof *memory, "parameter draws");
+    const int64_t K = c->from->K, W = c->from->D, each = K * (1 + W + W * W), capacity = acf_augment_doubles(K, W);
+    double *memory = acf_alloc((size_t)(c->n * (2 * each + capacity)) * sizeof *memory, "parameter draws");
     if (!memory) return ACF_EMEMORY;
     ACF_PARALLEL_UNEVEN(dev, c->n * c->s->R * each)
     for (int64_t i = 0; i < c->n; i++) {
-        double *own = memory + i * (2 * each + room), *other = own + each;
+        double *own = memory + i * (2 * each + capacity), *other = own + each;
         acf_mixture g[2] = {{K, W, own, own + K, own + K + K * W}, {K, W, other, other + K, other + K + K * W}};
         run_chain(c, i, g, other + each);
     }
@@ -87,7 +87,7 @@ static acf_status run_chains(const acf_device *dev, const chains *c) {
 static void bootstrap_rows(const acf_sample *s, uint64_t seed, int64_t i, double *weight) {
     double sum = 0;
     for (int64_t r = 0; r < s->R; r++) {
-        const acf_place at = {.seed = seed, .row = s->id[r], .stream = ACF_STREAM_AUGMENT, .draw = (uint32_t)i};
+        const acf_rng_counter at = {.seed = seed, .row = s->id[r], .stream = ACF_STREAM_AUGMENT, .draw = (uint32_t)i};
         sum += weight[r] = -log(acf_rng_uniform(at));
     }
     for (int64_t r = 0; r < s->R; r++) weight[r] *= (double)s->R / sum;
@@ -151,16 +151,16 @@ static acf_status draw_sets(acf_model *one, acf_sample *s, const acf_mixture *fr
 }
 
 static acf_status draw_member(acf_model *one, const acf_table *t, int64_t n) {
-    acf_anchor_choice choice;
+    acf_gmm_choice choice;
     acf_mixture from = {0};
     int64_t reals;
     const int32_t *of, *value;
     const acf_rows rows = acf_rows_all(t->N);
     acf_net_reals(one->net, &reals);
     acf_sample s = {.R = t->N, .D = reals + acf_net_indicators(one->net, &of, &value)};
-    ACF_TRY(acf_anchor_chosen(one->net, &choice));
+    ACF_TRY(acf_gmm_chosen(one->net, &choice));
     const double steps = (double)(t->N * choice.components * s.D * (s.D + 20)) * (double)(n * ACF_GMM_POSTERIOR_STEPS);
-    if (choice.components == 0 || steps * acf_fitted_members(one) > WORK) return ACF_OK;
+    if (choice.components == 0 || steps * acf_model_members(one) > WORK) return ACF_OK;
     ACF_TRY(fitted(one, s.D, &from));
     acf_status status = acf_sample_take(one->net, one->dev, t, &rows, one->encoder, NULL, (uint64_t)acf_options_int(one->config, "seed"), &s);
     s.ridge = one->record.ridge;
@@ -171,10 +171,10 @@ static acf_status draw_member(acf_model *one, const acf_table *t, int64_t n) {
 }
 
 acf_status acf_gmm_posterior(acf_model *m, const acf_table *t) {
-    const int64_t n = acf_ceil_div(ACF_GMM_POSTERIOR_SETS, acf_fitted_members(m));
+    const int64_t n = acf_ceil_div(ACF_GMM_POSTERIOR_SETS, acf_model_members(m));
     if (t->N > ACF_GMM_POSTERIOR_ROWS) return ACF_OK;
     for (acf_model *one = m; one; one = one->next) {
-        if (!acf_net_anchor_size(one->net) || acf_net_anchor_rank(one->net)) continue;
+        if (!acf_net_gmm_size(one->net) || acf_net_factors(one->net)) continue;
         ACF_TRY(draw_member(one, t, n));
     }
     return ACF_OK;

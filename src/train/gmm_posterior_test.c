@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "harness/fit_lab.h"
 #include "harness/lab.h"
-#include "train/anchor.h"
+#include "train/gmm_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@ enum { ROWS = 200, COLS = 5, CELLS = ROWS * COLS, IMPUTATIONS = 200 };
 
 /* x, and four columns y = 0.6 x + 0.8 noise, of each of which 60 % is missing. */
 static double value(int i, int j) {
-    const double x = acf_rng_normal((acf_place){.seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
-    return j ? 0.6 * x + 0.8 * acf_rng_normal((acf_place){.seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) : x;
+    const double x = acf_rng_normal((acf_rng_counter){.seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
+    return j ? 0.6 * x + 0.8 * acf_rng_normal((acf_rng_counter){.seed = 3, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) : x;
 }
 static bool missing(int i, int j) {
-    return j && acf_rng_uniform((acf_place){.seed = 4, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) < 0.6;
+    return j && acf_rng_uniform((acf_rng_counter){.seed = 4, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = (uint32_t)j}) < 0.6;
 }
 
 /* ---- the sets -------------------------------------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void chains_vary_as_theory_says(void **state) {
     for (int pattern = 0; pattern < 2; pattern++) /* rows of one stand side by side */
         for (int i = 0; i < ROWS; i++) {
             if (missing(i, 1) != pattern) continue;
-            for (int j = 0; j < D; j++) x[at * D + j] = j && pattern ? 1e30 : value(i, j), seen[at * D + j] = j && pattern ? ACF_ANCHOR_MISSING : ACF_ANCHOR_SEEN;
+            for (int j = 0; j < D; j++) x[at * D + j] = j && pattern ? 1e30 : value(i, j), seen[at * D + j] = j && pattern ? ACF_GMM_CELL_MISSING : ACF_GMM_CELL_SEEN;
             at++, n += !pattern;
         }
     const acf_sample s = {.R = ROWS, .D = D, .x = x, .seen = seen};
@@ -70,7 +70,7 @@ static void counts_what_rows_show(void **state) {
     double x[R * D] = {0}, number[1 + D + D * D] = {1};
     uint8_t seen[R * D];
     for (int i = 0; i < R; i++)
-        for (int j = 0; j < D; j++) seen[i * D + j] = j == 0 || (j == 1) == (i < R / 4) ? ACF_ANCHOR_SEEN : ACF_ANCHOR_MISSING;
+        for (int j = 0; j < D; j++) seen[i * D + j] = j == 0 || (j == 1) == (i < R / 4) ? ACF_GMM_CELL_SEEN : ACF_GMM_CELL_MISSING;
     for (int j = 0; j < D; j++) number[1 + D + j * D + j] = 1;
     const acf_sample s = {.R = R, .D = D, .x = x, .seen = seen};
     const acf_mixture g = {1, D, number, number + 1, number + 1 + D};
@@ -93,7 +93,7 @@ static void weights_are_repetitions(void **state) {
         const int row[2] = {i, i % (R / 2)}; /* the second sample has the first half of the rows twice */
         weight[i] = i < R / 2 ? 2 : 0;
         for (int k = 0; k < 2; k++)
-            for (int j = 0; j < D; j++) x[k][i * D + j] = value(row[k], j), seen[k][i * D + j] = j && row[k] % 3 == 0 ? ACF_ANCHOR_MISSING : ACF_ANCHOR_SEEN;
+            for (int j = 0; j < D; j++) x[k][i * D + j] = value(row[k], j), seen[k][i * D + j] = j && row[k] % 3 == 0 ? ACF_GMM_CELL_MISSING : ACF_GMM_CELL_SEEN;
     }
     for (int k = 0; k < 3; k++) g[k] = (acf_mixture){1, D, number[k], number[k] + 1, number[k] + 1 + D};
     assert_int_equal(acf_device_open_cpu(1, &dev), ACF_OK);
@@ -118,9 +118,9 @@ static acf_table *some_table(int rows, int columns) {
 }
 
 static acf_options *options(const char *members) {
-    static const char *const common[] = {"steps", "20", "valid-every", "10", "refit", "false", "recall", "false", "encode", "standard", "dequantise", "false",
+    static const char *const common[] = {"steps", "20", "valid-every", "10", "refit", "false", "donors", "false", "encode", "standard", "dequantise", "false",
                                          "likelihood-units", "8", "threads", "1", NULL};
-    return acf_fit_lab_options(common, (const char *const[]){"members", members, NULL});
+    return acf_fit_lab_options(common, (const char *const[]){"ensemble", members, NULL});
 }
 
 /* Means of completed columns vary between imputations: by the noise of missing cells, and by parameters that `seen` rows say. Theory, for

@@ -1,6 +1,6 @@
 /* Training on images through the trainer, on a GPU by captured steps and on the CPU one by one: the same batches, losses and validation. Run by
  * acflow-test --device cuda; with --device cpu the two are the same, which tries this file. */
-#include "train/captured.h"
+#include "train/train_graph.h"
 
 #include "harness/lab.h"
 #include "model/config.h"
@@ -29,26 +29,26 @@ static acf_images *make_images(void) {
         const double slope = acf_lab_random(1, n, -1, 1), at = acf_lab_random(2, n, 2, 6);
         pixel[i] = (uint8_t)((((double)w - at > slope * ((double)h - 3.5)) ? 200 : 30) + (int)acf_lab_random(3, i, 0, 25));
     }
-    must(acf_img_create(pixel, N, SIDE, SIDE, 1, &(acf_image_plan){.bits = 8}, &im));
+    must(acf_images_make(pixel, N, SIDE, SIDE, 1, &(acf_image_plan){.bits = 8}, &im));
     return im;
 }
 
 /* 70 images, of which 7 are held out: steps of 16, 16, 16 and 15, the last of which is padded where it is captured. */
-static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_image_sizes *size, const char *guess, const char *rounds) {
+static void open_side(side *s, acf_device *dev, const acf_images *im, const acf_image_sizes *size, const char *guess, const char *passes) {
     static const char *const set[] = {"batch", "16", "valid", "0.1", "image-masks", "mcar:0.3 + left + joint", "steps", "100", "lr", "0.002", "warmup", "4",
                                       "dropout", "0.1", "precision", "float", NULL};
     acf_options *o;
     *s = (side){.dev = dev};
     must(acf_config_create(&o));
-    for (const char *const *k = set; *k; k += 2) must(acf_opts_set(o, k[0], k[1]));
-    must(acf_opts_set(o, "guess-weight", guess));
-    must(acf_opts_set(o, "image-rounds", rounds));
+    for (const char *const *k = set; *k; k += 2) must(acf_options_set_text(o, k[0], k[1]));
+    must(acf_options_set_text(o, "guess-weight", guess));
+    must(acf_options_set_text(o, "image-passes", passes));
     must(acf_config_finish_images(o));
     must(acf_image_net_declare(dev, size, &s->net));
     must(acf_image_net_build(s->net, 3, true));
-    must(acf_image_map_logit(8, &s->map));
+    must(acf_image_map_uniform_logit(8, &s->map));
     must(acf_trainer_create_images(s->net, s->map, im, o, &s->tr));
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 static void close_side(side *s) {
@@ -57,15 +57,15 @@ static void close_side(side *s) {
     acf_release(s->map);
 }
 
-static void compare(const acf_image_sizes *size, const char *guess, const char *rounds) {
+static void compare(const acf_image_sizes *size, const char *guess, const char *passes) {
     acf_images *im = make_images();
     acf_device *cpu;
     side here, there;
     double x, y;
     acf_test_device()->precision = ACF_PRECISION_FLOAT;
     must(acf_device_open_cpu(2, &cpu));
-    open_side(&here, cpu, im, size, guess, rounds);
-    open_side(&there, acf_test_device(), im, size, guess, rounds);
+    open_side(&here, cpu, im, size, guess, passes);
+    open_side(&there, acf_test_device(), im, size, guess, passes);
     for (int k = 0; k < STEPS; k++) {
         acf_train_step a, b;
         must(acf_trainer_step(here.tr, &a));
@@ -79,11 +79,11 @@ static void compare(const acf_image_sizes *size, const char *guess, const char *
     must(acf_trainer_validate(here.tr, &x));
     must(acf_trainer_validate(there.tr, &y));
     if (!(fabs(x - y) <= 2e-3 * fabs(x))) fail_msg("validation is %.5f here and %.5f there", x, y);
-    if (there.dev->plugin && !there.tr->captured) fail_msg("steps were not captured");
+    if (there.dev->plugin && !there.tr->graph) fail_msg("steps were not captured");
     close_side(&there);
     close_side(&here);
     acf_device_close(cpu);
-    acf_img_free(im);
+    acf_images_free(im);
 }
 
 static void gaussian_with_best_guess(void **state) {

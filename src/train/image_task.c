@@ -6,7 +6,7 @@
 
 #include "ops/arith.h"
 #include "ops/reduce.h"
-#include "train/captured.h"
+#include "train/train_graph.h"
 #include "train/checkpoint.h"
 
 #define FIXED_DRAW UINT32_MAX /* of masks and noise in validation; no step has this number */
@@ -51,13 +51,13 @@ static double mean_logdet(const acf_image_batch *b) {
 
 static void next_batch(acf_trainer *tr, acf_image_batch *b) {
     int64_t n;
-    while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
-    const acf_image_asking how = {tr->image->masks, tr->image->rounds, ACF_ROUND_DRAWN, tr->set.seed, (uint32_t)tr->state.step};
-    acf_image_batch_fill_round(tr->ps->dev, b, tr->image->im, &how, tr->row, n);
+    while ((n = acf_batch_sampler_next(&tr->sampler, tr->row)) == 0) {}
+    const acf_image_query_lab how = {tr->image->masks, tr->image->passes, ACF_PASS_DRAWN, tr->set.seed, (uint32_t)tr->state.step};
+    acf_image_batch_fill_pass(tr->ps->dev, b, tr->image->im, &how, tr->row, n);
 }
 
-static void fill(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift) {
-    acf_image_batch *b = acf_image_stage(supply, stage);
+static void fill(acf_trainer *tr, acf_loader *loader, int stage, int64_t *n, double *shift) {
+    acf_image_batch *b = acf_image_stage(loader, stage);
     next_batch(tr, b);
     *n = b->N, *shift = -mean_logdet(b);
 }
@@ -72,10 +72,10 @@ static acf_status gradients(acf_trainer *tr, acf_train_step *now) {
 /* ---- validation ----------------------------------------------------------------------------------------------------------- */
 
 /* *sum += log p of the n images in tr->row, in nats of levels. */
-static acf_status add_logp(acf_trainer *tr, const acf_image_asking *how, int64_t n, double *sum) {
+static acf_status add_logp(acf_trainer *tr, const acf_image_query_lab *how, int64_t n, double *sum) {
     acf_image_batch *b = tr->image->batch;
     acf_tape *t = tr->tape;
-    acf_image_batch_fill_round(t->dev, b, tr->image->im, how, tr->row, n);
+    acf_image_batch_fill_pass(t->dev, b, tr->image->im, how, tr->row, n);
     const acf_image_query q = query_of(b);
     acf_tape_begin(t, false);
     acf_tensor *logp = acf_image_net_logp(t, acf_image_net_view(t, tr->image->net, &q, NULL));
@@ -88,29 +88,29 @@ static acf_status add_logp(acf_trainer *tr, const acf_image_asking *how, int64_t
     return ACF_OK;
 }
 
-/* The same by the device, which keeps the sum of its part (acf_captured_total). */
-static acf_status check_logp(acf_trainer *tr, const acf_image_asking *how, int64_t n, double *sum) {
+/* The same by the device, which keeps the sum of its part (acf_train_graph_total). */
+static acf_status check_logp(acf_trainer *tr, const acf_image_query_lab *how, int64_t n, double *sum) {
     int stage;
-    ACF_TRY(acf_captured_feed(tr->captured, &stage));
-    acf_image_batch *b = acf_image_stage(acf_captured_supply(tr->captured), stage);
-    acf_image_batch_fill_round(tr->ps->dev, b, tr->image->im, how, tr->row, n);
+    ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
+    acf_image_batch *b = acf_image_stage(acf_train_graph_supply(tr->graph), stage);
+    acf_image_batch_fill_pass(tr->ps->dev, b, tr->image->im, how, tr->row, n);
     for (int64_t i = 0; i < n; i++) *sum += b->logdet[i];
-    return acf_captured_check(tr->captured);
+    return acf_train_graph_check(tr->graph);
 }
 
 /* In all rounds, as questions will be. */
 static acf_status score(acf_trainer *tr, double *nll) {
     const acf_rows *rows = &tr->image->valid;
-    acf_image_asking how = {.masks = tr->image->masks, .rounds = tr->image->rounds, .seed = tr->set.seed, .draw = FIXED_DRAW};
+    acf_image_query_lab how = {.masks = tr->image->masks, .passes = tr->image->passes, .seed = tr->set.seed, .draw = FIXED_DRAW};
     double sum = 0, there = 0;
-    if (tr->captured) ACF_TRY(acf_captured_start(tr->captured));
+    if (tr->graph) ACF_TRY(acf_train_graph_start(tr->graph));
     for (int64_t at = 0, n; at < rows->n; at += n) {
-        n = acf_min(tr->walk.size, rows->n - at);
+        n = acf_min(tr->sampler.size, rows->n - at);
         for (int64_t i = 0; i < n; i++) tr->row[i] = acf_rows_at(rows, at + i);
-        for (how.round = 0; how.round < how.rounds; how.round++)
-            ACF_TRY(tr->captured ? check_logp(tr, &how, n, &sum) : add_logp(tr, &how, n, &sum));
+        for (how.round = 0; how.round < how.passes; how.round++)
+            ACF_TRY(tr->graph ? check_logp(tr, &how, n, &sum) : add_logp(tr, &how, n, &sum));
     }
-    if (tr->captured) ACF_TRY(acf_captured_total(tr->captured, &there));
+    if (tr->graph) ACF_TRY(acf_train_graph_total(tr->graph, &there));
     *nll = -(sum + there) / (double)rows->n;
     return ACF_OK;
 }
@@ -121,7 +121,7 @@ static acf_status has_density(acf_trainer *tr, int64_t row) {
     double sum = 0;
     tr->row[0] = row;
     for (int64_t p = 0; p < b->H * b->W; p++) b->b[p] = 0;
-    return add_logp(tr, &(acf_image_asking){.rounds = 1, .seed = tr->set.seed, .draw = FIXED_DRAW}, 1, &sum);
+    return add_logp(tr, &(acf_image_query_lab){.passes = 1, .seed = tr->set.seed, .draw = FIXED_DRAW}, 1, &sum);
 }
 
 /* ---- creation ------------------------------------------------------------------------------------------------------------- */
@@ -134,7 +134,7 @@ static void free_task(acf_trainer *tr) {
     acf_release(tr->image);
 }
 
-static const acf_task image_task = {"other images", ACF_OPTS_IMAGE, held, gradients, score, has_density, describe, free_task, &acf_image_supply, fill};
+static const acf_task image_task = {"other images", ACF_OPTIONS_IMAGE, held, gradients, score, has_density, describe, free_task, &acf_image_loader, fill};
 
 acf_status acf_image_split_rows(const acf_images *im, const acf_options *o, acf_row_split *out) {
     ACF_TRY(acf_row_split_make(im->N / im->copies, acf_options_real(o, "valid"), 0, (uint64_t)acf_options_int(o, "seed"), out));
@@ -150,7 +150,7 @@ static acf_status fill_task(acf_trainer *tr, acf_image_net *net, const acf_image
                         (long long)s->C, (long long)im->H, (long long)im->W, (long long)im->C);
     ACF_TRY(acf_image_split_rows(im, o, &split));
     tr->rows = split.train;
-    *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid, .rounds = (int)acf_options_int(o, "image-rounds")};
+    *tr->image = (acf_image_task){.net = net, .im = im, .valid = split.valid, .passes = (int)acf_options_int(o, "image-passes")};
     ACF_TRY(acf_image_masks_create(acf_options_text(o, "image-masks"), &tr->image->masks));
     return acf_image_masks_fit_to(tr->image->masks, im);
 }
@@ -166,7 +166,7 @@ acf_status acf_trainer_create_images(acf_image_net *net, const acf_image_map *ma
     }
     ACF_TRY_DONE(fill_task(tr, net, im, o));
     ACF_TRY_DONE(acf_trainer_settle(tr, o));
-    ACF_TRY_DONE(acf_image_batch_create(tr->walk.size, im, map, &tr->image->batch));
+    ACF_TRY_DONE(acf_image_batch_create(tr->sampler.size, im, map, &tr->image->batch));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);

@@ -1,15 +1,15 @@
-/* What a trainer knows of its images: shared by image_task.c, which has their batches and loss, and image_supply.c, which hands them to a GPU. */
+/* What a trainer knows of its images: shared by image_task.c, which has their batches and loss, and image_loader.c, which hands them to a GPU. */
 #ifndef ACF_TRAIN_IMAGE_TASK_H
 #define ACF_TRAIN_IMAGE_TASK_H
 
-#include "data/image_batches.h"
+#include "image/image_batches.h"
 #include "train/trainer.h"
 
 typedef struct acf_image_task {
     acf_image_net *net;   /* keeps */
     const acf_images *im; /* keeps */
     acf_rows valid;
-    int rounds;             /* that hidden pixels are learned in (data/image_rounds.h) */
+    int passes;             /* that hidden pixels are learned in (image/image_passes.h) */
     acf_image_masks *masks; /* owned, like the rest */
     acf_image_batch *batch;
 } acf_image_task;

@@ -1,4 +1,4 @@
-/* Tests of training on images in rounds: a step's batch has the roles and shares that data/image_rounds.h says, its loss is the mean by these shares, and
+/* Tests of training on images in rounds: a step's batch has the roles and shares that image/image_passes.h says, its loss is the mean by these shares, and
  * validation asks in all rounds. */
 #include "train/image_task.h"
 
@@ -22,30 +22,30 @@ static void must(acf_status status) {
     if (status) fail_msg("%s", acf_error());
 }
 
-static void open_bench(bench *k, const char *rounds) {
+static void open_bench(bench *k, const char *passes) {
     static const acf_image_sizes size = {.H = SIDE, .W = SIDE, .C = 1, .scales = 1, .blocks = 1, .width = 4, .like = &acf_image_pixelcnn, .like_width = 6,
                                          .like_blocks = 1, .embed_blocks = 1, .components = 2};
-    const char *const set[] = {"batch", "16", "valid", "0.25", "image-masks", "mcar:0.3 + left + joint", "steps", "100", "guess-weight", "0", "image-rounds", rounds, NULL};
+    const char *const set[] = {"batch", "16", "valid", "0.25", "image-masks", "mcar:0.3 + left + joint", "steps", "100", "guess-weight", "0", "image-passes", passes, NULL};
     static uint8_t pixel[N * P];
     acf_options *o;
     for (int i = 0; i < N * P; i++) pixel[i] = (uint8_t)(i * 41 + i / 13);
     must(acf_device_open_cpu(2, &k->dev));
-    must(acf_img_create(pixel, N, SIDE, SIDE, 1, NULL, &k->im));
+    must(acf_images_make(pixel, N, SIDE, SIDE, 1, NULL, &k->im));
     must(acf_config_create(&o));
-    for (const char *const *s = set; *s; s += 2) must(acf_opts_set(o, s[0], s[1]));
+    for (const char *const *s = set; *s; s += 2) must(acf_options_set_text(o, s[0], s[1]));
     must(acf_config_finish_images(o));
     must(acf_image_net_declare(k->dev, &size, &k->net));
     must(acf_image_net_build(k->net, 3, true));
-    must(acf_image_map_logit(8, &k->map));
+    must(acf_image_map_uniform_logit(8, &k->map));
     must(acf_trainer_create_images(k->net, k->map, k->im, o, &k->tr));
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 static void close_bench(bench *k) {
     acf_trainer_free(k->tr);
     acf_image_net_free(k->net);
     acf_release(k->map);
-    acf_img_free(k->im);
+    acf_images_free(k->im);
     acf_device_close(k->dev);
 }
 
@@ -73,9 +73,9 @@ static void a_step_learns_rounds_by_their_weights(void **state) {
     score(&fresh, b, logp);
     for (int i = 0; i < b->N; i++) {
         uint8_t role[P];
-        const acf_place at = {used.tr->set.seed, b->id[i], ACF_STREAM_MASK, 0, 0};
+        const acf_rng_counter at = {used.tr->set.seed, b->id[i], ACF_STREAM_MASK, 0, 0};
         acf_image_masks_draw(used.dev, used.tr->image->masks, used.tr->set.seed, 0, 1, b->id + i, role);
-        const double weight = acf_image_round_draw(ROUNDS, at, SIDE, SIDE, role);
+        const double weight = acf_image_pass_draw(ROUNDS, at, SIDE, SIDE, role);
         assert_memory_equal(b->b + i * P, role, P);
         assert_true(fabs((double)b->share[i] * (double)b->N - weight) < 1e-5 * weight);
         in_rounds += memchr(role, ACF_PIXEL_ABSENT, P) != NULL || weight > 1;
@@ -98,8 +98,8 @@ static void validation_asks_in_all_rounds(void **state) {
     must(acf_image_batch_create(1, k.im, k.map, &b));
     for (int64_t i = 0; i < valid->n; i++)
         for (int r = 0; r < ROUNDS; r++) {
-            const acf_image_asking how = {k.tr->image->masks, ROUNDS, r, k.tr->set.seed, UINT32_MAX};
-            acf_image_batch_fill_round(k.dev, b, k.im, &how, &(int64_t){acf_rows_at(valid, i)}, 1);
+            const acf_image_query_lab how = {k.tr->image->masks, ROUNDS, r, k.tr->set.seed, UINT32_MAX};
+            acf_image_batch_fill_pass(k.dev, b, k.im, &how, &(int64_t){acf_rows_at(valid, i)}, 1);
             score(&k, b, logp);
             sum -= logp[0] / (double)valid->n;
         }

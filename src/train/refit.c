@@ -1,10 +1,10 @@
 /* The second pass: see refit.h. */
 #include "train/refit.h"
 
-#include "train/anchor.h"
+#include "train/gmm_fit.h"
 #include "train/calibrate.h"
-#include "train/fill.h"
-#include "train/recall.h"
+#include "train/fill_missing.h"
+#include "train/donor_trust.h"
 
 #include <math.h>
 
@@ -39,7 +39,7 @@ acf_status acf_refit_enter(acf_trainer *tr, const acf_fit_record *first) {
         return status;
     }
     acf_trainer_forget(tr);
-    tr->pass = 2, tr->first = *first, tr->widen = first->widen, tr->soften = first->soften;
+    tr->pass = 2, tr->first = *first, tr->scale_factor = first->scale_factor, tr->temperature = first->temperature;
     tr->all = e, tr->data.encoder = e, tr->data.hold = NULL, tr->data.valid_rows = NULL;
     tr->fills = acf_fill_wanted(tr->given.table, &tr->rows, e);
     tr->stream = tr->stream || tr->fills; /* the host makes their batches */
@@ -57,11 +57,11 @@ static acf_status take_best(acf_trainer *tr) {
 acf_status acf_refit_begin(acf_trainer *tr, acf_train_end end) {
     ACF_TRY(take_best(tr));
     ACF_TRY(acf_calibrate(tr)); /* while there are cells to ask */
-    ACF_TRY(acf_recall_fit(tr));
+    ACF_TRY(acf_donor_trust_fit(tr));
     const acf_fit_record first = acf_trainer_record(tr, end);
     ACF_TRY(acf_refit_enter(tr, &first));
     ACF_TRY(acf_net_restart(tr->net, tr->set.seed));
-    return acf_anchor_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, &tr->anchor, NULL);
+    return acf_gmm_fit(tr->net, tr->data.table, &tr->rows, tr->data.encoder, NULL, tr->set.seed, &tr->gmm, NULL);
 }
 
 acf_status acf_refit_check(acf_trainer *tr) {
@@ -79,7 +79,7 @@ acf_status acf_refit_check(acf_trainer *tr) {
 acf_status acf_refit_drop(acf_trainer *tr) {
     ACF_ASSERT(tr->pass == 2);
     ACF_TRY(take_best(tr));
-    return acf_net_temper(tr->net, tr->widen, tr->soften);
+    return acf_net_calibrate(tr->net, tr->scale_factor, tr->temperature);
 }
 
 acf_encoder *acf_refit_encoder(acf_trainer *tr) {

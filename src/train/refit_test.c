@@ -3,7 +3,7 @@
 #include "train/refit.h"
 
 #include "harness/train_lab.h"
-#include "train/anchor.h"
+#include "train/gmm_fit.h"
 #include "train/checkpoint.h"
 #include "train/fit.h"
 #include "train/valid.h"
@@ -89,10 +89,10 @@ static void check_run_over_all(const char *const *settings, const char *masks) {
     assert_int_equal(acf_refit_check(l.tr), ACF_OK);
     assert_int_equal(acf_trainer_finish(l.tr), ACF_OK); /* averaged weights, not the best of the first pass, as sure as that was made */
     const acf_params *ps = acf_net_params(l.net);
-    assert_true(r.widen != 0 && acf_trainer_record(l.tr, ACF_END_STEPS).widen == r.widen);
-    assert_memory_not_equal(ps->value, ps->average, (size_t)ps->total * sizeof(acf_real));
-    memcpy(plain.tr->ps->value, plain.tr->ps->average, (size_t)ps->total * sizeof(acf_real));
-    assert_int_equal(acf_net_temper(plain.net, r.widen, r.soften), ACF_OK);
+    assert_true(r.scale_factor != 0 && acf_trainer_record(l.tr, ACF_END_STEPS).scale_factor == r.scale_factor);
+    assert_memory_not_equal(ps->value, ps->ema, (size_t)ps->total * sizeof(acf_real));
+    memcpy(plain.tr->ps->value, plain.tr->ps->ema, (size_t)ps->total * sizeof(acf_real));
+    assert_int_equal(acf_net_calibrate(plain.net, r.scale_factor, r.temperature), ACF_OK);
     assert_memory_equal(ps->value, plain.tr->ps->value, (size_t)ps->total * sizeof(acf_real));
     acf_encoder *e = acf_refit_encoder(l.tr);
     assert_true(e && !l.tr->all);
@@ -116,7 +116,7 @@ static void it_is_a_run_over_all_rows(void **state) {
 static void it_may_be_the_anchor_alone(void **state) {
     (void)state;
     acf_train_lab l;
-    open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "anchor=2", "lr=0", NULL});
+    open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "gmm=2", "lr=0", NULL});
     acf_train_end end = run(&l);
     assert_int_equal(l.tr->state.best_step, 0);
     assert_true(acf_refit_due(l.tr, end));
@@ -128,7 +128,7 @@ static void it_may_be_the_anchor_alone(void **state) {
     assert_true(r.valid_step == 0 && r.refit == ACF_REFIT_DONE);
     acf_train_lab_close(&l);
     /* Not of several members: they would be one and the same. Those that training made better than their anchors have a second pass. */
-    open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "anchor=2", "lr=0", "members=2", NULL});
+    open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "gmm=2", "lr=0", "ensemble=2", NULL});
     end = run(&l);
     assert_true(acf_refit_planned(l.tr) && l.tr->state.best_step == 0 && !acf_refit_due(l.tr, end));
     const int64_t rows = l.tr->rows.n;
@@ -147,13 +147,13 @@ static void the_anchor_keeps_its_components(void **state) {
     (void)state;
     for (int wanted = 1; wanted <= 4; wanted++) {
         acf_train_lab l;
-        acf_anchor_choice as;
-        open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "anchor=4", NULL});
+        acf_gmm_choice as;
+        open_lab(&l, 1, (const char *[]){"seed=5", "steps=4", "valid-every=2", "gmm=4", NULL});
         acf_train_end end = run(&l);
-        const acf_real *weight = acf_net_anchor(l.net)[0]->t.data;
-        l.tr->anchor.components = wanted;
+        const acf_real *weight = acf_net_gmm(l.net)[0]->t.data;
+        l.tr->gmm.components = wanted;
         begin(&l, end);
-        assert_int_equal(acf_anchor_chosen(l.net, &as), ACF_OK);
+        assert_int_equal(acf_gmm_chosen(l.net, &as), ACF_OK);
         assert_int_equal(as.components, wanted);
         double sum = 0;
         for (int k = 0; k < 4; k++) sum += (double)weight[k];
@@ -199,11 +199,11 @@ static void check_resumed(const char *const *settings) {
         assert_memory_equal(again.tr->best, l.tr->best, bytes);
         assert_int_equal(acf_refit_drop(again.tr), ACF_OK); /* the way back is open */
         memcpy(acf_net_params(l.net)->value, whole.tr->best, bytes);
-        assert_int_equal(acf_net_temper(l.net, whole.tr->widen, whole.tr->soften), ACF_OK);
+        assert_int_equal(acf_net_calibrate(l.net, whole.tr->scale_factor, whole.tr->temperature), ACF_OK);
         assert_memory_equal(acf_net_params(again.net)->value, acf_net_params(l.net)->value, bytes);
         const acf_fit_record a = acf_trainer_record(whole.tr, ACF_END_STEPS), b = acf_trainer_record(again.tr, ACF_END_STEPS);
         assert_true(a.valid == b.valid && a.valid_step == b.valid_step && a.steps == b.steps && a.epochs == b.epochs && a.end == b.end &&
-                    a.held == b.held && a.rows == b.rows && a.skipped == b.skipped && a.refit == b.refit && a.widen == b.widen && a.soften == b.soften && a.widen != 0);
+                    a.held == b.held && a.rows == b.rows && a.skipped == b.skipped && a.refit == b.refit && a.scale_factor == b.scale_factor && a.temperature == b.temperature && a.scale_factor != 0);
         acf_train_lab_close(&l);
         acf_train_lab_close(&again);
     }
@@ -254,7 +254,7 @@ static int spoil(void *ctx, const acf_fit_report *r) {
     }
     const bool end = w->poison == ALL_AT_THE_END && r->step == r->steps;
     for (int64_t i = 0; (end || w->poison == WEIGHTS) && i < ps->total; i++) ps->value[i] = (acf_real)NAN;
-    for (int64_t i = 0; end && i < ps->total; i++) ps->average[i] = (acf_real)NAN;
+    for (int64_t i = 0; end && i < ps->total; i++) ps->ema[i] = (acf_real)NAN;
     return r->step == w->stop_at;
 }
 
@@ -265,12 +265,12 @@ static acf_status fit(whole *w, const char *refit, const char *steps, const char
     w->l.table = acf_train_lab_table(N, D, 0.2, 0, 3);
     assert_int_equal(acf_train_prepare(w->l.table, NULL, w->l.o, &w->l.hold, &e), ACF_OK);
     o = w->l.o, w->l.o = NULL; /* the model's */
-    if (acf_fitted_create(w->l.dev, o, e, 5, true, &w->m)) fail_msg("%s", acf_error());
+    if (acf_model_make(w->l.dev, o, e, 5, true, &w->m)) fail_msg("%s", acf_error());
     return acf_fit_model(w->m, w->l.table, w->l.hold, &(acf_fit){.callback = spoil, .ctx = w});
 }
 
 static void close_whole(whole *w) {
-    acf_fitted_free(w->m);
+    acf_model_free(w->m);
     acf_train_lab_close(&w->l);
 }
 

@@ -72,11 +72,11 @@ static void halving_goes_on_and_on(void **state) {
 
 static void averages_begin_without_a_past(void **state) {
     (void)state;
-    assert_true(acf_average_beta(0.999, 1) == 0);
-    acf_assert_close(acf_average_beta(0.999, 11), 0.5, tol, "eleventh");
-    assert_true(acf_average_beta(0.999, 9989) < 0.999 && acf_average_beta(0.999, 10000) == 0.999);
-    for (int64_t i = 1; i < 20000; i++) assert_true(acf_average_beta(0.999, i) <= acf_average_beta(0.999, i + 1));
-    assert_true(acf_average_beta(0.25, 100) == 0.25);
+    assert_true(acf_ema_beta(0.999, 1) == 0);
+    acf_assert_close(acf_ema_beta(0.999, 11), 0.5, tol, "eleventh");
+    assert_true(acf_ema_beta(0.999, 9989) < 0.999 && acf_ema_beta(0.999, 10000) == 0.999);
+    for (int64_t i = 1; i < 20000; i++) assert_true(acf_ema_beta(0.999, i) <= acf_ema_beta(0.999, i + 1));
+    assert_true(acf_ema_beta(0.25, 100) == 0.25);
 }
 
 ACF_TESTS(schedule, cmocka_unit_test(warmup_rises_in_equal_steps), cmocka_unit_test(decay_ends_where_it_should),

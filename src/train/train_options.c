@@ -9,7 +9,7 @@
  * training. */
 static acf_valid_on settle_valid(const acf_options *o) {
     const int choice = acf_options_choice(o, "valid-on");
-    const bool usual = strcmp(acf_options_text(o, "masks"), acf_opts_find(o, "masks")->standard) == 0 &&
+    const bool usual = strcmp(acf_options_text(o, "masks"), acf_options_find(o, "masks")->standard) == 0 &&
                        acf_options_choice(o, "preset") == 0;
     if (choice > 0) return (acf_valid_on)choice;
     return usual && acf_options_real(o, "valid-rows") == 0 ? ACF_VALID_CELLS : ACF_VALID_ROWS;
@@ -36,18 +36,18 @@ acf_status acf_train_settings_read(const acf_options *o, acf_train_settings *out
         .clip = acf_options_real(o, "clip"),
         .weight_decay = acf_options_real(o, "weight-decay"),
         .dropout = acf_options_real(o, "dropout"),
-        .average = acf_options_real(o, "average"),
+        .ema = acf_options_real(o, "ema"),
         .loss = {.per_column = acf_options_choice(o, "loss-per") == 1, .guess_weight = acf_options_real(o, "guess-weight")},
-        .encoding = {.warp = acf_options_choice(o, "encode") == 1, .dequantise = acf_options_bool(o, "dequantise")},
+        .encoding = {.normal_scores = acf_options_choice(o, "encode") == 1, .dequantise = acf_options_bool(o, "dequantise")},
         .valid = acf_options_real(o, "valid"),
         .valid_rows = acf_options_real(o, "valid-rows"),
         .valid_on = settle_valid(o),
         .valid_every = acf_options_int(o, "valid-every"),
         .patience = acf_options_int(o, "patience"),
-        .recall = acf_options_bool(o, "recall"),
+        .donor_trust = acf_options_bool(o, "donors"),
         .calibrate = acf_options_bool(o, "calibrate"),
         .refit = acf_options_bool(o, "refit"),
-        .members = acf_max(1, acf_options_int(o, "members")),
+        .members = acf_max(1, acf_options_int(o, "ensemble")),
         .precision = (acf_precision)acf_options_choice(o, "precision"),
         .seed = (uint64_t)acf_options_int(o, "seed"),
     };

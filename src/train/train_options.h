@@ -4,8 +4,8 @@
 #define ACF_TRAIN_TRAIN_OPTIONS_H
 
 #include "base/options.h"
-#include "data/encode.h"
-#include "data/masks.h"
+#include "table/encode.h"
+#include "table/masks.h"
 #include "ops/adam.h"
 #include "train/loss.h"
 #include "train/schedule.h"
@@ -19,7 +19,7 @@ typedef struct acf_train_settings {
     acf_schedule schedule; /* its total is filled in by the trainer, who knows the number of rows */
     double clip;           /* largest norm of the gradient; 0: none */
     double weight_decay, dropout;
-    double average; /* beta of the averaged weights; 0: off */
+    double ema; /* beta of the averaged weights; 0: off */
     acf_masks masks;
     acf_encoding encoding;
     acf_loss loss;
@@ -28,7 +28,7 @@ typedef struct acf_train_settings {
     acf_valid_on valid_on; /* `auto` is settled: cells where masks and preset are at their defaults, else rows */
     int64_t valid_every; /* steps; 0: once an epoch */
     int64_t patience;    /* validations without a better one; 0: no limit */
-    bool recall;         /* held-out cells are asked whether to look rows up (recall.h) */
+    bool donor_trust;         /* held-out cells are asked whether to look rows up (donor_trust.h) */
     bool calibrate;      /* held-out cells correct scales and temperature (calibrate.h) */
     bool refit;          /* a second pass over all cells (refit.h) */
     int64_t members;     /* of the model; `auto` that nobody settled is 1 */

@@ -6,13 +6,13 @@
 
 #include "device/cpu.h"
 #include "ops/adam.h"
-#include "train/anchor.h"
+#include "train/gmm_fit.h"
 #include "train/calibrate.h"
-#include "train/recall.h"
-#include "train/captured.h"
+#include "train/donor_trust.h"
+#include "train/train_graph.h"
 #include "train/checkpoint.h"
-#include "train/fill.h"
-#include "train/tempo.h"
+#include "train/fill_missing.h"
+#include "train/thread_tuner.h"
 #include "train/valid.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ static bool has_cells(const acf_trainer *tr) {
     const acf_table *t = tr->data.table;
     for (int64_t k = 0; k < tr->rows.n; k++) {
         const int64_t row = acf_rows_at(&tr->rows, k);
-        if (acf_tab_observed(t, row) > acf_holdout_row(tr->data.hold, t, row, tr->held)) return true;
+        if (acf_table_row_observed(t, row) > acf_holdout_row(tr->data.hold, t, row, tr->held)) return true;
     }
     return false;
 }
@@ -80,7 +80,7 @@ static acf_status check(acf_trainer *tr) {
 /* Steps that the limits allow, 0 when there is none. */
 static int64_t limit_of(const acf_trainer *tr) {
     int64_t steps = tr->set.steps, all;
-    if (tr->set.epochs == 0 || __builtin_mul_overflow(tr->set.epochs, acf_batches_count(&tr->walk), &all)) return steps;
+    if (tr->set.epochs == 0 || __builtin_mul_overflow(tr->set.epochs, acf_batch_sampler_count(&tr->sampler), &all)) return steps;
     return steps ? acf_min(steps, all) : all;
 }
 
@@ -88,13 +88,13 @@ static int64_t limit_of(const acf_trainer *tr) {
 static int64_t step_rows(int64_t rows, int64_t batch) { return acf_ceil_div(rows, acf_ceil_div(rows, batch)); }
 
 acf_status acf_trainer_walk(acf_trainer *tr) {
-    return acf_batches_start(&tr->rows, step_rows(tr->rows.n, tr->set.batch), tr->set.seed, true, &tr->walk);
+    return acf_batch_sampler_start(&tr->rows, step_rows(tr->rows.n, tr->set.batch), tr->set.seed, true, &tr->sampler);
 }
 
 /* Rows of a step of any pass: a second one may have more rows. */
 static int64_t capacity(const acf_trainer *tr) {
-    if (!tr->data.table) return tr->walk.size;
-    return acf_max(tr->walk.size, step_rows(acf_max(tr->data.table->N, 1), tr->set.batch));
+    if (!tr->data.table) return tr->sampler.size;
+    return acf_max(tr->sampler.size, step_rows(acf_max(tr->data.table->N, 1), tr->set.batch));
 }
 
 static acf_status make_memory(acf_trainer *tr) {
@@ -109,7 +109,7 @@ static acf_status make_memory(acf_trainer *tr) {
 
 acf_status acf_trainer_settle(acf_trainer *tr, const acf_options *o) {
     ACF_TRY(acf_train_settings_read(o, &tr->set));
-    ACF_TRY(acf_opts_to_json(o, tr->task->recorded, &tr->options));
+    ACF_TRY(acf_options_to_json(o, tr->task->recorded, &tr->options));
     if (!acf_device_multiplies(params(tr)->dev, tr->set.precision))
         return acf_fail(ACF_EDEVICE, "the option 'precision' is %s; use precision float",
                         tr->set.precision == ACF_PRECISION_BF16 ? "bf16, but this CPU has no AVX512-BF16" : "tf32, which needs a GPU");
@@ -135,7 +135,7 @@ static int64_t count_all(const acf_trainer *tr) {
     int64_t cells = 0;
     if (d->hold) return d->hold->held + d->hold->visible;
     if (d->valid_table != d->table) return 0;
-    for (int64_t i = 0; i < d->table->N; i++) cells += acf_tab_observed(d->table, i);
+    for (int64_t i = 0; i < d->table->N; i++) cells += acf_table_row_observed(d->table, i);
     return cells;
 }
 
@@ -155,7 +155,7 @@ acf_status acf_trainer_create(acf_net *net, const acf_train_data *data, const ac
     tr->all_cells = count_all(tr);
     ACF_TRY_DONE(acf_trainer_settle(tr, o));
     ACF_TRY_DONE(acf_batch_create(capacity(tr), data->table->D, &tr->batch));
-    ACF_TRY_DONE(acf_anchor_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, NULL, &tr->anchor));
+    ACF_TRY_DONE(acf_gmm_fit(net, data->table, &tr->rows, data->encoder, tr->data.hold, tr->set.seed, NULL, &tr->gmm));
     *out = tr;
 done:
     if (status) acf_trainer_free(tr);
@@ -163,8 +163,8 @@ done:
 }
 
 void acf_trainer_forget(acf_trainer *tr) {
-    acf_captured_free(tr->captured);
-    tr->captured = NULL, tr->by_hand = false;
+    acf_train_graph_free(tr->graph);
+    tr->graph = NULL, tr->by_hand = false;
 }
 
 void acf_trainer_free(acf_trainer *tr) {
@@ -193,7 +193,7 @@ static void next_batch(acf_trainer *tr, acf_batch *b) {
     acf_table t;
     do {
         int64_t n;
-        while ((n = acf_batches_next(&tr->walk, tr->row)) == 0) {}
+        while ((n = acf_batch_sampler_next(&tr->sampler, tr->row)) == 0) {}
         t = acf_fill_table(tr);
         acf_batch_fill(device(tr), b, &t, tr->data.encoder, tr->data.hold, ACF_BATCH_TRAIN, tr->row, n);
         acf_masks_draw(device(tr), &tr->set.masks, tr->set.seed, (uint32_t)tr->state.step, n, b->D, b->id, b->b, b->m);
@@ -201,8 +201,8 @@ static void next_batch(acf_trainer *tr, acf_batch *b) {
     acf_batch_dequantise(device(tr), b, &t, tr->data.encoder, tr->row, tr->set.seed, (uint32_t)tr->state.step);
 }
 
-static void table_fill(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift) {
-    acf_batch *b = acf_table_stage(supply, stage);
+static void table_fill(acf_trainer *tr, acf_loader *loader, int stage, int64_t *n, double *shift) {
+    acf_batch *b = acf_table_stage(loader, stage);
     next_batch(tr, b);
     *n = b->N, *shift = 0;
 }
@@ -230,7 +230,7 @@ static acf_status update(acf_trainer *tr, const acf_train_step *now) {
     int64_t n = tr->state.updates + 1;
     ACF_TRY(acf_adam_step(ps, &adam, n, acf_clip_factor(now->norm, tr->set.clip)));
     tr->state.updates = n;
-    return tr->set.average > 0 ? acf_average_step(ps, acf_average_beta(tr->set.average, n)) : ACF_OK;
+    return tr->set.ema > 0 ? acf_ema_step(ps, acf_ema_beta(tr->set.ema, n)) : ACF_OK;
 }
 
 /* Counts a step that was not finite; the thread's last error says why. */
@@ -245,16 +245,16 @@ static acf_status skip_step(acf_trainer *tr, acf_train_step *now) {
 
 /* A step by hand: the host draws its batch and looks at its loss. */
 static acf_status step_by_hand(acf_trainer *tr, acf_train_step *out) {
-    acf_batches before = tr->walk;
+    acf_batch_sampler before = tr->sampler;
     acf_train_step now = {.lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
     acf_status status = gradients(tr, &now);
     if (!status) status = update(tr, &now);
     if (status && status != ACF_ENUMERIC) {
-        tr->walk = before;
+        tr->sampler = before;
         return status;
     }
     tr->state.step++;
-    if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, tr->row); /* 0: the epoch is complete */
+    if (tr->sampler.at == tr->rows.n) acf_batch_sampler_next(&tr->sampler, tr->row); /* 0: the epoch is complete */
     if (status) ACF_TRY(skip_step(tr, &now));
     else tr->state.in_row = 0;
     *out = now;
@@ -265,58 +265,58 @@ static bool validation_due(const acf_trainer *tr);
 static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *why);
 
 /* Tickets for the steps up to the next validation or the end, at most `room`; position and step go on with them. */
-static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_ticket *ticket) {
+static int64_t plan_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_batch_step *batch_step) {
     int64_t n = 0;
     acf_train_end why;
     do {
-        const acf_batches *w = &tr->walk;
-        ticket[n] = (acf_ticket){w->order, w->at, 0, (uint32_t)tr->state.step, acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
-        ticket[n++].n = (int32_t)acf_batches_next(&tr->walk, NULL);
+        const acf_batch_sampler *w = &tr->sampler;
+        batch_step[n] = (acf_batch_step){w->order, w->at, 0, (uint32_t)tr->state.step, acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+        batch_step[n++].n = (int32_t)acf_batch_sampler_next(&tr->sampler, NULL);
         tr->state.step++;
-        if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, NULL); /* 0: the epoch is complete */
-    } while (n < room && !validation_due(tr) && !ended(tr, hooks, &why));
+        if (tr->sampler.at == tr->rows.n) acf_batch_sampler_next(&tr->sampler, NULL); /* 0: the epoch is complete */
+    } while (n < capacity && !validation_due(tr) && !ended(tr, hooks, &why));
     return n;
 }
 
 /* The same one by one, each with the batch that the host makes for it while the device is at the one before. */
-static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_ticket *ticket, int64_t *n, bool *by_hand) {
+static acf_status stream_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_batch_step *batch_step, int64_t *n, bool *by_hand) {
     acf_train_end why;
     do {
         int stage;
         int64_t rows;
         double shift;
-        ACF_TRY(acf_captured_feed(tr->captured, &stage));
-        tr->task->fill(tr, acf_captured_supply(tr->captured), stage, &rows, &shift);
-        ticket[*n] = (acf_ticket){.n = (int32_t)rows, .step = (uint32_t)tr->state.step, .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
-        ACF_TRY(acf_captured_push(tr->captured, &ticket[*n], shift, by_hand));
+        ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
+        tr->task->fill(tr, acf_train_graph_supply(tr->graph), stage, &rows, &shift);
+        batch_step[*n] = (acf_batch_step){.n = (int32_t)rows, .step = (uint32_t)tr->state.step, .lr = acf_schedule_at(&tr->set.schedule, tr->state.step + 1)};
+        ACF_TRY(acf_train_graph_push(tr->graph, &batch_step[*n], shift, by_hand));
         ++*n, tr->state.step++;
-        if (tr->walk.at == tr->rows.n) acf_batches_next(&tr->walk, NULL); /* 0: the epoch is complete */
-    } while (*n < room && !validation_due(tr) && !ended(tr, hooks, &why));
+        if (tr->sampler.at == tr->rows.n) acf_batch_sampler_next(&tr->sampler, NULL); /* 0: the epoch is complete */
+    } while (*n < capacity && !validation_due(tr) && !ended(tr, hooks, &why));
     return ACF_OK;
 }
 
 /* Some steps in one go; *n is their number. */
-static acf_status run_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n, bool *by_hand) {
-    acf_ticket ticket[ACF_STEPS_AT_ONCE];
-    acf_captured *c = tr->captured;
+static acf_status run_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out, int64_t *n, bool *by_hand) {
+    acf_batch_step batch_step[ACF_STEPS_AT_ONCE];
+    acf_train_graph *c = tr->graph;
     *n = 0;
-    ACF_TRY(acf_captured_begin(c));
-    if (acf_captured_streams(c)) ACF_TRY(stream_steps(tr, hooks, room, ticket, n, by_hand));
+    ACF_TRY(acf_train_graph_begin(c));
+    if (acf_train_graph_streams(c)) ACF_TRY(stream_steps(tr, hooks, capacity, batch_step, n, by_hand));
     else {
-        *n = plan_steps(tr, hooks, room, ticket);
-        ACF_TRY(acf_captured_run(c, ticket, *n, by_hand));
+        *n = plan_steps(tr, hooks, capacity, batch_step);
+        ACF_TRY(acf_train_graph_run(c, batch_step, *n, by_hand));
     }
-    return acf_captured_collect(c, ticket, *n, out);
+    return acf_train_graph_collect(c, batch_step, *n, out);
 }
 
 /* With *by_hand, none was taken. */
-static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n, bool *by_hand) {
-    const acf_batches walk = tr->walk;
+static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out, int64_t *n, bool *by_hand) {
+    const acf_batch_sampler sampler = tr->sampler;
     const acf_train_state before = tr->state;
     *by_hand = false;
-    acf_status status = run_captured(tr, hooks, room, out, n, by_hand);
+    acf_status status = run_captured(tr, hooks, capacity, out, n, by_hand);
     if (status) {
-        tr->walk = walk, tr->state = before;
+        tr->sampler = sampler, tr->state = before;
         return *by_hand ? ACF_OK : status;
     }
     for (int64_t k = 0; k < *n; k++) {
@@ -331,19 +331,19 @@ static acf_status steps_captured(acf_trainer *tr, const acf_train_hooks *hooks, 
 
 /* Is there something captured for these data? Tried once. */
 static acf_status prepare_captured(acf_trainer *tr) {
-    if (tr->captured || tr->by_hand) return ACF_OK;
-    ACF_TRY(acf_captured_create(tr, &tr->captured));
-    tr->by_hand = !tr->captured;
+    if (tr->graph || tr->by_hand) return ACF_OK;
+    ACF_TRY(acf_train_graph_create(tr, &tr->graph));
+    tr->by_hand = !tr->graph;
     return ACF_OK;
 }
 
 /* One step, or on a GPU some, at most `room`; *n is their number. */
-static acf_status take_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t room, acf_train_step *out, int64_t *n) {
+static acf_status take_steps(acf_trainer *tr, const acf_train_hooks *hooks, int64_t capacity, acf_train_step *out, int64_t *n) {
     bool by_hand;
     if (tr->fills && !tr->filled) ACF_TRY(acf_fill_rows(tr));
     ACF_TRY(prepare_captured(tr));
-    if (tr->captured) {
-        ACF_TRY(steps_captured(tr, hooks, acf_min(room, acf_captured_room(tr->captured)), out, n, &by_hand));
+    if (tr->graph) {
+        ACF_TRY(steps_captured(tr, hooks, acf_min(capacity, acf_train_graph_room(tr->graph)), out, n, &by_hand));
         if (!by_hand) return ACF_OK;
         acf_trainer_forget(tr);
         tr->by_hand = true;
@@ -367,7 +367,7 @@ static acf_status copy_slab(const acf_trainer *tr, acf_real *to, const acf_real 
     return acf_device_copy(device(tr), to, from, slab_bytes(tr), ACF_ON_DEVICE);
 }
 
-static bool averaged(const acf_trainer *tr) { return tr->set.average > 0 && tr->state.updates > 0; }
+static bool averaged(const acf_trainer *tr) { return tr->set.ema > 0 && tr->state.updates > 0; }
 
 /* The averaged weights take the place of the others meanwhile, which wait in the gradients' slab: between steps it is free. */
 acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
@@ -375,13 +375,13 @@ acf_status acf_trainer_validate(acf_trainer *tr, double *nll) {
     if (!tr->task->held(tr)) return acf_fail(ACF_EUSAGE, "nothing is held out: there is nothing to validate on");
     if (!averaged(tr)) return tr->task->score(tr, nll);
     ACF_TRY(copy_slab(tr, ps->grad, ps->value));
-    ACF_TRY(copy_slab(tr, ps->value, ps->average));
+    ACF_TRY(copy_slab(tr, ps->value, ps->ema));
     acf_status status = tr->task->score(tr, nll), back = copy_slab(tr, ps->value, ps->grad);
     return status ? status : back;
 }
 
 bool acf_trainer_kept_mixture(const acf_trainer *tr) {
-    return tr->net && acf_net_anchor_size(tr->net) > 0 && tr->state.best_step == 0 && isfinite(tr->state.best);
+    return tr->net && acf_net_gmm_size(tr->net) > 0 && tr->state.best_step == 0 && isfinite(tr->state.best);
 }
 
 /* Validates, and keeps the weights where they are clearly the best so far. Not finite is as bad as can be, but ends nothing: the
@@ -393,7 +393,7 @@ static acf_status judge(acf_trainer *tr, double *valid) {
     if (status == ACF_ENUMERIC) nll = INFINITY;
     else ACF_TRY(status);
     if (nll < s->best - CLEAR_GAIN / (double)tr->task->held(tr)) {
-        ACF_TRY(copy_slab(tr, tr->best, averaged(tr) ? params(tr)->average : params(tr)->value));
+        ACF_TRY(copy_slab(tr, tr->best, averaged(tr) ? params(tr)->ema : params(tr)->value));
         s->best = nll, s->best_step = s->step, s->stale = 0;
     } else {
         s->stale++;
@@ -405,14 +405,14 @@ static acf_status judge(acf_trainer *tr, double *valid) {
 
 /* Before its first step a network with an anchor is that mixture: a model of the table, which a few dozen rows may not let training better. */
 static bool model_already(const acf_trainer *tr) {
-    return tr->state.step == 0 && tr->task->held(tr) && tr->net && acf_net_anchor_size(tr->net) > 0;
+    return tr->state.step == 0 && tr->task->held(tr) && tr->net && acf_net_gmm_size(tr->net) > 0;
 }
 
 static bool validation_due(const acf_trainer *tr) {
     int64_t since = tr->state.step - tr->state.validated;
     if (!tr->task->held(tr)) return false;
     if (tr->set.valid_every) return since >= tr->set.valid_every;
-    return tr->walk.at == 0 && since >= VALID_APART;
+    return tr->sampler.at == 0 && since >= VALID_APART;
 }
 
 /* ---- a run -------------------------------------------------------------------------------------------------------------- */
@@ -426,7 +426,7 @@ static double seconds(void) {
 static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *why) {
     const acf_train_settings *set = &tr->set;
     bool steps = tr->state.step >= (set->steps ? set->steps : UINT32_MAX); /* steps key random numbers in 32 bits */
-    bool epochs = set->epochs && tr->walk.epoch >= set->epochs;
+    bool epochs = set->epochs && tr->sampler.epoch >= set->epochs;
     bool patience = tr->task->held(tr) && set->patience && tr->state.stale >= set->patience;
     bool stopped = hooks->stop && *hooks->stop;
     *why = steps ? ACF_END_STEPS : epochs ? ACF_END_EPOCHS : patience ? ACF_END_PATIENCE : ACF_END_STOPPED;
@@ -435,7 +435,7 @@ static bool ended(const acf_trainer *tr, const acf_train_hooks *hooks, acf_train
 
 /* Steps from one validation to the next. */
 static int64_t steps_apart(const acf_trainer *tr) {
-    int64_t epoch = acf_batches_count(&tr->walk);
+    int64_t epoch = acf_batch_sampler_count(&tr->sampler);
     return tr->set.valid_every ? tr->set.valid_every : acf_ceil_div(VALID_APART, epoch) * epoch;
 }
 
@@ -463,7 +463,7 @@ static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m
     double each = (seconds() - m->begun) / (double)acf_max(m->steps, 1);
     int64_t limit = tr->set.schedule.total, patience = tr->task->held(tr) ? tr->set.patience : 0;
     tr->seconds = m->before + (seconds() - m->begun);
-    p->state = s, p->step = s->step, p->epoch = tr->walk.epoch, p->each = each;
+    p->state = s, p->step = s->step, p->epoch = tr->sampler.epoch, p->each = each;
     p->left = limit ? each * (double)acf_max(limit - s->step, 0) : (double)NAN;
     p->left_early = patience ? each * (double)acf_max((patience - s->stale) * steps_apart(tr) - (s->step - s->validated), 0)
                              : (double)NAN;
@@ -473,7 +473,7 @@ static void report(acf_trainer *tr, const acf_train_hooks *hooks, const meter *m
 
 static acf_status run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_end *end) {
     const bool on_cpu = device(tr)->kind == ACF_DEVICE_CPU;
-    acf_tempo tempo = acf_tempo_begin(on_cpu ? device(tr)->threads : 1);
+    acf_thread_tuner tempo = acf_thread_tuner_begin(on_cpu ? device(tr)->threads : 1);
     acf_train_progress p = {.loss = NAN, .valid = NAN, .last = {.loss = NAN, .norm = NAN}};
     acf_train_end why;
     meter m = {.begun = seconds(), .before = tr->seconds};
@@ -489,7 +489,7 @@ static acf_status run(acf_trainer *tr, const acf_train_hooks *hooks, acf_train_e
         for (int64_t k = 0; k < n; k++) {
             p.last = step[k];
             count_step(&m, &p, each);
-            acf_tempo_step(&tempo, each);
+            acf_thread_tuner_step(&tempo, each);
         }
         if (on_cpu) device(tr)->threads = tempo.now;
         p.validated = validation_due(tr);
@@ -521,11 +521,11 @@ acf_status acf_trainer_finish(acf_trainer *tr) {
     if (tr->best && isfinite(tr->state.best)) {
         ACF_TRY(copy_slab(tr, ps->value, tr->best));
         ACF_TRY(acf_calibrate(tr));
-        ACF_TRY(acf_recall_fit(tr));
+        ACF_TRY(acf_donor_trust_fit(tr));
     } else if (averaged(tr)) {
-        ACF_TRY(copy_slab(tr, ps->value, ps->average));
+        ACF_TRY(copy_slab(tr, ps->value, ps->ema));
     }
-    return tr->net ? acf_net_temper(tr->net, tr->widen, tr->soften) : ACF_OK;
+    return tr->net ? acf_net_calibrate(tr->net, tr->scale_factor, tr->temperature) : ACF_OK;
 }
 
 static acf_status table_finite(acf_trainer *tr, int64_t row) {
@@ -538,7 +538,7 @@ static acf_status table_finite(acf_trainer *tr, int64_t row) {
 /* ACF_OK when some row has a finite joint density with the weights in `value`. Row by row: one odd row does not condemn them. */
 static acf_status some_row_is_finite(acf_trainer *tr) {
     acf_status status = ACF_ENUMERIC;
-    int64_t n = acf_min(tr->rows.n, tr->walk.size);
+    int64_t n = acf_min(tr->rows.n, tr->sampler.size);
     for (int64_t k = 0; k < n && status == ACF_ENUMERIC; k++) status = tr->task->finite(tr, acf_rows_at(&tr->rows, k));
     return status;
 }
@@ -567,12 +567,12 @@ static acf_fit_record record_second(const acf_trainer *tr, acf_train_end end) {
 acf_fit_record acf_trainer_record(const acf_trainer *tr, acf_train_end end) {
     if (tr->pass == 2) return record_second(tr, end);
     acf_fit_record r = {.known = true, .end = end, .rows = tr->rows.n, .held = tr->task->held(tr),
-                            .steps = tr->state.step, .epochs = tr->walk.epoch, .skipped = tr->state.skipped, .left_out = tr->left_out,
-                            .valid = tr->state.best, .valid_step = tr->state.best_step, .widen = tr->widen, .soften = tr->soften, .ridge = tr->anchor.ridge, .seconds = tr->seconds};
-    memcpy(r.recall, tr->recall, sizeof r.recall);
+                            .steps = tr->state.step, .epochs = tr->sampler.epoch, .skipped = tr->state.skipped, .left_out = tr->left_out,
+                            .valid = tr->state.best, .valid_step = tr->state.best_step, .scale_factor = tr->scale_factor, .temperature = tr->temperature, .ridge = tr->gmm.ridge, .seconds = tr->seconds};
+    memcpy(r.donor_trust, tr->donor_trust, sizeof r.donor_trust);
     return r;
 }
 
-static const acf_task table_task = {"another table",   ACF_OPTS_RECORDED, acf_valid_cells,      table_gradients,
+static const acf_task table_task = {"another table",   ACF_OPTIONS_RECORDED, acf_valid_cells,      table_gradients,
                                     acf_valid_score,   table_finite,      acf_checkpoint_table, NULL,
-                                    &acf_table_supply, table_fill};
+                                    &acf_table_loader, table_fill};

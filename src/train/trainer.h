@@ -17,11 +17,11 @@
 #ifndef ACF_TRAIN_TRAINER_H
 #define ACF_TRAIN_TRAINER_H
 
-#include "data/image_map.h"
-#include "data/images.h"
+#include "image/image_map.h"
+#include "image/images.h"
 #include "model/fit_record.h"
 #include "model/image_net.h"
-#include "train/anchor.h"
+#include "train/gmm_fit.h"
 #include "train/train_options.h"
 
 #include <signal.h>
@@ -53,12 +53,12 @@ typedef struct acf_train_state {
 
 typedef struct acf_trainer acf_trainer;
 typedef struct acf_train_step acf_train_step;
-typedef struct acf_supply acf_supply; /* supply.h */
+typedef struct acf_loader acf_loader; /* loader.h */
 
 /* What a batch and a loss are: all that training has to know about the kind of its data. */
 typedef struct acf_task {
     const char *other;       /* what a checkpoint of other data is said to be of: "another table" */
-    acf_opts_which recorded; /* options that a checkpoint belongs to */
+    acf_options_which recorded; /* options that a checkpoint belongs to */
     int64_t (*held)(const acf_trainer *tr); /* cells or images held out; 0: nothing is validated */
     /* Takes the next batch of the walk and adds the gradients of its loss to those of the parameters; sets rows and loss. */
     acf_status (*gradients)(acf_trainer *tr, acf_train_step *now);
@@ -68,8 +68,8 @@ typedef struct acf_task {
     void (*free)(acf_trainer *tr);
     /* On a GPU: what captured steps work on; and the next batch of the walk into a stage of it. *n are its rows, *shift is what its loss has
      * besides the terms of the device. */
-    const struct acf_supply_kind *supply;
-    void (*fill)(acf_trainer *tr, acf_supply *supply, int stage, int64_t *n, double *shift);
+    const struct acf_loader_kind *loader;
+    void (*fill)(acf_trainer *tr, acf_loader *loader, int stage, int64_t *n, double *shift);
 } acf_task;
 
 /* Used by one thread at a time. To be read by others, restored by checkpoint.h, and sent into a second pass by refit.h. */
@@ -81,13 +81,13 @@ struct acf_trainer {
     acf_train_data given; /* to create: what a checkpoint belongs to; keeps what it points to, but copies the rows */
     acf_train_data data;  /* what this pass trains on: the same in the first */
     acf_rows rows, given_rows, valid_rows;
-    int64_t asked;        /* cells that masks ask of valid_rows, */
+    int64_t target;        /* cells that masks ask of valid_rows, */
     int64_t all_cells;    /* and that a second pass would learn from (refit.h); 0: there can be none */
     acf_train_settings set;
     json_t *options; /* the recorded ones of the set given to create; owned */
     acf_tape *tape;
     acf_batch *batch;
-    acf_batches walk; /* epoch: complete ones; at: rows of this one taken */
+    acf_batch_sampler sampler; /* epoch: complete ones; at: rows of this one taken */
     int64_t *row;     /* (batch) rows of the table in the batch */
     uint8_t *held;    /* (D) */
     acf_real *best;   /* a slab; NULL when nothing is held out; in the second pass the first one's */
@@ -97,16 +97,16 @@ struct acf_trainer {
     int64_t left_out;     /* rows that found no room on the GPU in their step, of this run */
     acf_fit_record first; /* what the first pass found, in the second; all 0 before */
     acf_encoder *all;     /* fitted to all cells, for the second; owned */
-    bool fills;           /* the second learns from rows whose holes are filled in (fill.h), */
+    bool fills;           /* the second learns from rows whose holes are filled in (fill_missing.h), */
     double *filled;       /* (ACF_FILL_TABLES, rows and columns of the table) these; owned; NULL: not yet, or no */
-    struct acf_captured *captured; /* steps that a GPU takes without the host (captured.h); NULL: none */
+    struct acf_train_graph *graph; /* steps that a GPU takes without the host (train_graph.h); NULL: none */
     bool by_hand;   /* there can be none for these data: steps are taken one by one */
     bool stream;    /* they do without the table in the GPU's memory, even if it has room; false at first */
     int member;                   /* which of a model's members this is, from 0, */
     const struct acf_model *done; /* and those before it that were kept: a checkpoint has them, too. NULL: none */
-    acf_anchor_choice anchor; /* what the first pass's cells chose */
-    double widen, soften; /* by which the kept weights are made less sure (calibrate.h); 0 before, and where they are not */
-    double recall[ACF_RECALL_NUMBERS]; /* how far rows that are looked up are believed (recall.h); chance 0 before, and where it is not asked for */
+    acf_gmm_choice gmm; /* what the first pass's cells chose */
+    double scale_factor, temperature; /* by which the kept weights are made less sure (calibrate.h); 0 before, and where they are not */
+    double donor_trust[ACF_DONOR_TRUST_NUMBERS]; /* how far rows that are looked up are believed (donor_trust.h); chance 0 before, and where it is not asked for */
     double seconds; /* spent in acf_trainer_run, over all runs: it decides nothing */
 };
 

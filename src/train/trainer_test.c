@@ -52,7 +52,7 @@ static void bf16_is_for_steps_alone(void **state) {
         acf_train_lab_open(&l[0], 1, NULL);
         acf_train_lab_ready(&l[0], acf_train_lab_table(60, D, 0.2, 0, 3));
         acf_trainer *tr = NULL;
-        assert_int_equal(acf_opts_set(l[0].o, "precision", "bf16"), ACF_OK);
+        assert_int_equal(acf_options_set_text(l[0].o, "precision", "bf16"), ACF_OK);
         assert_int_equal(acf_trainer_create(l[0].net, &l[0].tr->data, l[0].o, &tr), ACF_EDEVICE);
         assert_non_null(strstr(acf_error(), "AVX512-BF16"));
         acf_train_lab_close(&l[0]);
@@ -136,22 +136,22 @@ static void held_out_cells_are_not_trained_on(void **state) {
 static void a_step_is_its_parts(void **state) {
     (void)state;
     acf_train_lab l, twin;
-    const char *set[] = {"batch=60", "masks=uniform", "guess-weight=0.3", "dropout=0.2", "clip=0.5", "average=0.9", NULL};
+    const char *set[] = {"batch=60", "masks=uniform", "guess-weight=0.3", "dropout=0.2", "clip=0.5", "ema=0.9", NULL};
     open_with(&l, 1, set);
     open_with(&twin, 1, set);
     take_steps(&l, 3);
     acf_masks masks;
-    acf_batches walk;
+    acf_batch_sampler sampler;
     acf_params *ps = acf_net_params(twin.net);
     acf_batch *b = twin.tr->batch;
     acf_tape *t = twin.tr->tape;
     assert_int_equal(acf_masks_parse("uniform", &masks), ACF_OK);
     acf_rows rows = acf_rows_all(200);
-    assert_int_equal(acf_batches_start(&rows, 50, 1, true, &walk), ACF_OK);
+    assert_int_equal(acf_batch_sampler_start(&rows, 50, 1, true, &sampler), ACF_OK);
     for (uint32_t step = 0; step < 3; step++) {
         int64_t row[50];
         double norm, lr = 0.01 * (step + 1) / 5; /* warming up */
-        assert_int_equal(acf_batches_next(&walk, row), 50);
+        assert_int_equal(acf_batch_sampler_next(&sampler, row), 50);
         acf_batch_fill(twin.dev, b, twin.table, twin.encoder, twin.hold, ACF_BATCH_TRAIN, row, 50);
         acf_masks_draw(twin.dev, &masks, 1, step, 50, D, b->id, b->b, b->m);
         assert_int_equal(acf_params_zero_grad(ps), ACF_OK);
@@ -160,7 +160,7 @@ static void a_step_is_its_parts(void **state) {
         assert_int_equal(acf_grad_norm(ps, &norm), ACF_OK);
         acf_adam adam = {lr, 0.9, 0.999, 1e-8, 0.01};
         assert_int_equal(acf_adam_step(ps, &adam, step + 1, acf_clip_factor(norm, 0.5)), ACF_OK);
-        assert_int_equal(acf_average_step(ps, step / (step + 10.0)), ACF_OK);
+        assert_int_equal(acf_ema_step(ps, step / (step + 10.0)), ACF_OK);
     }
     acf_train_lab_same(&l, &twin);
     acf_train_lab_close(&l);
@@ -175,15 +175,15 @@ static void an_epoch_is_cut_evenly(void **state) {
     open_with(&l, 1, NULL);
     int64_t rows = 0;
     for (int i = 0; i < 7; i++) {
-        assert_int_equal(l.tr->walk.epoch, 0);
+        assert_int_equal(l.tr->sampler.epoch, 0);
         assert_int_equal(acf_trainer_step(l.tr, &now), ACF_OK);
         assert_int_equal(now.rows, i < 6 ? 29 : 26);
         rows += now.rows;
         assert_true(now.lr > 0 && isfinite(now.loss) && now.norm > 0 && !now.skipped);
     }
     assert_int_equal(rows, 200);
-    assert_int_equal(l.tr->walk.epoch, 1);
-    assert_int_equal(l.tr->walk.at, 0);
+    assert_int_equal(l.tr->sampler.epoch, 1);
+    assert_int_equal(l.tr->sampler.at, 0);
     acf_train_lab_close(&l);
 }
 
@@ -194,14 +194,14 @@ static void empty_rows_are_passed_by(void **state) {
     acf_table *t = NULL;
     acf_train_lab l;
     for (int i = 0; i < 64 * 2; i++) x[i] = i / 2 == 40 ? 1.0 + i : (double)NAN;
-    assert_int_equal(acf_tab_create(x, NULL, 64, 2, NULL, &t), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, 64, 2, NULL, &t), ACF_OK);
     acf_train_lab_open(&l, 1, (const char *[]){"batch=4", "valid=0", NULL});
     acf_train_lab_ready(&l, t);
     for (int i = 0; i < 5; i++) {
         take_steps(&l, 1);
         assert_int_equal(acf_loss_rows(l.tr->batch), 1);
     }
-    assert_in_range(l.tr->walk.epoch, 4, 5);
+    assert_in_range(l.tr->sampler.epoch, 4, 5);
     assert_int_equal(l.tr->state.updates, 5);
     acf_train_lab_close(&l);
 }
@@ -239,19 +239,19 @@ static void averages_are_what_is_validated(void **state) {
     (void)state;
     acf_train_lab l;
     double with, without;
-    open_with(&l, 1, (const char *[]){"average=0.9", "lr=0.05", NULL});
+    open_with(&l, 1, (const char *[]){"ema=0.9", "lr=0.05", NULL});
     acf_params *ps = acf_net_params(l.net);
     take_steps(&l, 1);
-    for (int64_t i = 0; i < ps->total; i++) acf_assert_close((double)ps->average[i], (double)ps->value[i], 1e-6, "first");
+    for (int64_t i = 0; i < ps->total; i++) acf_assert_close((double)ps->ema[i], (double)ps->value[i], 1e-6, "first");
     take_steps(&l, 19);
     acf_real *live = test_malloc((size_t)ps->total * sizeof *live);
     memcpy(live, ps->value, (size_t)ps->total * sizeof *live);
     assert_int_equal(acf_trainer_validate(l.tr, &with), ACF_OK);
     assert_memory_equal(live, ps->value, (size_t)ps->total * sizeof *live);
-    l.tr->set.average = 0;
+    l.tr->set.ema = 0;
     assert_int_equal(acf_trainer_validate(l.tr, &without), ACF_OK);
     assert_true(with != without);
-    memcpy(ps->value, ps->average, (size_t)ps->total * sizeof *live);
+    memcpy(ps->value, ps->ema, (size_t)ps->total * sizeof *live);
     assert_int_equal(acf_trainer_validate(l.tr, &without), ACF_OK);
     assert_true(with == without);
     test_free(live);
@@ -268,13 +268,13 @@ static void validation_is_the_mean_over_cells(void **state) {
     int64_t cells = 0;
     acf_batch *one = NULL;
     acf_tape *t = NULL;
-    acf_train_lab_open(&l, 1, (const char *[]){"average=0", NULL});
+    acf_train_lab_open(&l, 1, (const char *[]){"ema=0", NULL});
     acf_table *table = acf_train_lab_table(200, D, 0.2, 0, 9);
     double *x = (double *)table->x;
     for (int64_t k = 0; k < 200 * D; k++)
-        if (acf_tab_present(x[k])) x[k] = k % D == 0 ? nearbyint(x[k]) : k % D == 1 ? exp(x[k]) : x[k]; /* whole; heavy-tailed */
+        if (acf_table_present(x[k])) x[k] = k % D == 0 ? nearbyint(x[k]) : k % D == 1 ? exp(x[k]) : x[k]; /* whole; heavy-tailed */
     acf_train_lab_ready(&l, table);
-    assert_true(l.encoder->resolution[0].every == 1 && l.encoder->warp[1].n > 0);
+    assert_true(l.encoder->resolution[0].every == 1 && l.encoder->normal_scores[1].n > 0);
     take_steps(&l, 5);
     assert_int_equal(acf_trainer_validate(l.tr, &nll), ACF_OK);
     assert_int_equal(acf_batch_create(1, D, &one), ACF_OK);
@@ -359,15 +359,15 @@ static void limits_end_a_run(void **state) {
 /* With a step size of 0 nothing changes, so nothing is better than the start; without an anchor the start is no model, and not asked. */
 static void a_network_with_an_anchor_is_a_model_at_once(void **state) {
     (void)state;
-    for (int anchor = 0; anchor < 2; anchor++) {
+    for (int gmm = 0; gmm < 2; gmm++) {
         acf_train_lab l;
         double nll;
-        open_with(&l, 1, (const char *[]){anchor ? "anchor=2" : "anchor=0", "steps=20", "valid-every=5", "lr=0", NULL});
+        open_with(&l, 1, (const char *[]){gmm ? "gmm=2" : "gmm=0", "steps=20", "valid-every=5", "lr=0", NULL});
         assert_int_equal(acf_trainer_validate(l.tr, &nll), ACF_OK);
         tally c = run(&l, 0, ACF_END_STEPS);
         assert_int_equal(c.validations, 4);
-        assert_int_equal(l.tr->state.best_step, anchor ? 0 : 5);
-        assert_int_equal(l.tr->state.stale, anchor ? 4 : 3);
+        assert_int_equal(l.tr->state.best_step, gmm ? 0 : 5);
+        assert_int_equal(l.tr->state.stale, gmm ? 4 : 3);
         assert_true(c.best == nll);
         acf_train_lab_close(&l);
     }
@@ -379,7 +379,7 @@ static void a_lucky_validation_does_not_count(void **state) {
     for (int clear = 0; clear < 2; clear++) {
         acf_train_lab l;
         double nll;
-        open_with(&l, 1, (const char *[]){"anchor=0", "steps=10", "valid-every=5", "lr=0", NULL});
+        open_with(&l, 1, (const char *[]){"gmm=0", "steps=10", "valid-every=5", "lr=0", NULL});
         assert_int_equal(acf_trainer_validate(l.tr, &nll), ACF_OK);
         l.tr->state.best = nll + (clear ? 2.1 : 1.9) / (double)l.hold->held;
         tally c = run(&l, 0, ACF_END_STEPS);
@@ -392,9 +392,9 @@ static void a_lucky_validation_does_not_count(void **state) {
 /* The weights before they were made less sure (calibrate.h; calibrate_test.c has that). */
 static void undo_calibration(acf_train_lab *l) {
     const acf_params *ps = acf_net_params(l->net);
-    assert_true(l->tr->widen != 0);
+    assert_true(l->tr->scale_factor != 0);
     memcpy(ps->value, ps->grad, (size_t)ps->total * sizeof(acf_real));
-    l->tr->set.average = 0;
+    l->tr->set.ema = 0;
 }
 
 /* The weights that finish leaves, but for their calibration, validate exactly as the best did; without held-out cells they are the averaged ones. */
@@ -417,9 +417,9 @@ static void the_best_weights_are_kept(void **state) {
     run(&l, 0, ACF_END_STEPS);
     acf_params *ps = acf_net_params(l.net);
     size_t bytes = (size_t)ps->total * sizeof(acf_real);
-    assert_memory_not_equal(ps->value, ps->average, bytes);
+    assert_memory_not_equal(ps->value, ps->ema, bytes);
     assert_int_equal(acf_trainer_finish(l.tr), ACF_OK);
-    assert_memory_equal(ps->value, ps->average, bytes);
+    assert_memory_equal(ps->value, ps->ema, bytes);
     assert_int_equal(acf_trainer_validate(l.tr, &nll), ACF_EUSAGE);
     acf_train_lab_close(&l);
 }
@@ -464,7 +464,7 @@ static void too_many_end_the_run(void **state) {
     double best = l.tr->state.best;
     acf_params *ps = acf_net_params(l.net);
     ps->value[0] = ACF_R(INFINITY);
-    ps->average[0] = ACF_R(NAN);
+    ps->ema[0] = ACF_R(NAN);
     assert_int_equal(acf_trainer_run(l.tr, NULL, NULL), ACF_ENUMERIC);
     assert_int_equal(acf_status_exit(ACF_ENUMERIC), 6);
     assert_non_null(strstr(acf_error(), "training diverged: after step 41, 21 steps were not finite, the last 21 in a row"));
@@ -498,11 +498,11 @@ static void memory_may_fail_at_any_time(void **state) {
         failed = false;
         acf_alloc_fail_at(n);
         for (int s = 0; s < 2 && !failed; s++) {
-            int64_t at = l.tr->walk.at;
+            int64_t at = l.tr->sampler.at;
             if (acf_trainer_step(l.tr, NULL) == ACF_OK) continue;
             failed = true;
             assert_int_equal(acf_error_status(), ACF_EMEMORY);
-            assert_int_equal(l.tr->walk.at, at);
+            assert_int_equal(l.tr->sampler.at, at);
             assert_int_equal(l.tr->state.step, s);
         }
         acf_alloc_fail_at(0);

@@ -21,14 +21,14 @@
 enum { COLS = 3, DRAWS = 4000, ROWS = 300, CLASSES = 3, CHUNK = 1000 /* points at a time: they stay in the cache */ };
 
 #define CHAIN "linear leaky rnn reverse affine coupling"
-#define BOTH(flow) {flow, "ar", 0}, {flow, "gaussian", 0}
+#define BOTH(flow) {flow, "gru", 0}, {flow, "gaussian", 0}
 typedef struct kind {
     const char *flow, *likelihood;
-    int anchor; /* components */
+    int gmm; /* components */
 } kind;
 static const kind kinds[] = {
     BOTH(""), BOTH("linear"), BOTH("packed"), BOTH("lowrank"), BOTH("leaky"), BOTH("rnn"), BOTH("rnn-shift"), BOTH("coupling"),
-    BOTH("affine"), BOTH(CHAIN), {"", "set", 0}, {CHAIN, "set", 0}, {"", "gaussian", 3}, {CHAIN, "set", 3},
+    BOTH("affine"), BOTH(CHAIN), {"", "sets", 0}, {CHAIN, "sets", 0}, {"", "gaussian", 3}, {CHAIN, "sets", 3},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -49,13 +49,13 @@ static acf_table *some_table(int D, bool mixed) {
     for (int i = 0; i < ROWS; i++) {
         double n[COLS], *row = x + i * D;
         for (uint32_t k = 0; k < COLS; k++)
-            n[k] = acf_rng_normal((acf_place){.seed = 8, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = k});
+            n[k] = acf_rng_normal((acf_rng_counter){.seed = 8, .row = (uint64_t)i, .stream = ACF_STREAM_TEST, .column = k});
         row[0] = (i % 2 ? 1 : -1) + 0.5 * n[0];
         if (D > 1) row[1] = 0.5 * row[0] * row[0] + 0.8 * n[1];
         if (mixed) row[1] = n[1] < -0.3 ? 0 : row[0] < 0 ? 1 : 2;
         if (D > 2) row[2] = row[0] - 0.5 * row[1] + 0.8 * n[2];
     }
-    assert_int_equal(acf_tab_create(x, NULL, ROWS, D, mixed ? columns : NULL, &t), ACF_OK);
+    assert_int_equal(acf_table_make(x, NULL, ROWS, D, mixed ? columns : NULL, &t), ACF_OK);
     return t;
 }
 
@@ -68,16 +68,16 @@ static void shake(acf_params *ps) {
 }
 
 static void open_subject(subject *s, const kind *k, int D, bool mixed, bool trained) {
-    char flow[96], likelihood[32], anchor[32];
+    char flow[96], likelihood[32], gmm[32];
     snprintf(flow, sizeof flow, "flow=%s", k->flow);
     snprintf(likelihood, sizeof likelihood, "likelihood=%s", k->likelihood);
-    snprintf(anchor, sizeof anchor, "anchor=%d", k->anchor);
+    snprintf(gmm, sizeof gmm, "anchor=%d", k->gmm);
     snprintf(s->name, sizeof s->name, "%s of %d%s columns, flow '%s'%s, %s", k->likelihood, D, mixed ? " mixed" : "", k->flow,
-             k->anchor ? " behind an anchor" : "", trained ? "trained" : "random");
+             k->gmm ? " behind an anchor" : "", trained ? "trained" : "random");
     s->D = D, s->mixed = mixed;
-    acf_train_lab_open(&s->l, 1, (const char *[]){flow, likelihood, anchor, "mlp-width=6",
-                                                  "coupling-units=4", "likelihood-units=6", "components=2", "identity=2", "batch=64",
-                                                  "valid=0", "average=0", "dropout=0.1", "lr=0.02", NULL});
+    acf_train_lab_open(&s->l, 1, (const char *[]){flow, likelihood, gmm, "mlp-width=6",
+                                                  "coupling-units=4", "likelihood-units=6", "components=2", "column-embedding=2", "batch=64",
+                                                  "valid=0", "ema=0", "dropout=0.1", "lr=0.02", NULL});
     acf_train_lab_ready(&s->l, some_table(D, mixed));
     if (!trained) shake(acf_net_params(s->l.net));
     for (int i = 0; trained && i < 60; i++)
@@ -105,14 +105,14 @@ static void each_subject(void (*check)(subject *)) {
 /* ---- one question ------------------------------------------------------------------------------------------------------------ */
 
 /* A mask says of each column: 0 left out, 1 given, 2 modelled. */
-typedef struct question {
+typedef struct query {
     int mask[COLS];
     int n, column[COLS]; /* modelled reals */
     bool category;       /* the category is modelled as well */
-} question;
+} query;
 
-static question question_of(const subject *s, int code) {
-    question q = {.n = 0};
+static query question_of(const subject *s, int code) {
+    query q = {.n = 0};
     for (int j = 0; j < s->D; j++, code /= 3) {
         q.mask[j] = code % 3;
         if (q.mask[j] != 2) continue;
@@ -132,7 +132,7 @@ static void set_cell(const subject *s, acf_batch *b, int64_t i, int j, int mask,
 }
 
 /* N rows that all ask q, with the same values given; of the category, given or modelled, this class. */
-static acf_batch *rows_asking(const subject *s, const question *q, int64_t N, int class) {
+static acf_batch *rows_asking(const subject *s, const query *q, int64_t N, int class) {
     acf_batch *b = NULL;
     assert_int_equal(acf_batch_create(N, s->D, &b), ACF_OK);
     b->N = N;
@@ -145,7 +145,7 @@ static acf_batch *rows_asking(const subject *s, const question *q, int64_t N, in
 }
 
 /* (DRAWS,D), the modelled cells filled in. */
-static void draw(subject *s, const question *q, acf_real *out) {
+static void draw(subject *s, const query *q, acf_real *out) {
     acf_tape *t = s->l.tr->tape;
     acf_batch *b = rows_asking(s, q, DRAWS, 1);
     acf_tape_begin(t, false);
@@ -162,7 +162,7 @@ typedef struct cloud {
 
 #define LOGISTIC 0.75 /* its scale: a deviation of 1.36, so that tails are covered */
 
-static cloud cloud_of(const acf_real *draws, const question *q, int D) {
+static cloud cloud_of(const acf_real *draws, const query *q, int D) {
     cloud c = {{0}, {{0}}};
     for (int i = 0; i < DRAWS; i++)
         for (int a = 0; a < q->n; a++) c.mean[a] += (double)draws[i * D + q->column[a]] / DRAWS;
@@ -217,14 +217,14 @@ static double place(const cloud *c, int64_t k, int n, double *x) {
 }
 
 /* A row of values, and the cell it lies in: that of its modelled reals, for each class. */
-static int cell_in(const question *q, const cloud *c, const acf_real *row) {
+static int cell_in(const query *q, const cloud *c, const acf_real *row) {
     double x[COLS];
     for (int a = 0; a < q->n; a++) x[a] = (double)row[q->column[a]];
     return cell_of(c, q->n, x) + (q->category ? CELLS_MAX * (int)row[1] : 0);
 }
 
 /* Adds p/q of the points from `first` on, as many as the batch has rows, to the masses of their cells. */
-static void add_masses(subject *s, const question *q, const cloud *c, acf_batch *b, int64_t first, int64_t all, double *mass) {
+static void add_masses(subject *s, const query *q, const cloud *c, acf_batch *b, int64_t first, int64_t all, double *mass) {
     static double logq[CHUNK];
     double x[COLS];
     acf_tape *t = s->l.tr->tape;
@@ -242,7 +242,7 @@ static void add_masses(subject *s, const question *q, const cloud *c, acf_batch 
 /* Cells that expect fewer than 5 draws are counted as one. A right density exceeds the limit once in some 1e5 questions, for any
  * number of cells (few have longer tails, hence the constant), and a thousand are asked; draws that are 6 % too wide do not get
  * through. */
-static void check_counts(const subject *s, const question *q, const cloud *c, const acf_real *draws, const double *mass) {
+static void check_counts(const subject *s, const query *q, const cloud *c, const acf_real *draws, const double *mass) {
     double seen[ALL_CELLS] = {0}, chi = 0, rest_seen = 0, rest = 0;
     int cells = 1;
     for (int i = 0; i < DRAWS; i++) seen[cell_in(q, c, draws + i * s->D)]++;
@@ -260,7 +260,7 @@ static void check_counts(const subject *s, const question *q, const cloud *c, co
 static const int64_t points[COLS + 1] = {1, 1000, 6000, 40000};
 
 /* Fills the masses from N points; returns their sum. */
-static double integrate(subject *s, const question *q, const cloud *c, int64_t N, double *mass) {
+static double integrate(subject *s, const query *q, const cloud *c, int64_t N, double *mass) {
     double sum = 0;
     memset(mass, 0, ALL_CELLS * sizeof *mass);
     for (int class = 0; class < (q->category ? CLASSES : 1); class++) {
@@ -273,7 +273,7 @@ static double integrate(subject *s, const question *q, const cloud *c, int64_t N
 }
 
 /* Where the points are too few for a density with steep places, eight times as many are tried. */
-static void check_question(subject *s, const question *q) {
+static void check_question(subject *s, const query *q) {
     static acf_real draws[DRAWS * COLS];
     double mass[ALL_CELLS];
     draw(s, q, draws);
@@ -288,7 +288,7 @@ static void check_question(subject *s, const question *q) {
 static void check_density(subject *s) {
     int most = sizeof(acf_real) == 8 && !s->mixed ? 2 : COLS; /* the double build looks at less: it is the same code */
     for (int code = 0; s->D <= most && code < questions(s->D); code++) {
-        question q = question_of(s, code);
+        query q = question_of(s, code);
         if (q.n || q.category) check_question(s, &q);
     }
 }
@@ -307,7 +307,7 @@ static acf_batch *all_questions(const subject *s, int64_t each) {
     assert_int_equal(acf_batch_create(N, s->D, &b), ACF_OK);
     b->N = N;
     for (int64_t i = 0; i < N; i++) {
-        question q = question_of(s, (int)(i % questions(s->D)));
+        query q = question_of(s, (int)(i % questions(s->D)));
         b->id[i] = (uint64_t)i;
         for (int j = 0; j < s->D; j++)
             set_cell(s, b, i, j, q.mask[j],

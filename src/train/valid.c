@@ -4,7 +4,7 @@
 #include "train/valid.h"
 
 #include "device/cpu.h"
-#include "train/captured.h"
+#include "train/train_graph.h"
 
 #include <math.h>
 
@@ -40,7 +40,7 @@ static const acf_rows *rows_of(const acf_trainer *tr) { return by_masks(tr) ? tr
 static bool asks(const acf_trainer *tr, int64_t row) {
     const acf_table *t = table_of(tr);
     if (!by_masks(tr)) return acf_holdout_row(tr->data.hold, t, row, tr->held) > 0;
-    return acf_tab_observed(t, row) > 0;
+    return acf_table_row_observed(t, row) > 0;
 }
 
 /* ---- how many cells --------------------------------------------------------------------------------------------- */
@@ -48,13 +48,13 @@ static bool asks(const acf_trainer *tr, int64_t row) {
 /* b and m are room for a row each. */
 static void count_cells(acf_trainer *tr, uint8_t *b, uint8_t *m) {
     const acf_table *t = tr->data.valid_table;
-    tr->asked = 0;
+    tr->target = 0;
     for (int64_t k = 0; k < tr->data.valid_rows->n; k++) {
         const int64_t row = acf_rows_at(tr->data.valid_rows, k);
-        const uint64_t id = acf_tab_id(t, row);
-        for (int64_t j = 0; j < t->D; j++) m[j] = acf_tab_present(acf_tab_row(t, row)[j]);
+        const uint64_t id = acf_table_row_id(t, row);
+        for (int64_t j = 0; j < t->D; j++) m[j] = acf_table_present(acf_table_row(t, row)[j]);
         acf_masks_draw(device(tr), &tr->set.masks, tr->set.seed, ACF_NOISE_FIXED, 1, t->D, &id, b, m);
-        for (int64_t j = 0; j < t->D; j++) tr->asked += m[j] && !b[j];
+        for (int64_t j = 0; j < t->D; j++) tr->target += m[j] && !b[j];
     }
 }
 
@@ -68,7 +68,7 @@ acf_status acf_valid_count(acf_trainer *tr) {
 }
 
 int64_t acf_valid_cells(const acf_trainer *tr) {
-    if (by_masks(tr)) return tr->asked;
+    if (by_masks(tr)) return tr->target;
     return tr->data.hold ? tr->data.hold->held : 0;
 }
 
@@ -100,8 +100,8 @@ static double warp_slopes(const acf_trainer *tr, const acf_batch *b) {
     double sum = 0;
     for (int64_t k = 0; k < b->N * b->D; k++) {
         int64_t i = k / b->D, j = k % b->D;
-        if (!b->m[k] || b->b[k] || !e->warp[j].n) continue;
-        double x = acf_tab_row(table_of(tr), tr->row[i])[j];
+        if (!b->m[k] || b->b[k] || !e->normal_scores[j].n) continue;
+        double x = acf_table_row(table_of(tr), tr->row[i])[j];
         sum += share(tr, b, i) *
                (acf_encode_log_slope(e, j, acf_dequantise(e, j, x, tr->set.seed, b->id[i], ACF_NOISE_FIXED)) -
                 e->log_jacobian[j]);
@@ -125,7 +125,7 @@ static acf_status each_batch(acf_trainer *tr, visit_rows visit, void *ctx) {
         const int64_t row = acf_rows_at(rows, k);
         if (!asks(tr, row)) continue;
         tr->row[n++] = row;
-        if (n < tr->walk.size) continue;
+        if (n < tr->sampler.size) continue;
         ACF_TRY(visit(tr, n, ctx));
         n = 0;
     }
@@ -153,16 +153,16 @@ acf_status acf_valid_look(acf_trainer *tr, acf_valid_facts *out) {
 typedef struct sum {
     double logp, weight; /* shares times log p, or what is to be added to it when the device keeps the rest; what it is
                             divided by */
-    bool there;          /* the device adds up (acf_captured_total) */
+    bool there;          /* the device adds up (acf_train_graph_total) */
 } sum;
 
 static acf_status add_there(acf_trainer *tr, int64_t n, sum *s) {
     int stage;
-    ACF_TRY(acf_captured_feed(tr->captured, &stage));
-    acf_batch *b = acf_table_stage(acf_captured_supply(tr->captured), stage);
+    ACF_TRY(acf_train_graph_feed(tr->graph, &stage));
+    acf_batch *b = acf_table_stage(acf_train_graph_supply(tr->graph), stage);
     fill(tr, b, n);
     s->logp += warp_slopes(tr, b), s->weight += weight_of(tr, b);
-    return acf_captured_check(tr->captured);
+    return acf_train_graph_check(tr->graph);
 }
 
 static acf_status add_logp(acf_trainer *tr, int64_t n, void *ctx) {
@@ -183,12 +183,12 @@ static acf_status add_logp(acf_trainer *tr, int64_t n, void *ctx) {
 }
 
 acf_status acf_valid_score(acf_trainer *tr, double *nll) {
-    if (acf_captured_validates(tr->captured)) return acf_captured_nll(tr->captured, nll);
+    if (acf_train_graph_validates(tr->graph)) return acf_train_graph_nll(tr->graph, nll);
     double there = 0;
-    sum s = {.there = tr->captured && acf_captured_streams(tr->captured) && !per_column(tr)};
-    if (s.there) ACF_TRY(acf_captured_start(tr->captured));
+    sum s = {.there = tr->graph && acf_train_graph_streams(tr->graph) && !per_column(tr)};
+    if (s.there) ACF_TRY(acf_train_graph_start(tr->graph));
     ACF_TRY(each_batch(tr, add_logp, &s));
-    if (s.there) ACF_TRY(acf_captured_total(tr->captured, &there));
+    if (s.there) ACF_TRY(acf_train_graph_total(tr->graph, &there));
     *nll = -(s.logp + there) / fmax(s.weight, 1);
     return ACF_OK;
 }

@@ -31,7 +31,7 @@ static void no_more_rows_are_held_out_than_are_asked(void **state) {
     static const struct {
         int64_t rows;
         double valid, valid_rows;
-        int64_t train, asked;
+        int64_t train, target;
     } cases[] = {{1000, 0.1, 0, 900, 100},
                  {1000, 0.1, 0.05, 950, 50},
                  {1000000, 0.1, 0, 990000, 10000},
@@ -45,7 +45,7 @@ static void no_more_rows_are_held_out_than_are_asked(void **state) {
         acf_row_split split;
         assert_int_equal(acf_valid_split(&t, NULL, &set, &split), ACF_OK);
         assert_int_equal(split.train.n, cases[k].train);
-        assert_int_equal(split.valid.n, cases[k].asked);
+        assert_int_equal(split.valid.n, cases[k].target);
     }
 }
 
@@ -79,7 +79,7 @@ static void held_out_rows_are_not_trained_on(void **state) {
     double nll[2];
     for (int k = 0; k < 2; k++) {
         acf_table *t = acf_train_lab_table(N, D, 0.2, 0, 3);
-        acf_train_lab_open(&l[k], k + 1, (const char *[]){"valid-on=rows", "valid-rows=0.2", "anchor=2", NULL});
+        acf_train_lab_open(&l[k], k + 1, (const char *[]){"valid-on=rows", "valid-rows=0.2", "gmm=2", NULL});
         if (k) change_rows(t, &l[0].split.valid);
         acf_train_lab_ready(&l[k], t);
         assert_true(!l[k].hold && l[k].split.valid.n == N / 5 && l[k].tr->rows.n == N - N / 5);
@@ -105,7 +105,7 @@ static void a_second_table_is_not_trained_on(void **state) {
     take_steps(&l, 15);
     take_steps(&plain, 15);
     acf_train_lab_same(&l, &plain);
-    assert_true(l.tr->asked > 0 && l.tr->all_cells == 0);
+    assert_true(l.tr->target > 0 && l.tr->all_cells == 0);
     assert_true(isfinite(validate(&l)));
     acf_train_lab_close(&l);
     acf_train_lab_close(&plain);
@@ -116,7 +116,7 @@ static acf_table *odd_table(int64_t rows, uint64_t seed) {
     acf_table *t = acf_train_lab_table(rows, D, 0.3, 0, seed);
     double *x = (double *)(uintptr_t)t->x;
     for (int64_t k = 0; k < rows * D; k++)
-        if (acf_tab_present(x[k]))
+        if (acf_table_present(x[k]))
             x[k] = k / D % 7 == 0 ? (double)NAN : k % D == 0 ? nearbyint(x[k]) : k % D == 1 ? exp(x[k]) : x[k];
     return t;
 }
@@ -131,7 +131,7 @@ static double score_row(acf_train_lab *l, const acf_table *t, int64_t row, acf_b
     acf_batch_dequantise(l->dev, one, t, l->encoder, &row, seed, ACF_NOISE_FIXED);
     for (int j = 0; j < D; j++) {
         if (!one->m[j] || one->b[j]) continue;
-        const double y = acf_dequantise(l->encoder, j, t->x[row * D + j], seed, acf_tab_id(t, row), ACF_NOISE_FIXED);
+        const double y = acf_dequantise(l->encoder, j, t->x[row * D + j], seed, acf_table_row_id(t, row), ACF_NOISE_FIXED);
         sum -= acf_encode_log_slope(l->encoder, j, y) - l->encoder->log_jacobian[j];
         ++*cells;
     }
@@ -152,12 +152,12 @@ static void validation_is_what_masks_ask(void **state) {
         double sum = 0, weight = 0;
         int64_t all = 0;
         acf_train_lab_open(&l, 1,
-                           (const char *[]){"average=0", "masks=uniform + joint",
+                           (const char *[]){"ema=0", "masks=uniform + joint",
                                             second ? "valid-on=table" : "valid-on=auto",
                                             per_column ? "loss-per=column" : "loss-per=row", "valid=0.3", NULL});
         if (second) l.valid = odd_table(70, 11);
         acf_train_lab_ready(&l, odd_table(N, 9));
-        assert_true(l.encoder->resolution[0].every == 1 && l.encoder->warp[1].n > 0);
+        assert_true(l.encoder->resolution[0].every == 1 && l.encoder->normal_scores[1].n > 0);
         take_steps(&l, 5);
         const double nll = validate(&l);
         assert_int_equal(acf_batch_create(1, D, &one), ACF_OK);
@@ -167,7 +167,7 @@ static void validation_is_what_masks_ask(void **state) {
             if (cells) sum += per_column ? row / (double)cells : row, weight += per_column ? 1 : (double)cells;
             all += cells;
         }
-        assert_int_equal(all, l.tr->asked);
+        assert_int_equal(all, l.tr->target);
         acf_assert_close(nll, sum / weight, sizeof(acf_real) == 8 ? 1e-12 : 1e-5, "validation");
         acf_batch_free(one);
         acf_train_lab_close(&l);
@@ -208,7 +208,7 @@ static double score_test(trial *w) {
     const size_t bytes = (size_t)ps->total * sizeof(acf_real);
     acf_real *live = test_malloc(bytes);
     memcpy(live, ps->value, bytes);
-    memcpy(ps->value, ps->average, bytes);
+    memcpy(ps->value, ps->ema, bytes);
     acf_tape_begin(w->l.tr->tape, false);
     acf_tensor *logp = acf_net_logp(w->l.tr->tape, acf_net_view(w->l.tr->tape, w->l.net, w->b, NULL));
     assert_int_equal(acf_tape_status(w->l.tr->tape), ACF_OK);
@@ -235,7 +235,7 @@ static double lost(const char *masks, const char *on) {
     snprintf(text, sizeof text, "masks=%s", masks);
     acf_train_lab_open(&w.l, 1,
                        (const char *[]){text, on, "steps=400", "valid-every=20", "valid=0.3", "patience=0", "lr=0.02",
-                                        "dropout=0", "average=0.9", "flow=", "likelihood-units=24", "encode=standard",
+                                        "dropout=0", "ema=0.9", "flow=", "likelihood-units=24", "encode=standard",
                                         NULL});
     acf_train_lab_ready(&w.l, acf_train_lab_table(ROWS, WIDE, 0, 0, 3));
     w.test = acf_train_lab_table(TEST, WIDE, 0, 0, 77);
@@ -247,7 +247,7 @@ static double lost(const char *masks, const char *on) {
     print_message("%s, %s: kept %.4f nats a row, of step %d; best %.4f\n", masks, on, w.kept,
                   (int)w.l.tr->state.best_step, w.best);
     acf_batch_free(w.b);
-    acf_tab_free(w.test);
+    acf_table_free(w.test);
     acf_train_lab_close(&w.l);
     return w.kept - w.best;
 }

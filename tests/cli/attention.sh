@@ -1,5 +1,5 @@
 # The attention likelihood from the command line: one model of numbers and categories, every question, an average of orders.
-small=(--likelihood attention --likelihood-units 16 --likelihood-layers 1 --components 3 --members 1 --steps 60 --valid-every 30 --batch 64 --seed 3)
+small=(--likelihood attention --likelihood-units 16 --likelihood-layers 1 --components 3 --ensemble 1 --steps 60 --valid-every 30 --batch 64 --seed 3)
 "$ACFLOW" synth clinic -n 300 --seed 4 --rate 0.1 -o clinic.csv
 "$ACFLOW" fit clinic.csv "${small[@]}" -q -o model.safetensors
 "$ACFLOW" info model.safetensors | grep -E "^  likelihood( |-units|-layers)"
@@ -12,6 +12,6 @@ paste -d, score1.csv score5.csv | awk -F, 'NR > 1 && $2 != "NA" { n++; d += $4 -
 "$ACFLOW" fit clinic.csv "${small[@]}" --guess-weight 1 -q -o other.safetensors
 echo "exit code $?"
 # Other likelihoods have no orders.
-"$ACFLOW" fit clinic.csv --likelihood set --likelihood-units 8 --members 1 --steps 4 --no-recall -q -o plain.safetensors
+"$ACFLOW" fit clinic.csv --likelihood sets --likelihood-units 8 --ensemble 1 --steps 4 --no-donors -q -o plain.safetensors
 "$ACFLOW" score clinic.csv --model plain.safetensors --orders 3 -o plain.csv
 echo "exit code $?"

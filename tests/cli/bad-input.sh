@@ -1,5 +1,5 @@
 # Wrong files: a sentence with file, line and what to do, the right exit code, and no output file.
-config='{"steps": 4, "batch": 32, "anchor": 1, "mlp-width": 4, "coupling-units": 4, "likelihood-units": 4, "threads": 1, "members": 1}'
+config='{"steps": 4, "batch": 32, "gmm": 1, "mlp-width": 4, "coupling-units": 4, "likelihood-units": 4, "threads": 1, "ensemble": 1}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 40 --rate 0.1 -o t.csv
 "$ACFLOW" fit t.csv -o m.safetensors --config c.json -q || exit 1

@@ -23,7 +23,7 @@ offered acflow fit --decay c
 offered acflow fit --decay = li
 offered acflow fit --decay =
 offered acflow fit --progress b
-offered acflow synth clinic --holes m
+offered acflow synth clinic --mechanism m
 offered acflow fit --lr o
 offered acflow fit o
 offered acflow fit my
@@ -42,6 +42,6 @@ offered acflow fit --missing o
 offered acflow fit --schema o
 offered acflow fit --checkpoint o
 offered acflow impute other.csv --truth o
-offered acflow synth clinic --holes ''
+offered acflow synth clinic --mechanism ''
 # what is offered for --holes is what the help lists
-"$ACFLOW" synth --help | grep -A2 -e "--holes KIND"
+"$ACFLOW" synth --help | grep -A2 -e "--mechanism KIND"

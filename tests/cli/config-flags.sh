@@ -1,7 +1,7 @@
 # A config file takes every option of its command, also those that are the command's own; flags win, and checks are the same.
 set -u
 "$ACFLOW" synth clinic -n 60 --rate 0.1 -o t.csv
-small='"steps": 10, "batch": 32, "anchor": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "members": 1'
+small='"steps": 10, "batch": 32, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1'
 echo "{$small, \"draws\": 3, \"long\": true, \"output\": \"long.csv\", \"quiet\": true}" > c.json
 "$ACFLOW" impute t.csv --config c.json && wc -l < long.csv
 "$ACFLOW" impute t.csv --config c.json --draws 1 -o one.csv && wc -l < one.csv

@@ -1,6 +1,6 @@
 # A row of the training table that comes back under another number, or with a column that moved by a little, is not its own donor: it scores as it did.
 set -e
-config='{"steps": 60, "batch": 128, "anchor": 0, "likelihood-units": 16, "members": 1, "threads": 1}'
+config='{"steps": 60, "batch": 128, "gmm": 0, "likelihood-units": 16, "ensemble": 1, "threads": 1}'
 echo "$config" > c.json
 awk 'function normal() { return (rand() + rand() + rand() + rand() - 2) * 1.7 }
 BEGIN { srand(5); print "age,height,weight,index,head"; for (i = 0; i < 500; i++) { a = 20 * rand(); h = 50 + 125 * (a / 20) ^ 0.8 + 3 * normal()

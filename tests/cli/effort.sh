@@ -3,7 +3,7 @@
 "$ACFLOW" impute clinic.csv --effort quick -o done.csv 2>said && tail -1 said && grep -c "NA\|,," done.csv
 "$ACFLOW" fit clinic.csv --effort quick --likelihood-units 8 -q -o quick.safetensors
 "$ACFLOW" info quick.safetensors | grep -E "^  (effort|members|steps|refit|likelihood-units|likelihood-layers) "
-"$ACFLOW" fit clinic.csv --effort best --steps 2 --no-recall -q -o best.safetensors
+"$ACFLOW" fit clinic.csv --effort best --steps 2 --no-donors -q -o best.safetensors
 "$ACFLOW" info best.safetensors | grep -E "^  (effort|members|steps|patience|likelihood-units|likelihood-layers) "
 # Many rows are looked up only where there is time for it.
 "$ACFLOW" synth clinic -n 2001 --seed 4 --rate 0.1 -o long.csv

@@ -1,8 +1,8 @@
 # Every example that a help page shows works, in the order of the pages: made-up tables and short trainings stand for the user's.
 set -e
-config='{"steps": 8, "batch": 64, "anchor": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
+config='{"steps": 8, "batch": 64, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
 echo "$config" > short.json
-"$ACFLOW" synth clinic -n 60 --holes mcar --rate 0.1 --truth truth.csv -o holes.csv
+"$ACFLOW" synth clinic -n 60 --mechanism mcar --rate 0.1 --truth truth.csv -o holes.csv
 sed -i '1 s/blood_pressure/income/; 1 s/health/education/; 1 s/,clinic,/,zip,/; 1 s/patient_id/id/' truth.csv holes.csv
 for name in patients new table; do cp holes.csv $name.csv; done
 gzip -c patients.csv > big.csv.gz

@@ -3,7 +3,7 @@
 "$ACFLOW" info f --image-size 64x48 --image-channels grey
 { printf '\000\000\010\003\000\000\000\002\000\000\000\002\000\000\000\002'; printf 'abcdefgh'; } > digits
 gzip -k digits
-"$ACFLOW" info digits.gz --image-pad 4 --image-turn --json | grep -E 'images|height|turned'
+"$ACFLOW" info digits.gz --image-pad 4 --image-rotate --json | grep -E 'images|height|turned'
 "$ACFLOW" plot masks digits --masks paper-mnist -o over.svg && grep -c '</svg>' over.svg
 "$ACFLOW" plot images f --image-size 32 -o sheet.png && "$ACFLOW" info sheet.png | head -n 1
 echo hello > f/3.jpg

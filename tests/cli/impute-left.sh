@@ -1,11 +1,11 @@
 # Holes that stay are named, the columns are shown where a model is fitted, and a table without holes is copied without one.
-config='{"steps": 20, "batch": 64, "anchor": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "members": 1, "progress": "none"}'
+config='{"steps": 20, "batch": 64, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1, "progress": "none"}'
 echo "$config" > c.json
 awk 'BEGIN { print "uid,zip,age,unit,note"; for (i = 0; i < 40; i++) printf "%s,%s,%s,%s,\n", i % 5 ? "u" i : "", i % 8 ? "0" i * 37 : "NA", i % 9 ? 20 + i * 7 % 50 + 0.5 : "", i % 4 ? "kg" : "" }' > t.csv
 "$ACFLOW" impute t.csv --config c.json --fill-constants -o done.csv --save-model m.safetensors --log-level info
 cut -d, -f1,2,5 t.csv > a; cut -d, -f1,2,5 done.csv | cmp - a && cut -d, -f3,4 done.csv | grep -c ',$\|^,'
 echo "a model is given, so nothing is shown but what stays; training options do nothing" >&2
-"$ACFLOW" impute t.csv --model m.safetensors --steps 50 --no-recall --seed 3 -o again.csv
+"$ACFLOW" impute t.csv --model m.safetensors --steps 50 --no-donors --seed 3 -o again.csv
 "$ACFLOW" impute t.csv --model m.safetensors -q -o again.csv
 echo "no hole" >&2
 cut -d, -f1,2,3,5 done.csv > full.csv

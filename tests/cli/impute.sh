@@ -1,8 +1,8 @@
 # The main job: observed cells come back byte for byte, holes are filled as their column is, draws are mice's long format.
 set -e
-config='{"steps": 30, "batch": 64, "anchor": 2, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
+config='{"steps": 30, "batch": 64, "gmm": 2, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
 echo "$config" > c.json
-"$ACFLOW" synth clinic -n 200 --holes mar --rate 0.2 --truth truth.csv -o t.csv
+"$ACFLOW" synth clinic -n 200 --mechanism mar --rate 0.2 --truth truth.csv -o t.csv
 "$ACFLOW" impute t.csv -o done.csv --save-model m.safetensors --config c.json -q
 # every line: same number of fields, cells that were there unchanged, no hole left
 paste -d'|' t.csv done.csv | awk -F'|' '{ n = split($1, a, ","); m = split($2, b, ",")

@@ -1,11 +1,11 @@
 # ^C keeps the state of training, exit code 130; --resume goes on and ends with the model of an uninterrupted run. Once in each pass, and once in the second member.
-config='{"steps": 200, "members": 2, "batch": 32, "anchor": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1, "valid-every": 50}'
+config='{"steps": 200, "ensemble": 2, "batch": 32, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1, "valid-every": 50}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 300 --rate 0.1 -o t.csv
 "$ACFLOW" fit t.csv -o whole.safetensors --config c.json -q --log whole.log
 "$ACFLOW" score t.csv --model whole.safetensors > a
 fit() { "$ACFLOW" fit t.csv -o m.safetensors --config c.json --checkpoint state.ckpt --progress json "$@"; }
-for at in '1, "members": 2, "pass": 1' '1, "members": 2, "pass": 2' '2, "members": 2, "pass": 1'; do
+for at in '1, "ensemble": 2, "pass": 1' '1, "ensemble": 2, "pass": 2' '2, "ensemble": 2, "pass": 1'; do
     echo "member $at"
     rm -f m.safetensors
     "$ACFLOW" fit t.csv -o m.safetensors --config c.json --checkpoint state.ckpt --progress json -q --log fit.log 2> log & pid=$!

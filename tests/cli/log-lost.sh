@@ -1,6 +1,6 @@
 # A log that can't be written is lost, and nothing else: the model is written all the same.
 awk -v OFS=, 'BEGIN { srand(1); print "a,b,c"; for (i = 0; i < 200; i++) { x = rand(); print x, x + rand(), (i % 7 ? rand() : "") } }' > t.csv
-small="--members 1 --steps 60 --likelihood-units 4 --no-refit --no-recall --anchor 0 -q"
+small="--ensemble 1 --steps 60 --likelihood-units 4 --no-refit --no-donors --gmm 0 -q"
 "$ACFLOW" fit t.csv -o m.st $small --log /dev/full; echo "exit $?"
 "$ACFLOW" info m.st | grep -c 'training: 60 steps'; ls
 # A short one fails only where it is closed.

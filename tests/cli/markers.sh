@@ -1,5 +1,5 @@
 # What counts as missing: pandas' markers and their relatives. What may be a value is filled in with a word about it, and kept when the user says so.
-config='{"steps": 20, "batch": 16, "anchor": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "members": 1, "progress": "none"}'
+config='{"steps": 20, "batch": 16, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1, "progress": "none"}'
 echo "$config" > c.json
 awk 'BEGIN { n = split("NA|na|n/a|N/A|<NA>|\\N|null|NULL|NaN|#N/A|--||?", m, "|"); print "x,pain"
     for (i = 0; i < 52; i++) printf "%s,%s\n", i % 4 ? i * 7 % 20 + 0.5 : m[i / 4 + 1], i % 3 == 0 ? "None" : i % 3 == 1 ? "Mild" : "Severe" }' > t.csv

@@ -1,7 +1,7 @@
 # A batch too large for the memory there is: status 5 and a sentence with numbers, the checkpoint stays whole, and the run goes on from it
 # with a batch that fits.
 "$ACFLOW" synth clinic -n 12000 -o table.csv --quiet
-config='{"steps": 3, "anchor": 0, "likelihood-units": 512, "threads": 1, "device": "cpu", "valid": 0, "checkpoint": "run.checkpoint"}'
+config='{"steps": 3, "gmm": 0, "likelihood-units": 512, "threads": 1, "device": "cpu", "valid": 0, "checkpoint": "run.checkpoint"}'
 echo "$config" > config.json
 (ulimit -v 700000; OPENBLAS_NUM_THREADS=1 "$ACFLOW" fit table.csv -o model --config config.json --batch 12000 --quiet)
 echo "exit $?"

@@ -5,7 +5,7 @@ printf 'weight;group\n1.698;a\n985;b\n2.345;a\n' > either.csv
 "$ACFLOW" info either.csv
 "$ACFLOW" info either.csv --decimal comma | sed -n '5p'
 "$ACFLOW" info either.csv --types weight=real | sed -n '5p'
-config='{"steps": 20, "batch": 64, "anchor": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "members": 1, "progress": "none", "refit": false}'
+config='{"steps": 20, "batch": 64, "gmm": 2, "mlp-width": 8, "likelihood-units": 8, "threads": 1, "ensemble": 1, "progress": "none", "refit": false}'
 echo "$config" > c.json
 awk 'BEGIN { print "price;share;weight"; for (i = 0; i < 60; i++) printf "%s;%s;%s\n", i % 7 ? "$" 1 + i % 5 "," 100 + 13 * i ".50" : "", i % 8 ? i * 7 % 60 " %" : "", i % 9 ? 50 + i % 20 ".3 kg" : "" }' > t.csv
 "$ACFLOW" impute t.csv --config c.json -q -o done.csv --save-model m.safetensors

@@ -1,5 +1,5 @@
 # The line that shows how training goes fits the terminal, says how long all of it takes, and calls kept what is kept.
-echo '{"steps": 24, "batch": 64, "anchor": 0, "likelihood-units": 8, "members": 2, "threads": 1, "recall": false, "valid-every": 4, "warmup": 2, "lr": 0.01}' > c.json
+echo '{"steps": 24, "batch": 64, "gmm": 0, "likelihood-units": 8, "ensemble": 2, "threads": 1, "donors": false, "valid-every": 4, "warmup": 2, "lr": 0.01}' > c.json
 awk 'BEGIN { srand(5); print "a,b,c"; for (i = 0; i < 90; i++) { a = int(1e4 * rand()); print a "," (a + int(1e3 * rand())) "," (rand() < 0.4 ? "x" : "y") } }' > t.csv
 longest() { awk '{ if (length > n) n = length } END { print n + 0 }'; }
 for width in 200 100 80 60 40 20 8; do

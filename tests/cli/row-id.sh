@@ -1,8 +1,8 @@
 # With --id a row's draws belong to its id: shuffled, or alone, it gets the same values from the same model.
 set -e
-config='{"steps": 8, "batch": 64, "anchor": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
+config='{"steps": 8, "batch": 64, "gmm": 1, "mlp-width": 8, "coupling-units": 8, "likelihood-units": 8, "threads": 1}'
 echo "$config" > c.json
-"$ACFLOW" synth clinic -n 60 --holes mcar --rate 0.3 -o t.csv
+"$ACFLOW" synth clinic -n 60 --mechanism mcar --rate 0.3 -o t.csv
 "$ACFLOW" fit t.csv -o m.safetensors --config c.json -q
 draw() { "$ACFLOW" impute "$1" --model m.safetensors --draw -q "${@:2}"; }
 (head -n 1 t.csv; tail -n +2 t.csv | sort -t, -k 5,5 -k 4,4r) > shuffled.csv

@@ -1,5 +1,5 @@
 # No output over an input, or over another output, under whatever name: refused before anything is read or learned, and nothing is changed.
-config='{"steps": 4, "batch": 32, "anchor": 1, "mlp-width": 4, "coupling-units": 4, "likelihood-units": 4, "threads": 1, "members": 1}'
+config='{"steps": 4, "batch": 32, "gmm": 1, "mlp-width": 4, "coupling-units": 4, "likelihood-units": 4, "threads": 1, "ensemble": 1}'
 echo "$config" > c.json
 "$ACFLOW" synth clinic -n 40 --rate 0.1 --truth truth.csv -o t.csv
 "$ACFLOW" fit t.csv -o m.st --config c.json -q || exit 1
@@ -23,7 +23,7 @@ no eval t.csv -m m.st -o m.st
 no plot pairs t.csv -m m.svg -o m.svg
 no gibbs -m m.png -o m.png
 no impute faces/a.png -m folder/../m.st --mask left -o m.st
-no fit faces --start m.st -o m.st
+no fit faces --init-from m.st -o m.st
 echo "-- the table"
 no fit t.csv -o t.csv --steps 100000000
 no fit t.csv -o ./t.csv --steps 100000000

@@ -1,6 +1,6 @@
 # A model that looks rows up knows those it was fitted to by number or by id: where a table is scored the other way, that is said.
 set -e
-config='{"steps": 8, "batch": 64, "anchor": 1, "likelihood-units": 8, "members": 1, "threads": 1}'
+config='{"steps": 8, "batch": 64, "gmm": 1, "likelihood-units": 8, "ensemble": 1, "threads": 1}'
 echo "$config" > c.json
 # rows that stand twice
 awk 'BEGIN { srand(3); print "key,a,b,c"; for (i = 0; i < 120; i++) { r = int(1e6 * rand()) "," int(1e6 * rand()) "," int(1e6 * rand()); print "k" i "," r; print "l" i "," r } }' > t.csv

@@ -1,6 +1,6 @@
 # A row of which nothing that is asked for is known has no score: NA, not the 0 of an empty product, which would sort as the most probable.
 set -e
-echo '{"steps": 8, "batch": 64, "anchor": 1, "likelihood-units": 8, "members": 1, "threads": 1, "recall": false}' > c.json
+echo '{"steps": 8, "batch": 64, "gmm": 1, "likelihood-units": 8, "ensemble": 1, "threads": 1, "donors": false}' > c.json
 awk 'BEGIN { srand(5); print "a,b,c"; for (i = 0; i < 80; i++) print int(1e4 * rand()) "," int(1e4 * rand()) "," (rand() < 0.4 ? "x" : "y") }' > t.csv
 "$ACFLOW" fit t.csv -o m.st --config c.json -q
 printf 'a,b,c\n100,,x\n,200,\n,,\n,,z\n300,400,y\n' > rows.csv

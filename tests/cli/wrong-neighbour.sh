@@ -1,6 +1,6 @@
 # A wrong cell does not condemn the right ones of its row: the index that is wrong is listed, and not the weight beside it.
 set -e
-config='{"steps": 300, "batch": 128, "anchor": 4, "likelihood-units": 16, "members": 1, "threads": 1}'
+config='{"steps": 300, "batch": 128, "gmm": 4, "likelihood-units": 16, "ensemble": 1, "threads": 1}'
 echo "$config" > c.json
 awk 'function normal() { return (rand() + rand() + rand() + rand() - 2) * 1.7 }
 BEGIN { srand(5); print "age,height,weight,index,head"

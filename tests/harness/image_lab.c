@@ -53,7 +53,7 @@ void acf_image_lab_open_on(acf_image_lab *l, acf_device *dev, const acf_image_si
     l->x = malloc((size_t)(pixels * s->C) * sizeof *l->x), l->role = malloc((size_t)pixels);
     assert_true(l->x && l->role);
     for (int64_t i = 0; i < pixels * s->C; i++)
-        l->x[i] = (acf_real)acf_rng_normal((acf_place){.seed = 9, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
+        l->x[i] = (acf_real)acf_rng_normal((acf_rng_counter){.seed = 9, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
     acf_image_lab_mask(l, mask);
     l->q = (acf_image_query){.N = N, .x = l->x, .role = l->role};
 }

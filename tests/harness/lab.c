@@ -10,7 +10,7 @@
 bool acf_lab_ran[ACF_OP_COUNT], acf_lab_checked[ACF_OP_COUNT];
 
 double acf_lab_random(uint64_t seed, int64_t i, double lo, double hi) {
-    double u = acf_rng_uniform((acf_place){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
+    double u = acf_rng_uniform((acf_rng_counter){.seed = seed, .row = (uint64_t)i, .stream = ACF_STREAM_TEST});
     return lo + (hi - lo) * u;
 }
 

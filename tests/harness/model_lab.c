@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-acf_flow_sizes acf_model_lab_sizes(int64_t D, int64_t identity) {
-    return (acf_flow_sizes){.D = D, .context = 5, .identity = identity, .width = 7, .hidden = 2, .units = 6, .gru_layers = 2,
+acf_flow_sizes acf_model_lab_sizes(int64_t D, int64_t column_embedding) {
+    return (acf_flow_sizes){.D = D, .context = 5, .column_embedding = column_embedding, .width = 7, .hidden = 2, .units = 6, .gru_layers = 2,
                             .bound = 1.5};
 }
 
@@ -13,8 +13,8 @@ void acf_model_lab_open(acf_model_lab *m, int64_t N, acf_lab_mask mask, const ac
     *m = (acf_model_lab){0};
     acf_lab_open(&m->l, 2, N, s->D, mask, seed);
     assert_int_equal(acf_params_create(m->l.dev, &m->ps), ACF_OK);
-    if (s->identity) {
-        m->columns = acf_param_add(m->ps, "columns", ACF_INIT_NORMAL, 1, 2, (int64_t[]){s->D, s->identity});
+    if (s->column_embedding) {
+        m->columns = acf_param_add(m->ps, "columns", ACF_INIT_NORMAL, 1, 2, (int64_t[]){s->D, s->column_embedding});
         assert_non_null(m->columns);
     }
     m->context = calloc((size_t)(N * s->context + 1), sizeof *m->context);

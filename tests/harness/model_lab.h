@@ -13,7 +13,7 @@ typedef struct acf_model_lab {
 } acf_model_lab;
 
 /* Small networks for D columns; identity: the networks are told which column they are at. */
-acf_flow_sizes acf_model_lab_sizes(int64_t D, int64_t identity);
+acf_flow_sizes acf_model_lab_sizes(int64_t D, int64_t column_embedding);
 
 /* Opens the lab; the caller declares its parameters in m->ps and then calls acf_model_lab_ready, which builds them and moves every
  * one by a random amount up to `spread`: initial values are close to the identity and would hide mistakes. */

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static const char *const standard[] = {"mlp-width=9", "coupling-units=8", "likelihood-units=8", "components=4", "identity=3",
-                                       "context-width=5", "anchor=2", NULL};
+static const char *const standard[] = {"mlp-width=9", "coupling-units=8", "likelihood-units=8", "components=4", "column-embedding=3",
+                                       "context-width=5", "gmm=2", NULL};
 
 void acf_lab_set(acf_options *o, const char *const *list) {
     for (; list && *list; list++) {
@@ -16,7 +16,7 @@ void acf_lab_set(acf_options *o, const char *const *list) {
         assert_in_range(value - *list, 1, 63);
         memcpy(name, *list, (size_t)(value - *list));
         name[value - *list] = 0;
-        if (acf_opts_set(o, name, value + 1)) fail_msg("%s", acf_error());
+        if (acf_options_set_text(o, name, value + 1)) fail_msg("%s", acf_error());
     }
 }
 
@@ -45,7 +45,7 @@ void acf_net_lab_open(acf_net_lab *b, const char *const *settings, int64_t N, in
     for (int k = 0; k < ps->n; k++)
         for (int64_t i = 0; i < acf_tensor_count(&ps->list[k]->t); i++)
             ps->list[k]->t.data[i] += (acf_real)acf_lab_random(60 + (uint64_t)k, i, -0.25, 0.25);
-    acf_opts_free(o);
+    acf_options_free(o);
 }
 
 void acf_net_lab_close(acf_net_lab *b) {

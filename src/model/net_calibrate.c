@@ -1,0 +1,46 @@
+/* How sure a network is, changed after training: see net.h; docs/math.md, 16.
+ *
+ * Workload: some dozen times at the end of a fit, on a vector of reals' scales and on the last layer of the categories. The host does it, whatever the
+ * device: weights come, change, and go back. */
+#include "model/net_parts.h"
+
+#include <math.h>
+
+/* What the reals' network adds to its outputs, (3K): logits, means, log-scales. NULL: it describes no mixtures. */
+static acf_tensor *mixture_bias(const acf_net *net) { return net->real.D ? net->like.head : NULL; }
+
+/* The last layer of the categories' network. */
+static acf_tensor *class_weights(const acf_net *net) {
+    if (net->attends) return acf_p(net->attention.classes.w);
+    return net->categories.by_set ? acf_p(net->categories.set.w) : net->categories.net.w2;
+}
+static acf_tensor *class_bias(const acf_net *net) {
+    if (net->attends) return acf_p(net->attention.classes.b);
+    return net->categories.by_set ? acf_p(net->categories.set.bias) : net->categories.net.b2;
+}
+
+bool acf_net_widen_scale(const acf_net *net) { return mixture_bias(net) != NULL; }
+bool acf_net_soften_classes(const acf_net *net) { return net->category.D > 0; }
+
+/* x[first ..] = times · x + plus. */
+static acf_status change(const acf_net *net, const acf_tensor *x, int64_t first, double times, double plus) {
+    const int64_t n = acf_tensor_count(x) - first;
+    const size_t bytes = (size_t)n * sizeof(acf_real);
+    acf_real *host = acf_alloc(bytes, "weights of a last layer");
+    if (!host) return ACF_EMEMORY;
+    acf_status status = acf_device_copy(net->dev, host, x->data + first, bytes, ACF_TO_HOST);
+    if (!status) status = acf_device_sync(net->dev);
+    for (int64_t i = 0; !status && i < n; i++) host[i] = (acf_real)(times * (double)host[i] + plus);
+    if (!status) status = acf_device_copy(net->dev, x->data + first, host, bytes, ACF_TO_DEVICE);
+    if (!status) status = acf_device_sync(net->dev);
+    acf_release(host);
+    return status;
+}
+
+acf_status acf_net_calibrate(acf_net *net, double scale_factor, double temperature) {
+    const acf_tensor *bias = mixture_bias(net);
+    if (bias && scale_factor != 0) ACF_TRY(change(net, bias, 2 * net->like.components, 1, scale_factor));
+    if (!acf_net_soften_classes(net) || temperature == 0) return ACF_OK;
+    ACF_TRY(change(net, class_weights(net), 0, exp(-temperature), 0));
+    return change(net, class_bias(net), 0, exp(-temperature), 0);
+}

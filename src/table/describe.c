@@ -1,0 +1,131 @@
+/* A schema in words: see describe.h. */
+#include "table/describe.h"
+
+#include "table/cell.h"
+#include "table/number.h"
+
+#include <string.h>
+
+#define NAME_WIDTH 24   /* of the column of names, at most */
+#define SAID_WIDTH 60   /* of a list of levels, about */
+
+/* Letters as a terminal counts them, near enough: bytes that begin a character. */
+static size_t width_of(const char *s) {
+    size_t n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+/* A text and the spaces that fill its column, at least one. */
+static void padded(acf_text *out, const char *s, size_t width) {
+    size_t n = width_of(s);
+    acf_text_add(out, s);
+    acf_text_addf(out, "%*s", n < width ? (int)(width - n) : 1, "");
+}
+
+/* The first n letters of s, in bytes. */
+static size_t bytes_of(const char *s, size_t n) {
+    size_t at = 0;
+    for (; s[at]; at++)
+        if (((unsigned char)s[at] & 0xc0) != 0x80 && n-- == 0) break;
+    return at;
+}
+
+/* A name, or where it is long its beginning and its end: names often differ there. */
+static char *name_of(const char *s, char out[ACF_EXCERPT_MAX]) {
+    char cut[4 * NAME_WIDTH + 8];
+    const size_t n = width_of(s), tail = NAME_WIDTH / 3;
+    if (n <= NAME_WIDTH) return acf_text_excerpt(out, s);
+    acf_text t = acf_text_into(cut, sizeof cut);
+    acf_text_add_bytes(&t, s, bytes_of(s, NAME_WIDTH - 3 - tail));
+    acf_text_add(&t, "...");
+    acf_text_add(&t, s + bytes_of(s, n - tail));
+    return acf_text_excerpt(out, cut);
+}
+
+/* "3 (1.7 %)", in tenths of a percent without a fraction's help: the locale has no say. */
+static void missing_of(const acf_field_spec *c, char *out, size_t cap) {
+    int64_t all = c->observed + c->missing;
+    int64_t tenths = all ? (1000 * c->missing + all / 2) / all : 0;
+    acf_text t = acf_text_into(out, cap);
+    if (c->missing == 0) acf_text_add(&t, "-");
+    else acf_text_addf(&t, "%lld (%lld.%lld %%)", (long long)c->missing, (long long)(tenths / 10), (long long)(tenths % 10));
+}
+
+static void add_value(const acf_field_spec *c, double v, acf_text *out) {
+    char text[ACF_NUMBER_FIXED_MAX];
+    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) acf_calendar_write(c->when, v, out);
+    else acf_text_add(out, acf_number_shortest(text, v));
+}
+
+/* "3 levels: I (1342), M (1528), F (1307)", as many as fit the line. */
+static void add_levels(const acf_field_spec *c, acf_text *out) {
+    char shown[ACF_EXCERPT_MAX];
+    size_t begin = out->len;
+    int64_t own = c->levels.n - c->pooled, i = 0;
+    acf_text_addf(out, "%lld levels: ", (long long)c->levels.n);
+    for (; i < own && (i == 0 || out->len - begin < SAID_WIDTH); i++)
+        acf_text_addf(out, "%s%s (%lld)", i ? ", " : "", acf_text_excerpt(shown, c->levels.entry[i].text), (long long)c->levels.entry[i].count);
+    if (i < own) acf_text_add(out, ", ...");
+    if (c->pooled) acf_text_addf(out, "; %lld rare ones as one", (long long)c->pooled);
+}
+
+/* The last column of the list: what a person would look at to see whether the kind is right. */
+static void add_holds(const acf_field_spec *c, acf_text *out) {
+    char pattern[ACF_CALENDAR_PATTERN_MAX], shown[ACF_EXCERPT_MAX];
+    switch (c->kind) {
+    case ACF_KIND_ORDINAL:
+    case ACF_KIND_CATEGORY: add_levels(c, out); return;
+    case ACF_KIND_CONSTANT: acf_text_addf(out, "always '%s'", acf_text_excerpt(shown, c->levels.entry[0].text)); return;
+    case ACF_KIND_IDENTIFIER: acf_text_add(out, "not modelled"); return;
+    case ACF_KIND_EMPTY: acf_text_add(out, "no value at all"); return;
+    default: break;
+    }
+    add_value(c, c->min, out);
+    acf_text_add(out, " to ");
+    add_value(c, c->max, out);
+    if (c->kind == ACF_KIND_DATE || c->kind == ACF_KIND_TIME) acf_text_addf(out, " (%s)", acf_calendar_pattern(c->when, pattern));
+    if (c->kind == ACF_KIND_REAL && c->decimals > 0) acf_text_addf(out, ", %d decimal%s", c->decimals, c->decimals > 1 ? "s" : "");
+}
+
+/* A list like `ls -l`: one line a column, nothing cut but long names and levels. */
+void acf_describe(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings, acf_text *out) {
+    char name[ACF_EXCERPT_MAX], missing[64];
+    size_t wide = 6;
+    for (int64_t j = 0; j < s->n; j++) {
+        size_t n = width_of(name_of(s->column[j].name, name));
+        if (n > wide) wide = n;
+    }
+    acf_text_addf(out, "%s%s%lld row%s, %lld column%s, %lld modelled\n%s%s\n", file, *file ? ": " : "", (long long)s->rows, s->rows == 1 ? "" : "s", (long long)s->n, s->n == 1 ? "" : "s",
+                  (long long)s->D, how, *how ? "\n" : "");
+    padded(out, "column", wide + 2);
+    acf_text_add(out, "kind        missing         holds\n");
+    for (int64_t j = 0; j < s->n; j++) {
+        const acf_field_spec *c = &s->column[j];
+        padded(out, name_of(c->name, name), wide + 2);
+        padded(out, acf_kind_names[c->kind], 12);
+        missing_of(c, missing, sizeof missing);
+        padded(out, missing, 16);
+        add_holds(c, out);
+        acf_text_add(out, "\n");
+    }
+    for (int i = 0; warnings && i < warnings->n; i++) {
+        acf_text_add(out, i ? "  " : "\n  ");
+        acf_text_wrap(out, warnings->text[i], 4, 110, 2);
+        acf_text_add(out, "\n");
+    }
+}
+
+/* The schema itself, and beside it what is not taken when it is given back: where it comes from and what was noted. */
+acf_status acf_describe_json(const acf_schema *s, const char *file, const char *how, const acf_warnings *warnings, acf_text *out) {
+    json_t *value;
+    ACF_TRY(acf_schema_to_json(s, &value));
+    json_t *list = json_array();
+    bool ok = !*file || json_object_set_new(value, "file", json_string(file)) == 0;
+    ok = (!*how || json_object_set_new(value, "dialect", json_string(how)) == 0) && ok;
+    for (int i = 0; warnings && i < warnings->n; i++) ok = json_array_append_new(list, json_string(warnings->text[i])) == 0 && ok;
+    ok = json_object_set_new(value, "warnings", list) == 0 && ok; /* takes the list, also when it fails */
+    if (ok) acf_json_write(out, value, 2);
+    json_decref(value);
+    return ok ? ACF_OK : acf_fail(ACF_EMEMORY, "out of memory: describing a table");
+}

@@ -1,0 +1,165 @@
+/* The interval that draws of a number say: see interval.h. */
+#include "table/interval.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define ROUNDING 1e-9 /* 2 / 0.1 is 20, whatever the quotient of the doubles is */
+#define OUTSIDE 0.5   /* part of a value that is not shared which is beyond it */
+#define MORE 1.2      /* times what is to be lost may be, where that is nearer to it than what is lost now */
+
+/* Quantile q: the k-th (from 1) stands at k/(m+1), linear between; beyond the first and the last, these. */
+static double weibull(const double *x, int64_t m, double q) {
+    const double at = q * (double)(m + 1) - 1;
+    if (at <= 0) return x[0];
+    if (at >= (double)(m - 1)) return x[m - 1];
+    const int64_t k = (int64_t)at;
+    return x[k] + (at - (double)k) * (x[k + 1] - x[k]);
+}
+
+acf_interval acf_interval_central(const double *x, int64_t m, double level) {
+    return (acf_interval){weibull(x, m, 0.5 - 0.5 * level), weibull(x, m, 0.5 + 0.5 * level)};
+}
+
+void acf_shared_count(acf_shared *s, double value, int64_t cells, int64_t all) {
+    if (cells >= ACF_SHARED_CELLS && cells * ACF_SHARED_MOST >= all) s->value[s->n++] = value;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void acf_shared_of(acf_shared *s, double *x, int64_t n) {
+    s->n = 0;
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && x[end] == x[i];) end++;
+        acf_shared_count(s, x[i], end - i, n);
+    }
+}
+
+/* ---- which values are inside ------------------------------------------------------------------------------------- */
+
+/* n values, ascending: draws, of which one more is asked for, or a distribution. */
+typedef struct sample {
+    const double *value, *weight; /* NULL: 1 */
+    int64_t n;
+    double all, more; /* weights; what one more draw adds */
+} sample;
+
+/* Value i, counted inwards: i = 0 is the outermost one of this side. */
+static int64_t place(const sample *v, bool upper, int64_t i) { return upper ? v->n - 1 - i : i; }
+static double value_at(const sample *v, bool upper, int64_t i) { return v->value[place(v, upper, i)]; }
+static double weight_at(const sample *v, bool upper, int64_t i) {
+    return v->weight ? v->weight[place(v, upper, i)] : 1;
+}
+
+/* One end, seen from outside. */
+typedef struct end {
+    double value, out, at; /* the weight beyond it, and that of its value; 0: it lies between two */
+    int64_t next;          /* the first value inside of it */
+    bool shared;           /* the value is */
+} end;
+
+static bool is_shared(const acf_shared *s, double value, int64_t times) {
+    bool found = !s && times > 1;
+    for (int k = 0; s && !found && k < s->n; k++) found = s->value[k] == value;
+    return found;
+}
+
+/* e.next is the first that is not outside of e.value: counts those that have it. */
+static end count_equal(const sample *v, bool upper, end e, const acf_shared *s) {
+    const int64_t first = e.next;
+    for (; e.next < v->n && value_at(v, upper, e.next) == e.value; e.next++) e.at += weight_at(v, upper, e.next);
+    e.shared = is_shared(s, e.value, e.next - first);
+    return e;
+}
+
+static end end_at(const sample *v, bool upper, double value, const acf_shared *s) {
+    end e = {.value = value};
+    for (; e.next < v->n && (upper ? value_at(v, upper, e.next) > value : value_at(v, upper, e.next) < value); e.next++)
+        e.out += weight_at(v, upper, e.next);
+    return count_equal(v, upper, e, s);
+}
+
+/* The next value inwards; beyond the other end, where there is none. */
+static end inwards(const sample *v, bool upper, end e, const acf_shared *s) {
+    if (e.next == v->n) return (end){.value = upper ? -INFINITY : INFINITY};
+    return count_equal(v, upper, (end){.value = value_at(v, upper, e.next), .out = e.out + e.at, .next = e.next}, s);
+}
+
+/* What is lost beyond an end. A shared value is inside with all that have it; of draws, the more surely the more of
+ * them have it. Any other end is a quantile. Half of what it stands for is beyond it; but draws that repeat one
+ * donor's cell may all be wrong by the same, and count whole. An end between two values is where the central interval
+ * put it. */
+static double lost(const sample *v, end e, double central) {
+    if (e.at == 0) return central;
+    if (e.shared) return e.out + v->more / e.at;
+    return e.out + (v->more > 0 ? e.at : OUTSIDE * e.at);
+}
+
+/* May an end go on, where `now` is lost, `then` would be, and `wanted` should be? Values that many cells have go all at
+ * once: the nearest is as good as it gets, but not much less may be inside than was promised. */
+static bool may_go(double now, double then, double wanted) {
+    return then <= wanted || (then <= MORE * wanted && then - wanted < wanted - now);
+}
+
+/* From the central interval on. Of two values that may go the one of less weight does, and of equals the one that
+ * leaves a shorter interval. */
+static acf_interval shorten(const sample *v, acf_interval in, double level, const acf_shared *s) {
+    const double wanted = (1 - level) * (v->all + v->more), central = 0.5 * wanted;
+    end low = end_at(v, false, in.low, s), high = end_at(v, true, in.high, s);
+    for (;;) {
+        const end up = inwards(v, false, low, s), down = inwards(v, true, high, s);
+        const double below = lost(v, low, central), above = lost(v, high, central);
+        const bool may_rise = up.value <= high.value && may_go(below + above, lost(v, up, central) + above, wanted);
+        const bool may_fall = down.value >= low.value && may_go(below + above, below + lost(v, down, central), wanted);
+        if (!may_rise && !may_fall) return (acf_interval){low.value, high.value};
+        const bool shorter = up.value - low.value > high.value - down.value;
+        if (may_rise && (!may_fall || low.at < high.at || (low.at == high.at && shorter))) low = up;
+        else high = down;
+    }
+}
+
+acf_interval acf_interval_of(const double *x, int64_t m, double level, const acf_shared *s) {
+    const sample v = {.value = x, .n = m, .all = (double)m, .more = 1};
+    return shorten(&v, acf_interval_central(x, m, level), level, s);
+}
+
+/* ---- distributions ----------------------------------------------------------------------------------------------- */
+
+void acf_weighted_add(acf_weighted *d, const double *value, int64_t n, double each) {
+    int64_t i = d->n - 1, k = n - 1;
+    d->n += n;
+    for (int64_t to = d->n - 1; k >= 0; to--) {
+        const bool own = i >= 0 && d->value[i] > value[k];
+        d->value[to] = own ? d->value[i] : value[k], d->weight[to] = own ? d->weight[i] : each;
+        if (own) i--;
+        else k--;
+    }
+}
+
+/* The value that has `tail` beyond it. A value stands for the middle of its weight. Between two values runs a line, as
+ * wide as the lighter one: at a heavy value there is a step. */
+static double quantile(const sample *v, bool upper, double tail) {
+    double passed = 0;
+    for (int64_t i = 0; i < v->n - 1; i++) {
+        const double w = weight_at(v, upper, i), x = value_at(v, upper, i);
+        const double half = 0.5 * fmin(w, weight_at(v, upper, i + 1));
+        passed += w;
+        if (tail < passed - half) return x;
+        if (tail < passed + half) return x + 0.5 * (tail - (passed - half)) / half * (value_at(v, upper, i + 1) - x);
+    }
+    return value_at(v, upper, v->n - 1);
+}
+
+acf_interval acf_interval_of_weighted(const acf_weighted *d, double level, const acf_shared *s) {
+    sample v = {d->value, d->weight, d->n, 0, 0};
+    for (int64_t i = 0; i < d->n; i++) v.all += d->weight[i];
+    const double tail = 0.5 * (1 - level) * v.all;
+    return shorten(&v, (acf_interval){quantile(&v, false, tail), quantile(&v, true, tail)}, level, s);
+}
+
+int64_t acf_interval_draws(double level) { return (int64_t)ceil(2 / (1 - level) - 1 - ROUNDING); }

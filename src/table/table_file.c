@@ -1,0 +1,590 @@
+/* A file read as a table: see table_file.h. The loops over cells are here; what a cell means is in cell.c, what a column is in typing.c, which
+ * column of a model it is in match.c. */
+#include "table/table_file.h"
+
+#include "base/rng.h"
+#include "table/match.h"
+#include "table/resolution.h"
+#include "table/settle.h"
+#include "table/typing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MATRIX_ROWS 256 /* read at a time */
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+void acf_table_file_free(acf_table_file *f) {
+    if (!f) return;
+    acf_csv_close(f->csv);
+    acf_npy_close(f->npy);
+    acf_schema_free(f->schema);
+    acf_release(f->spec);
+    acf_release(f->name);
+    acf_release(f->missing);
+    acf_release(f->given);
+    acf_arena_free(f->texts);
+    acf_warnings_clear(&f->warnings);
+    acf_release(f->unseen_levels.cell);
+    acf_release(f->path);
+    acf_release(f);
+}
+
+const char *acf_table_file_path(const acf_table_file *f) { return f->csv ? acf_csv_path(f->csv) : f->path ? f->path : "the table"; }
+
+/* Room for what is known of each column of the file. A header may have a million. */
+static acf_status make_lists(acf_table_file *f, int64_t columns) {
+    size_t specs, names;
+    if (!acf_bytes(columns, sizeof *f->spec, &specs) || !acf_bytes(columns, sizeof *f->name, &names)) return ACF_EMEMORY;
+    f->columns = columns;
+    f->spec = acf_alloc(specs, "the columns of a file");
+    f->name = f->spec ? acf_alloc_zero(names, "the columns of a file") : NULL;
+    f->missing = f->name ? acf_alloc_zero(specs, "the columns of a file") : NULL;
+    return f->missing ? acf_text_arena(&f->texts) : ACF_EMEMORY;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+/* V3 for the third column, as R has it; with underscores where another column is called so. */
+static acf_status make_up_name(acf_table_file *f, int64_t j, const acf_text_counts *taken, char **out) {
+    char text[32];
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_text_addf(&t, "V%lld", (long long)j + 1);
+    while (acf_text_counts_find(taken, text, t.len) >= 0 && t.len + 1 < sizeof text) acf_text_add(&t, "_");
+    *out = acf_text_keep(f->texts, text, t.len);
+    return *out ? ACF_OK : ACF_EMEMORY;
+}
+
+/* Names are taken first and made up afterwards, so that none that is made up stands in the way of one that is there. Two equal ones are
+ * refused: a schema, a model and a user all mean a column by its name. */
+static acf_status take_names(acf_table_file *f, acf_record header, acf_text_counts *taken) {
+    char seen[ACF_EXCERPT_MAX];
+    for (int64_t j = 0; j < header.n; j++) {
+        const acf_field *h = &header.field[j];
+        if (h->length == 0) continue; /* the row names that R and pandas write have none */
+        int64_t other = acf_text_counts_find(taken, h->text, h->length);
+        if (!(f->name[j] = acf_text_keep(f->texts, h->text, h->length))) return ACF_EMEMORY;
+        if (other >= 0)
+            return acf_fail(ACF_EDATA,
+                            "%s: columns %lld and %lld are both named '%s'; rename one, or use the option 'header=no' if the first line is data",
+                            acf_table_file_path(f), (long long)taken->entry[other].first + 1, (long long)j + 1,
+                            acf_text_excerpt(seen, f->name[j]));
+        ACF_TRY(acf_text_counts_add(taken, h->text, h->length, j));
+    }
+    for (int64_t j = 0; j < f->columns; j++)
+        if (!f->name[j]) ACF_TRY(make_up_name(f, j, taken, &f->name[j]));
+    return ACF_OK;
+}
+
+static acf_status name_columns(acf_table_file *f, acf_record header) {
+    acf_text_counts taken = acf_text_counts_make(ACF_CSV_FIELDS_MAX, f->texts);
+    acf_status status = take_names(f, header, &taken);
+    acf_text_counts_clear(&taken);
+    return status;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
+
+/* Does the file begin as NumPy's do? Only a regular file is looked at: what is read from a pipe is gone. One that cannot be opened
+ * does not; the reader of text then says why. */
+static bool is_matrix(const char *path) {
+    char begin[6] = "";
+    struct stat st;
+    FILE *file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    if (!file) return false;
+    size_t n = fread(begin, 1, sizeof begin, file);
+    fclose(file);
+    return n == sizeof begin && memcmp(begin, "\x93NUMPY", sizeof begin) == 0;
+}
+
+/* By content, not by name: a matrix may be called anything, and so may a table. */
+static acf_status open_source(acf_table_file *f, const acf_read_options *w) {
+    if (is_matrix(f->path)) {
+        ACF_TRY(acf_npy_open(f->path, &f->npy));
+        ACF_TRY(make_lists(f, acf_npy_columns(f->npy)));
+        return name_columns(f, (acf_record){0});
+    }
+    ACF_TRY(acf_csv_open(f->path, &w->want, &f->csv));
+    ACF_TRY(make_lists(f, acf_csv_columns(f->csv)));
+    return name_columns(f, acf_csv_header(f->csv));
+}
+
+static acf_status open_frame(const char *path, const acf_read_options *w, acf_table_file **out) {
+    acf_table_file *f = acf_alloc_zero(sizeof *f, "a file");
+    if (!f) return ACF_EMEMORY;
+    f->path = acf_alloc_text(path, "a path");
+    acf_status status = f->path ? open_source(f, w) : ACF_EMEMORY;
+    if (status) acf_table_file_free(f);
+    else *out = f;
+    return status;
+}
+
+static bool has_header(const acf_table_file *f) { return f->csv && acf_csv_header(f->csv).n > 0; }
+
+/* ---- the first pass --------------------------------------------------------------------------------------------- */
+
+/* Counts rows only where the profile has none yet. */
+static acf_status look_at_text(acf_table_file *f, acf_profile *p, const bool *skip) {
+    acf_record r;
+    int64_t blank = 0, rows = 0; /* blank lines, up to this one */
+    for (;; rows++) {
+        ACF_TRY(acf_csv_next(f->csv, &r));
+        if (r.n == 0) break;
+        ACF_ASSERT(r.n == f->columns);
+        blank = r.n == 1 && r.field[0].length == 0 && !r.field[0].quoted ? blank + 1 : 0;
+        for (int64_t c = 0; c < r.n; c++)
+            if (!skip[c]) ACF_TRY(acf_profile_text(p, c, r.row, r.field[c].text, r.field[c].length, r.field[c].quoted));
+    }
+    if (!p->rows) ACF_TRY(acf_table_file_say_blank(f, blank));
+    p->rows = rows;
+    return acf_csv_rewind(f->csv);
+}
+
+/* Numbers are not always written as programs do. What the first look says about that is settled now, and columns that
+ * write them in another way are looked at once more, read so. */
+static acf_status look_again(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
+                             const bool *skip) {
+    bool *pass = acf_alloc((size_t)f->columns * sizeof *pass, "reading a table"), any = false;
+    if (!pass) return ACF_EMEMORY;
+    memcpy(pass, skip, (size_t)f->columns * sizeof *pass);
+    acf_status status = acf_settle(f, p, w, wish, pass);
+    for (int64_t c = 0; c < f->columns; c++) any |= !pass[c];
+    if (status == ACF_OK && any) status = look_at_text(f, p, pass);
+    acf_release(pass);
+    return status;
+}
+
+/* In blocks: a matrix in column order would otherwise be read in as many pieces as it has cells. */
+acf_status acf_table_file_matrix_rows(const acf_table_file *f, acf_matrix_visit visit, void *ctx) {
+    int64_t rows = acf_npy_rows(f->npy), C = f->columns;
+    size_t bytes;
+    double *x = acf_bytes(C, MATRIX_ROWS * sizeof *x, &bytes) ? acf_alloc(bytes, "rows of a matrix") : NULL;
+    acf_status status = x ? ACF_OK : ACF_EMEMORY;
+    for (int64_t from = 0; from < rows && status == ACF_OK; from += MATRIX_ROWS) {
+        int64_t n = rows - from < MATRIX_ROWS ? rows - from : MATRIX_ROWS;
+        status = acf_npy_read(f->npy, from, n, x);
+        for (int64_t i = 0; i < n && status == ACF_OK; i++) status = visit(ctx, from + i, x + i * C);
+    }
+    acf_release(x);
+    return status;
+}
+
+typedef struct looking {
+    acf_table_file *f;
+    acf_profile *p;
+    const bool *skip;
+} looking;
+
+/* Infinity is refused here, before anything is made of the file: no column can hold it. */
+static acf_status look_at_row(void *ctx, int64_t row, const double *x) {
+    looking *l = ctx;
+    for (int64_t c = 0; c < l->f->columns; c++) {
+        char where[ACF_FIELD_TEXT_MAX];
+        if (isinf(x[c]))
+            return acf_fail(ACF_EDATA, "%s, row %lld, %s: the value is infinity; expected a finite number, or NaN for missing",
+                            acf_table_file_path(l->f), (long long)row + 1, acf_field_text(where, NULL, c));
+        if (!l->skip[c]) ACF_TRY(acf_profile_number(l->p, c, row, x[c]));
+    }
+    l->p->rows++;
+    return ACF_OK;
+}
+
+/* Profiles the columns that skip (columns) does not name, and counts the rows. wish (columns): NULL for none. */
+static acf_status look(acf_table_file *f, acf_profile *p, const acf_read_options *w, const acf_field_spec *const *wish,
+                       const bool *skip) {
+    ACF_TRY(f->npy ? acf_table_file_matrix_rows(f, look_at_row, &(looking){f, p, skip}) : look_at_text(f, p, skip));
+    if (p->rows > 0) return f->npy ? ACF_OK : look_again(f, p, w, wish, skip);
+    return acf_fail(ACF_EDATA, "%s: it has %lld column%s and no rows; expected at least one", acf_table_file_path(f), (long long)f->columns,
+                    f->columns == 1 ? "" : "s");
+}
+
+/* ---- the second pass -------------------------------------------------------------------------------------------- */
+
+/* What the second pass finds in a column beside its values. */
+typedef struct sighting {
+    int64_t cells, first; /* row of the first */
+    char shown[ACF_EXCERPT_MAX];
+} sighting;
+
+typedef struct finding {
+    sighting kept;     /* cells that say nothing to the model, though they hold something */
+    sighting infinite; /* cells of infinity, which are missing numbers */
+} finding;
+
+typedef struct filling {
+    acf_table_file *f;
+    double *x;     /* (rows,D) */
+    int64_t rows;
+    uint64_t *id;  /* (rows) NULL: the file has no column of ids */
+    finding *found; /* (columns of the schema) */
+} filling;
+
+/* A cell on its way in: text of a file, or a number of a matrix. */
+typedef struct incoming {
+    int64_t row, line, c;
+    const acf_field *field; /* NULL: number */
+    double number;
+} incoming;
+
+static const char *shown(const incoming *in, char out[ACF_EXCERPT_MAX]) {
+    char text[2 * ACF_EXCERPT_MAX];
+    acf_text t = acf_text_into(text, sizeof text);
+    if (in->field) acf_text_add_bytes(&t, in->field->text, in->field->length);
+    else acf_number_shortest(text, in->number);
+    return acf_text_excerpt(out, text);
+}
+
+/* The sentence a user meets most often: where, what is there, what should be there, and what to do. */
+static acf_status wrong_cell(const acf_table_file *f, const incoming *in, const acf_field_spec *spec) {
+    char where[ACF_FIELD_TEXT_MAX], seen[ACF_EXCERPT_MAX], expected[ACF_PREDICTED_MAX];
+    return acf_fail(ACF_EDATA,
+                    "%s, %s %lld, %s: '%s' is not %s, which this column (%s) holds; correct it, or add it to the option 'missing' if it stands for a "
+                    "missing value",
+                    acf_table_file_path(f), in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
+                    acf_field_text(where, f->name[in->c], in->c), shown(in, seen), acf_cell_expected(spec, expected),
+                    acf_kind_names[spec->kind]);
+}
+
+/* The first is shown, the others are counted: a column may have thousands. */
+static void sight(sighting *found, const incoming *in) {
+    if (found->cells++) return;
+    shown(in, found->shown);
+    found->first = in->row;
+}
+
+/* Few as a rule, but a column of another file may have nothing else. */
+static acf_status add_stranger(acf_unseen_levels *s, int64_t cell) {
+    if (s->n == s->capacity) {
+        const int64_t capacity = s->capacity ? 2 * s->capacity : 64;
+        int64_t *more = acf_alloc((size_t)capacity * sizeof *more, "levels that are not known");
+        if (!more) return ACF_EMEMORY;
+        if (s->n) memcpy(more, s->cell, (size_t)s->n * sizeof *more);
+        acf_release(s->cell);
+        s->cell = more, s->capacity = capacity;
+    }
+    s->cell[s->n++] = cell;
+    return ACF_OK;
+}
+
+/* Is a constant column something else here? */
+static bool differs(const acf_field_spec *c, const incoming *in) {
+    char text[ACF_NUMBER_MAX];
+    const char *is = in->field ? in->field->text : acf_number_shortest(text, in->number);
+    size_t n = in->field ? in->field->length : strlen(is);
+    return c->levels.entry[0].length != n || memcmp(c->levels.entry[0].text, is, n) != 0;
+}
+
+/* The key of a row is a hash of its id's text, in a matrix of the number as it would be written. A row without an id would share its draws
+ * with every other such row: refused. */
+static acf_status fill_id(filling *w, const incoming *in) {
+    char text[ACF_NUMBER_MAX] = "", where[ACF_FIELD_TEXT_MAX];
+    if (!in->field && !isnan(in->number)) acf_number_shortest(text, in->number);
+    const char *is = in->field ? in->field->text : text;
+    const size_t n = in->field ? in->field->length : strlen(text);
+    if (n == 0 || acf_na_strings_has(&w->f->schema->na_strings, is, n))
+        return acf_fail(ACF_EDATA, "%s, %s %lld, %s: the id is missing; the option 'id' needs one in every row", acf_table_file_path(w->f),
+                        in->field ? "line" : "row", (long long)(in->field ? in->line : in->row + 1),
+                        acf_field_text(where, w->f->name[in->c], in->c));
+    w->id[in->row] = acf_rng_bytes(is, n);
+    return ACF_OK;
+}
+
+/* Is the cell of a column that the model does not know a hole? */
+static bool is_marker(const filling *w, const incoming *in) {
+    if (!in->field) return isnan(in->number);
+    return acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length);
+}
+
+/* Is the missing cell one of infinity that nobody has named? */
+static bool is_infinity(const filling *w, const acf_field_spec *c, const incoming *in) {
+    if (!in->field || c->place < 0 || !acf_number_is_infinite(in->field->text, in->field->length)) return false;
+    return !acf_na_strings_has(&w->f->schema->na_strings, in->field->text, in->field->length) &&
+           !(c->na_strings && acf_na_strings_has(c->na_strings, in->field->text, in->field->length));
+}
+
+/* One cell into its place. Columns that are not modelled are read too: holes are counted, and a constant that is none any more is worth a note. */
+static acf_status fill_cell(filling *w, const incoming *in) {
+    int64_t place = w->f->spec[in->c];
+    if (in->c == w->f->id) ACF_TRY(fill_id(w, in));
+    if (place < 0) {
+        w->f->missing[in->c] += is_marker(w, in);
+        return ACF_OK;
+    }
+    const acf_field_spec *spec = &w->f->schema->column[place];
+    double v;
+    acf_cell_state is = in->field ? acf_cell_read(w->f->schema, spec, in->field->text, in->field->length, &v)
+                                  : acf_cell_read_number(spec, in->number, &v);
+    if (is == ACF_CELL_WRONG) return wrong_cell(w->f, in, spec);
+    w->f->missing[in->c] += is == ACF_CELL_MISSING;
+    bool odd = spec->kind == ACF_KIND_CATEGORY || spec->kind == ACF_KIND_ORDINAL || (spec->kind == ACF_KIND_CONSTANT && differs(spec, in));
+    if (is == ACF_CELL_KEPT && odd) sight(&w->found[place].kept, in);
+    if (is == ACF_CELL_MISSING && is_infinity(w, spec, in)) sight(&w->found[place].infinite, in);
+    if (is == ACF_CELL_KEPT && odd && spec->place >= 0) ACF_TRY(add_stranger(&w->f->unseen_levels, in->row * w->f->schema->D + spec->place));
+    if (spec->place >= 0) w->x[in->row * w->f->schema->D + spec->place] = v;
+    return ACF_OK;
+}
+
+static acf_status fill_from_text(filling *w) {
+    acf_record r;
+    for (;;) {
+        ACF_TRY(acf_csv_next(w->f->csv, &r));
+        if (r.n == 0) return ACF_OK;
+        ACF_ASSERT(r.row < w->rows && r.n == w->f->columns); /* the reader has made sure that the file is the same */
+        for (int64_t c = 0; c < r.n; c++) ACF_TRY(fill_cell(w, &(incoming){r.row, r.line, c, &r.field[c], 0}));
+    }
+}
+
+static acf_status fill_from_row(void *ctx, int64_t row, const double *x) {
+    filling *w = ctx;
+    for (int64_t c = 0; c < w->f->columns; c++) ACF_TRY(fill_cell(w, &(incoming){row, 0, c, NULL, x[c]}));
+    return ACF_OK;
+}
+
+static acf_status fill_rows(filling *w) { return w->f->npy ? acf_table_file_matrix_rows(w->f, fill_from_row, w) : fill_from_text(w); }
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The step of a column of times, that imputed ones are multiples of. */
+static acf_status find_step(const filling *w, acf_field_spec *c) {
+    double *value = acf_alloc((size_t)acf_max(w->rows, 1) * sizeof *value, "the times of a column");
+    int64_t n = 0;
+    if (!value) return ACF_EMEMORY;
+    for (int64_t i = 0; i < w->rows; i++) {
+        const double v = w->x[i * w->f->schema->D + c->place];
+        if (acf_table_present(v)) value[n++] = v;
+    }
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    const double step = acf_resolution_clock(value, n);
+    acf_release(value);
+    c->step = step > acf_calendar_step(c->when) ? step : 0;
+    return ACF_OK;
+}
+
+/* The range of dates and times, in which imputed ones stay. */
+static acf_status find_ranges(const filling *w) {
+    acf_schema *s = w->f->schema;
+    for (int64_t j = 0; j < s->n; j++) {
+        acf_field_spec *c = &s->column[j];
+        if (c->kind != ACF_KIND_DATE && c->kind != ACF_KIND_TIME) continue;
+        for (int64_t i = 0; i < w->rows; i++) {
+            double v = w->x[i * s->D + c->place];
+            if (v < c->min) c->min = v;
+            if (v > c->max) c->max = v;
+        }
+        if (c->kind == ACF_KIND_TIME) ACF_TRY(find_step(w, c));
+    }
+    return ACF_OK;
+}
+
+/* A note for each column in which cells were kept. Only for a model's schema: when the schema is new, typing.c has said what is left out. */
+static acf_status say_kept(const filling *w) {
+    for (int64_t j = 0; j < w->f->schema->n; j++) {
+        const acf_field_spec *c = &w->f->schema->column[j];
+        const sighting *found = &w->found[j].kept;
+        static const char *const words[2][2] = {{"cells hold values", "cell holds a value"}, {"cells hold something else", "cell holds something else"}},
+                                *const they[2] = {"they are kept as they are and count", "it is kept as it is and counts"};
+        char name[ACF_EXCERPT_MAX];
+        if (!found->cells) continue;
+        ACF_TRY(acf_warnings_addf(&w->f->warnings,
+                               c->kind == ACF_KIND_CONSTANT ? "column '%s' was constant when the model was made; now "
+                                                              "%lld %s (the first: '%s', "
+                                                              "row %lld), which is kept and not used"
+                                                            : "column '%s': %lld %s that the model never saw (the "
+                                                              "first: '%s', row %lld); %s as missing",
+                               acf_text_excerpt(name, c->name), (long long)found->cells,
+                               words[c->kind == ACF_KIND_CONSTANT][found->cells == 1], found->shown,
+                               (long long)found->first + 1, they[found->cells == 1]));
+    }
+    return ACF_OK;
+}
+
+static acf_status say_infinite(const filling *w) {
+    for (int64_t j = 0; j < w->f->schema->n; j++) {
+        const sighting *found = &w->found[j].infinite;
+        char name[ACF_EXCERPT_MAX];
+        if (!found->cells) continue;
+        ACF_TRY(acf_warnings_addf(&w->f->warnings,
+                               "column '%s': %lld cell%s infinity (the first: '%s', row %lld), which counts as missing "
+                               "and is filled in",
+                               acf_text_excerpt(name, w->f->schema->column[j].name), (long long)found->cells,
+                               found->cells == 1 ? " holds" : "s hold", found->shown, (long long)found->first + 1));
+    }
+    return ACF_OK;
+}
+
+static int by_key(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Ids that are there twice are no mistake in itself (the visits of a patient), but whoever draws should know. */
+static acf_status say_repeated(const filling *w) {
+    if (!w->id) return ACF_OK;
+    const size_t bytes = (size_t)w->rows * sizeof *w->id;
+    uint64_t *sorted = acf_alloc(bytes, "the ids of a table");
+    int64_t repeated = 0;
+    char name[ACF_EXCERPT_MAX];
+    if (!sorted) return ACF_EMEMORY;
+    memcpy(sorted, w->id, bytes);
+    qsort(sorted, (size_t)w->rows, sizeof *sorted, by_key);
+    for (int64_t i = 1; i < w->rows; i++) repeated += sorted[i] == sorted[i - 1];
+    acf_release(sorted);
+    if (!repeated) return ACF_OK;
+    return acf_warnings_addf(&w->f->warnings, "column '%s': %lld row%s the id of another row, and get the same random numbers as that one",
+                          acf_text_excerpt(name, w->f->name[w->f->id]), (long long)repeated, repeated == 1 ? " has" : "s have");
+}
+
+/* Fills x and makes the table around it. Takes f over when it succeeds. fresh: the schema was made from this file. */
+static acf_status fill(acf_table_file *f, int64_t rows, bool fresh, acf_table **out) {
+    acf_schema *s = f->schema;
+    acf_status status = ACF_EMEMORY;
+    filling w = {.f = f, .rows = rows};
+    acf_column *column = NULL;
+    acf_table *t;
+    size_t bytes;
+    if (!acf_bytes(s->D, sizeof(double), &bytes) || !acf_bytes(rows, bytes, &bytes)) return ACF_EMEMORY;
+    w.x = acf_alloc(bytes, "the cells of a table");
+    w.found = w.x ? acf_alloc_zero((size_t)s->n * sizeof *w.found, "reading a table") : NULL;
+    column = w.found ? acf_alloc_zero((size_t)s->D * sizeof *column, "the columns of a table") : NULL;
+    if (column && f->id >= 0) w.id = acf_alloc((size_t)rows * sizeof *w.id, "the ids of a table");
+    if (!column || (f->id >= 0 && !w.id)) goto done;
+    ACF_TRY_DONE(fill_rows(&w));
+    ACF_TRY_DONE(say_repeated(&w));
+    ACF_TRY_DONE(say_infinite(&w));
+    if (fresh) ACF_TRY_DONE(find_ranges(&w));
+    else ACF_TRY_DONE(say_kept(&w));
+    acf_schema_columns(s, column);
+    status = acf_table_take(w.x, rows, s->D, column, &t);
+    w.x = NULL;
+    if (status) goto done;
+    t->file = f;
+    t->id = w.id;
+    w.id = NULL;
+    *out = t;
+done:
+    acf_release(w.x);
+    acf_release(w.id);
+    acf_release(w.found);
+    acf_release(column);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+/* Columns whose levels may be asked for, although they are numbers: by a wish, or to see whether an id is one. */
+static void prepare(acf_profile *p, const acf_table_file *f, const acf_field_spec *const *wish) {
+    for (int64_t c = 0; c < f->columns; c++) {
+        bool levels = wish[c] && (wish[c]->kind == ACF_KIND_CATEGORY || wish[c]->kind == ACF_KIND_ORDINAL || wish[c]->kind == ACF_KIND_CONSTANT);
+        if (levels || acf_typing_is_id_name(f->name[c])) acf_profile_want_levels(p, c);
+        if (wish[c]) p->column[c].extra = wish[c]->na_strings;
+    }
+}
+
+/* Two passes with a decision in between. The texts that the first one gathered are given back before the cells are allocated, so that the
+ * two never add up. */
+static acf_status read_fresh(acf_table_file *f, const acf_read_options *w, acf_table **out) {
+    acf_status status = ACF_EMEMORY;
+    acf_profile *p = NULL;
+    const acf_field_spec **wish = acf_alloc_zero((size_t)f->columns * sizeof *wish, "reading a table");
+    bool *skip = wish ? acf_alloc_zero((size_t)f->columns * sizeof *skip, "reading a table") : NULL;
+    if (!skip) goto done;
+    const char *const *name = (const char *const *)f->name;
+    ACF_TRY_DONE(acf_read_options_id(w, acf_table_file_path(f), name, f->columns, &f->id));
+    ACF_TRY_DONE(acf_read_options_match(w, acf_table_file_path(f), name, f->columns, wish));
+    ACF_TRY_DONE(acf_profile_create(f->columns, &w->na_strings, &p));
+    prepare(p, f, wish);
+    ACF_TRY_DONE(look(f, p, w, wish, skip));
+    ACF_TRY_DONE(acf_typing(acf_table_file_path(f), p, name, wish, &f->warnings, &f->schema));
+    f->schema->named = has_header(f);
+    if (w->fill_constants) acf_schema_fill_constants(f->schema);
+    for (int64_t c = 0; c < f->columns; c++) f->spec[c] = c;
+    int64_t rows = p->rows;
+    acf_profile_free(p);
+    p = NULL;
+    ACF_TRY_DONE(fill(f, rows, true, out));
+done:
+    acf_profile_free(p);
+    acf_release(wish);
+    acf_release(skip);
+    return status;
+}
+
+acf_status acf_table_file_read(const char *path, const acf_read_options *w, acf_table **out) {
+    acf_table_file *f;
+    ACF_TRY(open_frame(path, w, &f));
+    acf_status status = read_fresh(f, w, out);
+    if (status) acf_table_file_free(f);
+    return status;
+}
+
+/* ---- reading for a model ---------------------------------------------------------------------------------------- */
+
+/* The schema is copied, so that the table does not depend on the model's life; markers that the user names now are added to the copy. */
+static acf_status read_known(acf_table_file *f, const acf_read_options *w, const acf_schema *known, acf_table **out) {
+    acf_status status = ACF_EMEMORY;
+    acf_profile *p = NULL;
+    bool *skip = acf_alloc_zero((size_t)f->columns * sizeof *skip, "reading a table");
+    if (!skip) goto done;
+    ACF_TRY_DONE(acf_schema_copy(known, &f->schema));
+    f->known = true;
+    if (w->fill_constants) acf_schema_fill_constants(f->schema);
+    for (int64_t i = 0; i < w->added.list.n; i++)
+        ACF_TRY_DONE(acf_na_strings_add(&f->schema->na_strings, w->added.list.entry[i].text, w->added.list.entry[i].length));
+    ACF_TRY_DONE(acf_match(f, w));
+    ACF_TRY_DONE(acf_read_options_id(w, acf_table_file_path(f), (const char *const *)f->name, f->columns, &f->id));
+    for (int64_t c = 0; c < f->columns; c++) skip[c] = f->spec[c] >= 0;
+    ACF_TRY_DONE(acf_profile_create(f->columns, &f->schema->na_strings, &p));
+    ACF_TRY_DONE(look(f, p, w, NULL, skip));
+    ACF_TRY_DONE(acf_match_unseen_levels(f, w, p));
+    ACF_TRY_DONE(fill(f, p->rows, false, out));
+done:
+    acf_profile_free(p);
+    acf_release(skip);
+    return status;
+}
+
+/* Does the first record consist of the model's names, although it was not taken for a header? Then it is one: 2019,2020,2021. */
+static acf_status begins_with_names(acf_table_file *f, const acf_schema *known, bool *out) {
+    acf_record r;
+    *out = false;
+    if (!f->csv || has_header(f) || !known->named) return ACF_OK;
+    ACF_TRY(acf_csv_next(f->csv, &r));
+    int64_t found = 0;
+    for (int64_t c = 0; c < r.n; c++)
+        for (int64_t j = 0; j < known->n; j++)
+            found += known->column[j].place >= 0 && strlen(known->column[j].name) == r.field[c].length &&
+                     memcmp(known->column[j].name, r.field[c].text, r.field[c].length) == 0;
+    *out = found == known->D;
+    return acf_csv_rewind(f->csv);
+}
+
+static acf_status open_known(const char *path, const acf_read_options *w, const acf_schema *known, acf_table_file **out) {
+    acf_table_file *f;
+    bool again = false;
+    ACF_TRY(open_frame(path, w, &f));
+    acf_status status = w->want.header == ACF_AUTO && strcmp(path, "-") != 0 ? begins_with_names(f, known, &again) : ACF_OK;
+    if (status == ACF_OK && again) {
+        acf_read_options with = *w;
+        with.want.header = ACF_YES;
+        acf_table_file_free(f);
+        return open_frame(path, &with, out);
+    }
+    if (status) acf_table_file_free(f);
+    else *out = f;
+    return status;
+}
+
+acf_status acf_table_file_read_for(const char *path, const acf_read_options *w, const acf_schema *known, acf_table **out) {
+    acf_table_file *f;
+    ACF_TRY(open_known(path, w, known, &f));
+    acf_status status = read_known(f, w, known, out);
+    if (status) acf_table_file_free(f);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* Sentences for the user: see warnings.h. */
+#include "table/warnings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* A table of ten thousand columns may have as many remarks; the first ones tell the story. */
+acf_status acf_warnings_addf(acf_warnings *warnings, const char *fmt, ...) {
+    char sentence[ACF_SENTENCE_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(sentence, sizeof sentence, fmt, ap);
+    va_end(ap);
+    if (warnings->n == ACF_WARNINGS_MAX) { /* the last place now counts */
+        warnings->left_out++;
+        snprintf(sentence, sizeof sentence, "and %lld more such remarks", (long long)warnings->left_out + 1);
+    }
+    char *copy = acf_alloc_text(sentence, "a remark");
+    if (!copy) return ACF_EMEMORY;
+    if (warnings->n == ACF_WARNINGS_MAX) acf_release(warnings->text[--warnings->n]);
+    warnings->text[warnings->n++] = copy;
+    return ACF_OK;
+}
+
+void acf_warnings_clear(acf_warnings *warnings) {
+    for (int i = 0; i < warnings->n; i++) acf_release(warnings->text[i]);
+    *warnings = (acf_warnings){0};
+}

@@ -1,0 +1,469 @@
+/* Completed files: see writer.h.
+ *
+ *     open    header                                         stacked: and the original, .imp 0
+ *     put     one pass over the source: a row read, a row written
+ *     commit  the file appears
+ *
+ * What a row is made of does not depend on where it comes from: `row` hands out cells of a record of the source or of a table in memory,
+ * and one function writes them. */
+#include "table/writer.h"
+
+#include "base/rng.h"
+#include "table/memory_schema.h"
+#include "table/profile.h"
+#include "table/sink.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define CELL_MAX (2 * ACF_LEVEL_BYTES_MAX + 2) /* a level, every byte of it a quote */
+
+struct acf_writer {
+    const acf_table *t;
+    acf_table_file *f;       /* of the table; NULL: made from memory */
+    acf_csv *csv;       /* a reader of its own of the table's text; NULL: it has none */
+    acf_schema *schema; /* of f, or own */
+    acf_schema *own;
+    acf_sink *sink;
+    acf_write_plan plan;
+    acf_dialect dialect;
+    int done; /* imputations put */
+};
+
+/* ---- small pieces ----------------------------------------------------------------------------------------------- */
+
+static acf_status bytes(acf_writer *w, const char *text, size_t n) { return acf_sink_write(w->sink, text, n); }
+static acf_status separator(acf_writer *w) { return bytes(w, &w->dialect.separator, 1); }
+static acf_status line_end(acf_writer *w) { return w->dialect.crlf ? bytes(w, "\r\n", 2) : bytes(w, "\n", 1); }
+
+/* A value as a field of the file's dialect; quoted: with quotes even where it needs none, as its column has them. */
+static acf_status field(acf_writer *w, const char *text, size_t n, bool quoted) {
+    char out[CELL_MAX], seen[ACF_EXCERPT_MAX];
+    bool clean;
+    size_t length = acf_csv_quote(&w->dialect, text, n, out, sizeof out, &clean);
+    if (length > sizeof out || !clean)
+        return acf_fail(ACF_EDATA, "'%s' cannot be written to this file, which has no quotes to put around it", acf_text_excerpt(seen, text));
+    char quote = w->dialect.quote;
+    bool bare = length == n && memcmp(out, text, n) == 0;
+    if (!quoted || quote == '\n' || !bare) return bytes(w, out, length);
+    ACF_TRY(bytes(w, &quote, 1));
+    ACF_TRY(bytes(w, text, n));
+    return bytes(w, &quote, 1);
+}
+
+static acf_status value_field(acf_writer *w, const acf_field_spec *c, double value) {
+    char text[CELL_MAX];
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_cell_write(c, value, &t);
+    return field(w, text, t.len, c->quoted);
+}
+
+static acf_status level_field(acf_writer *w, const acf_field_spec *c, int64_t level) {
+    return field(w, c->levels.entry[level].text, c->levels.entry[level].length, c->quoted);
+}
+
+static acf_status number_field(acf_writer *w, int64_t v) {
+    char text[24];
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_text_addf(&t, "%lld", (long long)v);
+    ACF_TRY(separator(w));
+    return bytes(w, text, t.len);
+}
+
+/* ---- one row ---------------------------------------------------------------------------------------------------- */
+
+/* What a row is written from. value NULL: the original, with NA in its holes. */
+typedef struct row {
+    int64_t i, imputation;
+    const double *value, *low, *high; /* (D) of this row */
+} row;
+
+/* A hole's value. Which of the levels that share a class it is, if it was drawn, is drawn here: the model knows only the class. */
+static acf_status filled_field(acf_writer *w, const acf_field_spec *c, const row *r) {
+    const double value = c->place >= 0 ? r->value[c->place] : 0;
+    if (!w->plan.drawn || c->kind != ACF_KIND_CATEGORY || c->pooled == 0) return value_field(w, c, value);
+    const acf_rng_counter at = {.seed = w->plan.seed, .row = acf_table_row_id(w->t, r->i), .stream = ACF_STREAM_LEVEL, .column = (uint32_t)c->place, .draw = (uint32_t)(r->imputation - 1)};
+    return level_field(w, c, acf_cell_level(c, value, acf_rng_uniform(at)));
+}
+
+/* Numbers have ends; between categories there is nothing. */
+static bool has_interval(const acf_writer *w, const acf_field_spec *c) {
+    return w->plan.intervals && c && c->place >= 0 && acf_kind_is_numeric(c->kind);
+}
+
+/* New rows have what every row had. */
+static bool is_always(const acf_writer *w, const acf_field_spec *c) {
+    return w->f && !w->f->path && c->kind == ACF_KIND_CONSTANT && c->missing == 0;
+}
+
+/* Has this column something to write into a hole? */
+static bool can_fill(const acf_writer *w, const acf_field_spec *c, const row *r) {
+    if (!c || !r->value) return false;
+    if (c->place < 0) return acf_spec_is_filled(c) || is_always(w, c);
+    return !isnan(r->value[c->place]);
+}
+
+/* NA for an observed cell: there is nothing uncertain about it, and so the columns also show which cells were filled. */
+static acf_status interval(acf_writer *w, const acf_field_spec *c, const row *r, bool observed) {
+    for (int k = 0; k < 2; k++) {
+        const double *end = k ? r->high : r->low;
+        ACF_TRY(separator(w));
+        if (observed || !end || isnan(end[c->place])) ACF_TRY(bytes(w, "NA", 2));
+        else ACF_TRY(value_field(w, c, end[c->place]));
+    }
+    return ACF_OK;
+}
+
+static acf_status row_tail(acf_writer *w, const row *r) {
+    if (!w->plan.stacked) return ACF_OK;
+    ACF_TRY(number_field(w, r->imputation));
+    return number_field(w, r->i + 1);
+}
+
+/* ---- rows of the source ----------------------------------------------------------------------------------------- */
+
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* The white space around a cell stays: a hole written " ?" is filled with " 12". */
+static acf_status fill_hole(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
+    size_t lead = 0, tail = 0;
+    while (lead < f->raw_length && is_blank(f->raw[lead])) lead++;
+    while (tail < f->raw_length - lead && is_blank(f->raw[f->raw_length - 1 - tail])) tail++;
+    ACF_TRY(bytes(w, f->raw, lead));
+    ACF_TRY(filled_field(w, c, r));
+    return bytes(w, f->raw + f->raw_length - tail, tail);
+}
+
+/* The heart of it: what is not a hole is copied, whatever it holds. */
+static acf_status source_cell(acf_writer *w, const acf_field_spec *c, const acf_field *f, const row *r) {
+    double ignore;
+    bool hole = c ? acf_cell_read(w->schema, c, f->text, f->length, &ignore) == ACF_CELL_MISSING
+                  : acf_na_strings_has(&w->schema->na_strings, f->text, f->length);
+    if (!hole) ACF_TRY(bytes(w, f->raw, f->raw_length));
+    else if (can_fill(w, c, r)) ACF_TRY(fill_hole(w, c, f, r));
+    else if (w->plan.stacked) ACF_TRY(bytes(w, "NA", 2));
+    else ACF_TRY(bytes(w, f->raw, f->raw_length));
+    return has_interval(w, c) ? interval(w, c, r, !hole) : ACF_OK;
+}
+
+static const acf_field_spec *spec_of(const acf_writer *w, int64_t c) {
+    return w->f->spec[c] < 0 ? NULL : &w->schema->column[w->f->spec[c]];
+}
+
+/* Fields lie in the record one behind the other, so the byte before one is the separator as it was written. */
+static acf_status source_row(acf_writer *w, const acf_record *record, const row *r) {
+    for (int64_t c = 0; c < record->n; c++) {
+        if (c > 0) ACF_TRY(bytes(w, record->field[c].raw - 1, 1));
+        ACF_TRY(source_cell(w, spec_of(w, c), &record->field[c], r));
+    }
+    ACF_TRY(row_tail(w, r));
+    const bool bare =
+        record->end_length == 0 || *record->end == w->dialect.separator; /* more columns and rows follow */
+    if (w->plan.stacked && bare) return line_end(w);
+    return bytes(w, record->end, record->end_length);
+}
+
+/* One pass. The reader compares the source with what it was when it was typed, so rows and values belong together. */
+static acf_status source_rows(acf_writer *w, row r, const double *value, const double *low, const double *high) {
+    acf_record record;
+    int64_t D = w->t->D;
+    ACF_TRY(acf_csv_rewind(w->csv));
+    for (;;) {
+        ACF_TRY(acf_csv_next(w->csv, &record));
+        if (record.n == 0) return ACF_OK;
+        ACF_ASSERT(record.row < w->t->N);
+        r.i = record.row;
+        r.value = value ? value + r.i * D : NULL;
+        r.low = low ? low + r.i * D : NULL;
+        r.high = high ? high + r.i * D : NULL;
+        ACF_TRY(source_row(w, &record, &r));
+    }
+}
+
+/* ---- rows of memory --------------------------------------------------------------------------------------------- */
+
+/* Without a source an identifier has nothing to say. */
+static bool is_shown(const acf_field_spec *c) { return c->place >= 0 || c->kind == ACF_KIND_CONSTANT; }
+
+/* What the table itself has wins over what was put: an observed value is not drawn. What a user gave is written as it was given, rounded to nothing. */
+static acf_status memory_cell(acf_writer *w, const acf_field_spec *c, const row *r) {
+    double own = c->place >= 0 ? acf_table_row(w->t, r->i)[c->place] : (double)NAN;
+    bool observed = !isnan(own);
+    const char *given = w->f && w->f->given ? w->f->given[c - w->schema->column] : NULL;
+    if (given) ACF_TRY(field(w, given, strlen(given), c->quoted));
+    else if (observed) ACF_TRY(value_field(w, c, own));
+    else if (can_fill(w, c, r)) ACF_TRY(filled_field(w, c, r));
+    else ACF_TRY(bytes(w, "NA", 2));
+    return has_interval(w, c) ? interval(w, c, r, observed) : ACF_OK;
+}
+
+static acf_status memory_rows(acf_writer *w, row r, const double *value, const double *low, const double *high) {
+    int64_t D = w->t->D;
+    for (r.i = 0; r.i < w->t->N; r.i++) {
+        bool first = true;
+        r.value = value ? value + r.i * D : NULL;
+        r.low = low ? low + r.i * D : NULL;
+        r.high = high ? high + r.i * D : NULL;
+        for (int64_t j = 0; j < w->schema->n; j++) {
+            if (!is_shown(&w->schema->column[j])) continue;
+            if (!first) ACF_TRY(separator(w));
+            first = false;
+            ACF_TRY(memory_cell(w, &w->schema->column[j], &r));
+        }
+        ACF_TRY(row_tail(w, &r));
+        ACF_TRY(line_end(w));
+    }
+    return ACF_OK;
+}
+
+/* ---- rows of a matrix ------------------------------------------------------------------------------------------- */
+
+/* A matrix in, a matrix out: doubles, little-endian, row after row, NaN for what is missing. */
+typedef struct matrix_pass {
+    acf_writer *w;
+    int64_t imputation;
+    const double *value, *low, *high; /* (N,D) */
+} matrix_pass;
+
+static acf_status matrix_number(acf_writer *w, double v) { return bytes(w, (const char *)&v, sizeof v); }
+
+/* The number that stands for a value in a matrix: a class is its level's. */
+static double matrix_value(const acf_field_spec *c, double value) {
+    char text[CELL_MAX];
+    acf_number n = {.value = (double)NAN};
+    if (c->kind == ACF_KIND_REAL || c->kind == ACF_KIND_INTEGER || c->kind == ACF_KIND_ORDINAL) return acf_cell_round(c, value);
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_cell_write(c, value, &t);
+    acf_number_parse(text, t.len, &n);
+    return n.value;
+}
+
+static acf_status matrix_row(void *ctx, int64_t i, const double *x) {
+    matrix_pass *pass = ctx;
+    acf_writer *w = pass->w;
+    int64_t at = i * w->t->D;
+    const row r = {i, pass->imputation, pass->value ? pass->value + at : NULL, pass->low ? pass->low + at : NULL,
+                   pass->high ? pass->high + at : NULL};
+    for (int64_t c = 0; c < w->f->columns; c++) {
+        const acf_field_spec *spec = spec_of(w, c);
+        bool hole = isnan(x[c]), fill = hole && can_fill(w, spec, &r);
+        ACF_TRY(matrix_number(w, fill ? matrix_value(spec, spec->place >= 0 ? r.value[spec->place] : 0) : x[c]));
+        if (!has_interval(w, spec)) continue;
+        bool ends = fill && r.low && r.high;
+        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r.low[spec->place]) : (double)NAN));
+        ACF_TRY(matrix_number(w, ends ? matrix_value(spec, r.high[spec->place]) : (double)NAN));
+    }
+    if (!w->plan.stacked) return ACF_OK;
+    ACF_TRY(matrix_number(w, (double)r.imputation));
+    return matrix_number(w, (double)(i + 1));
+}
+
+#define MATRIX_HEADER 128 /* bytes, so that the numbers behind it are aligned */
+
+/* NumPy's format, version 1.0. The shape is known before the first number: it follows from the plan. */
+static acf_status matrix_header(acf_writer *w) {
+    char text[MATRIX_HEADER];
+    int64_t columns = w->f->columns + (w->plan.stacked ? 2 : 0);
+    for (int64_t c = 0; c < w->f->columns; c++) columns += has_interval(w, spec_of(w, c)) ? 2 : 0;
+    acf_text t = acf_text_into(text, sizeof text);
+    acf_text_add_bytes(&t, "\x93NUMPY\x01\x00\x76\x00", 10); /* 118 bytes follow */
+    acf_text_addf(&t, "{'descr': '<f8', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                  (long long)(w->t->N * (w->plan.stacked ? w->plan.imputations + 1 : 1)), (long long)columns);
+    memset(text + t.len, ' ', sizeof text - t.len);
+    text[sizeof text - 1] = '\n';
+    return bytes(w, text, sizeof text);
+}
+
+/* ---- either ----------------------------------------------------------------------------------------------------- */
+
+static acf_status rows(acf_writer *w, int64_t imputation, const double *value, const double *low, const double *high) {
+    const row r = {.imputation = imputation};
+    if (w->f && w->f->npy) return acf_table_file_matrix_rows(w->f, matrix_row, &(matrix_pass){w, imputation, value, low, high});
+    return w->f && w->f->csv ? source_rows(w, r, value, low, high) : memory_rows(w, r, value, low, high);
+}
+
+/* ---- the header ------------------------------------------------------------------------------------------------- */
+
+/* NAME.low and NAME.high; an existing column of that name would make two. */
+static acf_status interval_names(acf_writer *w, const char *name, bool quoted) {
+    char text[CELL_MAX];
+    for (int k = 0; k < 2; k++) {
+        acf_text t = acf_text_into(text, sizeof text);
+        acf_text_addf(&t, "%.*s.%s", ACF_LEVEL_BYTES_MAX - 5, name, k ? "high" : "low");
+        ACF_TRY(separator(w));
+        ACF_TRY(field(w, text, t.len, quoted));
+    }
+    return ACF_OK;
+}
+
+static acf_status tail_names(acf_writer *w) {
+    if (!w->plan.stacked) return ACF_OK;
+    ACF_TRY(separator(w));
+    ACF_TRY(field(w, ".imp", 4, false));
+    ACF_TRY(separator(w));
+    return field(w, ".id", 3, false);
+}
+
+static acf_status name_cell(acf_writer *w, const char *name, const acf_field *raw) {
+    if (raw) return bytes(w, raw->raw, raw->raw_length);
+    return field(w, name, strlen(name), false);
+}
+
+/* Copied where there is one. Columns are only added under names, so a file without a header gets one then. */
+static acf_status source_header(acf_writer *w) {
+    acf_record h = acf_csv_header(w->f->csv);
+    bool adds = w->plan.stacked || w->plan.intervals;
+    if (w->dialect.bom) ACF_TRY(bytes(w, "\xef\xbb\xbf", 3));
+    ACF_TRY(bytes(w, w->dialect.preamble, strlen(w->dialect.preamble)));
+    if (h.n == 0 && !adds) return ACF_OK;
+    for (int64_t c = 0; c < w->f->columns; c++) {
+        const acf_field *raw = h.n > 0 ? &h.field[c] : NULL;
+        bool nameless = raw && raw->length == 0 && adds; /* R would call it X */
+        const bool first_name = c == 1 && w->dialect.rownames; /* nothing stands in front of it */
+        if (c > 0 && (!first_name || adds)) ACF_TRY(raw && !first_name ? bytes(w, raw->raw - 1, 1) : separator(w));
+        ACF_TRY(name_cell(w, w->f->name[c], nameless ? NULL : raw));
+        if (has_interval(w, spec_of(w, c))) ACF_TRY(interval_names(w, w->f->name[c], raw && raw->quoted));
+    }
+    ACF_TRY(tail_names(w));
+    return h.n > 0 && h.end_length > 0 ? bytes(w, h.end, h.end_length) : line_end(w);
+}
+
+static acf_status memory_header(acf_writer *w) {
+    bool first = true;
+    for (int64_t j = 0; j < w->schema->n; j++) {
+        const acf_field_spec *c = &w->schema->column[j];
+        if (!is_shown(c)) continue;
+        if (!first) ACF_TRY(separator(w));
+        first = false;
+        ACF_TRY(name_cell(w, c->name, NULL));
+        if (has_interval(w, c)) ACF_TRY(interval_names(w, c->name, false));
+    }
+    ACF_TRY(tail_names(w));
+    return line_end(w);
+}
+
+/* ---- opening and closing ---------------------------------------------------------------------------------------- */
+
+static acf_status check_plan(acf_write_plan plan) {
+    if (plan.imputations < 1) return acf_fail(ACF_EUSAGE, "a plan to write %d imputations; expected at least 1", plan.imputations);
+    if (plan.imputations > 1 && !plan.stacked)
+        return acf_fail(ACF_EUSAGE, "a plan to write %d imputations, which takes the stacked format", plan.imputations);
+    return ACF_OK;
+}
+
+/* Reading and replacing one file at the same time would end with neither. */
+static acf_status check_target(const acf_writer *w, const char *path) {
+    struct stat source, target;
+    if (!w->f || !w->f->path || strcmp(w->f->path, "-") == 0 || strcmp(path, "-") == 0) return ACF_OK;
+    if (stat(w->f->path, &source) != 0 || stat(path, &target) != 0) return ACF_OK;
+    if (source.st_dev != target.st_dev || source.st_ino != target.st_ino) return ACF_OK;
+    return acf_fail(ACF_EUSAGE, "the output '%s' is the input; choose another name", path);
+}
+
+/* Does the name, but for .gz, end so? */
+static bool ends_in(const char *path, const char *ending) {
+    size_t n = strlen(path), k = strlen(ending);
+    if (n > 3 && strcasecmp(path + n - 3, ".gz") == 0) n -= 3;
+    return n > k && strncasecmp(path + n - k, ending, k) == 0;
+}
+
+/* A matrix is completed as a matrix and text as text, so a name that promises the other would hold what no program expects there. */
+static acf_status check_ending(const acf_writer *w, const char *path) {
+    static const char *const text[] = {".csv", ".tsv", ".tab", ".txt"};
+    const bool matrix = w->f && w->f->npy;
+    char seen[ACF_EXCERPT_MAX];
+    for (int k = 0; matrix && k < 4; k++)
+        if (ends_in(path, text[k]))
+            return acf_fail(ACF_EUSAGE, "the output would be a matrix, as '%s' is, and '%s' is the name of a text; let it end in .npy", acf_table_file_path(w->f),
+                            acf_text_excerpt(seen, path));
+    if (!matrix && ends_in(path, ".npy"))
+        return acf_fail(ACF_EUSAGE, "the output would be text, as the table is, and '%s' is the name of a matrix; let it end in .csv",
+                        acf_text_excerpt(seen, path));
+    return ACF_OK;
+}
+
+/* A new column must not have the name of one that is there. */
+static acf_status check_new_names(const acf_writer *w) {
+    static const char *const tails[] = {".low", ".high"};
+    char name[CELL_MAX];
+    for (int64_t j = 0; j < w->schema->n; j++)
+        for (int k = 0; k < 2 && has_interval(w, &w->schema->column[j]); k++) {
+            acf_text t = acf_text_into(name, sizeof name);
+            acf_text_addf(&t, "%s%s", w->schema->column[j].name, tails[k]);
+            char seen[ACF_EXCERPT_MAX];
+            if (acf_schema_find(w->schema, name) >= 0)
+                return acf_fail(ACF_EDATA, "intervals need a column '%s', and the table has one already; rename it", acf_text_excerpt(seen, name));
+        }
+    for (int k = 0; k < 2 && w->plan.stacked; k++)
+        if (acf_schema_find(w->schema, k ? ".id" : ".imp") >= 0)
+            return acf_fail(ACF_EDATA, "the stacked format needs a column '%s', and the table has one already; rename it", k ? ".id" : ".imp");
+    return ACF_OK;
+}
+
+/* Everything that can be refused is, before the target is touched. */
+static acf_status prepare(acf_writer *w, const char *path) {
+    ACF_TRY(check_target(w, path));
+    ACF_TRY(check_ending(w, path));
+    if (!w->f) ACF_TRY(acf_memory_schema(w->t, &w->own));
+    w->schema = w->f ? w->f->schema : w->own;
+    return check_new_names(w);
+}
+
+static acf_status begin(acf_writer *w, const char *path) {
+    const acf_dialect plain = {.separator = ',', .quote = '"', .header = true};
+    ACF_TRY(prepare(w, path));
+    w->dialect = w->f && w->f->csv ? *acf_csv_dialect(w->f->csv) : plain;
+    if (w->f && w->f->csv) ACF_TRY(acf_csv_again(w->f->csv, &w->csv));
+    ACF_TRY(acf_sink_open(path, &w->sink));
+    ACF_TRY(w->f && w->f->npy ? matrix_header(w) : w->f && w->f->csv ? source_header(w) : memory_header(w));
+    return w->plan.stacked ? rows(w, 0, NULL, NULL, NULL) : ACF_OK;
+}
+
+acf_status acf_writer_check_plan(const acf_table *t, const char *path, acf_write_plan plan) {
+    acf_writer w = {.t = t, .f = t->file, .plan = plan};
+    ACF_TRY(check_plan(plan));
+    acf_status status = prepare(&w, path);
+    acf_schema_free(w.own);
+    return status;
+}
+
+acf_status acf_writer_begin(const acf_table *t, const char *path, acf_write_plan plan, acf_writer **out) {
+    ACF_TRY(check_plan(plan));
+    acf_writer *w = acf_alloc_zero(sizeof *w, "a writer");
+    if (!w) return ACF_EMEMORY;
+    w->t = t, w->f = t->file, w->plan = plan;
+    acf_status status = begin(w, path);
+    if (status) acf_writer_abort(w);
+    else *out = w;
+    return status;
+}
+
+acf_status acf_writer_add(acf_writer *w, const double *value, const double *low, const double *high) {
+    if (w->done == w->plan.imputations)
+        return acf_fail(ACF_EUSAGE, "all %d imputations that were planned have been written", w->plan.imputations);
+    if (w->plan.intervals && (!low || !high)) return acf_fail(ACF_EUSAGE, "the plan has intervals, but their ends were not given");
+    w->done++;
+    return rows(w, w->done, value, low, high);
+}
+
+acf_status acf_writer_finish(acf_writer *w) {
+    acf_status status = ACF_OK;
+    if (w->done < w->plan.imputations)
+        status = acf_fail(ACF_EUSAGE, "%d of %d imputations that were planned have been written", w->done, w->plan.imputations);
+    if (status == ACF_OK) {
+        status = acf_sink_commit(w->sink);
+        w->sink = NULL;
+    }
+    acf_writer_abort(w);
+    return status;
+}
+
+void acf_writer_abort(acf_writer *w) {
+    if (!w) return;
+    acf_sink_abort(w->sink);
+    acf_csv_close(w->csv);
+    acf_schema_free(w->own);
+    acf_release(w);
+}
